@@ -23,7 +23,6 @@ __all__ = [
     "Candidates",
     "CornerOverlaps",
     "Overlaps",
-    "RotatedOverlaps",
     "Selected",
     "above",
     "as_rows",
@@ -104,6 +103,13 @@ class Overlaps:
         far: Array = self(one, other) >= limit
         return far
 
+    def groups(self, boxes: Array, least: int) -> Array | None:
+        """A number for each of these boxes, whose overlaps with those of other numbers are 0; None where there is one.
+
+        A group has `least` boxes or more, but for the last one; numbers count from 0.
+        """
+        return None
+
 
 class CornerOverlaps(Overlaps):
     """The overlaps of boxes that are rows of two opposite corners, the lesser one first; see `intersections`."""
@@ -135,6 +141,24 @@ class CornerOverlaps(Overlaps):
         ones, others = (np.broadcast_to(numbers, shape)[place] for numbers in (one, other))
         is_far.reshape(-1)[places] = super().reach(ones, others, limit)
         return is_far
+
+    def groups(self, boxes: Array, least: int) -> Array | None:
+        # Of detectors that move the boxes of each class to a place of its own, to suppress in all of them at once.
+        if self._margin:
+            return None
+        low, high = self._boxes[0, boxes], self._boxes[2, boxes]
+        order = np.argsort(low)
+        is_first = np.zeros(len(order), np.bool_)
+        is_first[1:] = low[order[1:]] > np.maximum.accumulate(high[order])[:-1]
+        end = 0
+        for place in np.flatnonzero(is_first).tolist():
+            is_first[place] = place - end >= least
+            end = place if is_first[place] else end
+        if not end:
+            return None
+        found = np.empty(len(order), np.int64)
+        found[order] = np.cumsum(is_first)
+        return found
 
     def _may_reach(self, one: Array, other: Array, limit: float) -> Array:
         """Where an overlap may be `limit` or more: a tenth of the time of the overlaps.
@@ -217,6 +241,10 @@ def keep_best_of_classes(
     limit = np.float32(threshold)
     classes, longest = orders.shape
     most = longest if most is None else most
+    if classes == 1 and shrink >= 1 and limit > 0 and min(most, longest) >= costs.BOXES_TO_GROUP:
+        groups = overlaps.groups(orders[0, : counts[0]], costs.BOXES_AT_ONCE)
+        if groups is not None:
+            return _keep_of_groups(orders[0, : counts[0]], groups, overlaps, threshold, count=count, most=most)
     block = min(_boxes_at_once(most), longest)
     if classes == 1 and 4 * longest <= 5 * block:
         # A few boxes more at once take less than three further comparisons.
@@ -249,6 +277,20 @@ def keep_best_of_classes(
         np.array(list(chain.from_iterable(kept)), np.int64),
     )
     return labels, found if together else orders[labels, found]
+
+
+def _keep_of_groups(
+    order: Array, groups: Array, overlaps: Overlaps, threshold: float, *, count: int, most: int
+) -> tuple[Array, Array]:
+    """`keep_best_of_classes` of one class, the best box first, whose groups do not overlap each other."""
+    by_group = np.argsort(groups, kind="stable")
+    ends = np.cumsum(np.bincount(groups))[:-1]
+    candidates = candidates_of(np.split(order[by_group], ends))
+    _, boxes = keep_best_of_classes(candidates, overlaps, threshold, count=count)
+    places = np.zeros(count, np.int64)
+    places[order] = np.arange(len(order))
+    kept = order[np.sort(places[boxes])[:most]]
+    return np.zeros(len(kept), np.int64), kept
 
 
 def parts_of_classes(classes: int, most: int) -> Iterator[slice]:
@@ -361,59 +403,6 @@ def keep_decaying(
         stays = scores > limit
         rest, scores = rest[stays], scores[stays]
     return np.array(kept, np.int64), np.array(final, np.float32)
-
-
-class RotatedOverlaps(Overlaps):
-    """The overlaps of boxes that are rows of centre x, centre y, width, height and an angle in radians.
-
-    In the frame in which the first box stands upright, every vertical line through it meets the other box from a lower
-    to an upper edge. What lies inside is the length between both, each held within the first box; summed over all lines
-    this is the common area: for every edge the mean of its held height times how far it runs, leftwards counted
-    negative.
-    """
-
-    def __init__(self, boxes: Array, clockwise: bool) -> None:
-        *self._centre, width, height, angle = boxes.astype(np.float64)
-        self._angle = angle if clockwise else -angle
-        self._areas = width * height
-        self._half = np.abs(width) / 2, np.abs(height) / 2
-
-    def __call__(self, one: Array, other: Array) -> Array:
-        angle, areas, (half_width, half_height) = self._angle, self._areas, self._half
-        turn, cosine, sine = angle[other] - angle[one], np.cos(angle[one]), np.sin(angle[one])
-        away_x, away_y = (centre[other] - centre[one] for centre in self._centre)
-        middle = np.stack([away_x * cosine + away_y * sine, away_y * cosine - away_x * sine])
-        right = np.stack([np.cos(turn), np.sin(turn)]) * half_width[other]
-        up = np.stack([-np.sin(turn), np.cos(turn)]) * half_height[other]
-        corners = np.stack([middle - right - up, middle + right - up, middle + right + up, middle - right + up])
-        common = _area_within(corners, half_width[one], half_height[one])
-        return overlaps_of(common, areas[one], areas[other]).astype(np.float32)
-
-
-def _area_within(corners: Array, half_width: Any, half_height: Any) -> Array:
-    """What of each quadrangle lies in the upright box around 0; `corners`: [corner, x or y, quadrangle], in order."""
-    start, end = corners, np.roll(corners, -1, axis=0)
-    run = end[:, 0] - start[:, 0]
-    slope = np.divide(end[:, 1] - start[:, 1], run, out=np.zeros_like(run), where=run != 0)
-    left, right = (np.clip(side[:, 0], -half_width, half_width) for side in (start, end))
-    first, last = (start[:, 1] + slope * (x - start[:, 0]) for x in (left, right))
-    total: Array = np.sum(_mean_held(first, last, half_height) * (left - right), axis=0)
-    return np.maximum(total, 0)
-
-
-def _mean_held(first: Array, last: Array, limit: Any) -> Array:
-    """The mean of numbers that run evenly from `first` to `last`, each held between -limit and limit."""
-    change = last - first
-    mean: Array = np.clip((first + last) / 2, -limit, limit)
-    np.divide(_integral(last, limit) - _integral(first, limit), change, out=mean, where=np.abs(change) > 1e-6 * limit)
-    return mean
-
-
-def _integral(end: Array, limit: Any) -> Array:
-    """Over all numbers up to `end`, each held between -limit and limit, but for a constant."""
-    held = np.clip(end, -limit, limit)
-    total: Array = held * (end - held / 2)
-    return total
 
 
 ROW_BYTES = 64

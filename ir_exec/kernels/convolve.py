@@ -96,18 +96,28 @@ class Convolver:
             else:
                 self._arrange_rows(costs.CHUNK_ELEMENTS)
             return
-        saves_copies = outputs * costs.COPIES_A_SUM <= along and windows >= outputs * costs.WINDOWS_AN_OUTPUT
-        if saves_copies and self._axes[0].stride == 1 and self._axes[0].kernel > 1:
-            self._arrange_rows(max(costs.WINDOW_ELEMENTS // max(along, 1), costs.LEAST_WINDOWS))
+        if self._saves_copies(outputs, along):
+            self._arrange_rows(_windows_at_once(along))
             return
         # The copy of the windows.
         self._nanoseconds += prod(self._shape) // max(outputs, 1) * self._column / 3
-        most = max(costs.WINDOW_ELEMENTS // max(self._column, 1), costs.LEAST_WINDOWS)
+        most = _windows_at_once(self._column)
         if windows > most:
             # Threads are seldom an odd number.
             most = -(-windows // (2 * -(-windows // (2 * most))))
         sizes = block_sizes(self._counts, most)
         self._parts = self._portions(sizes, costs.WINDOW_ELEMENTS // max(self._column * prod(sizes), 1))
+
+    def _saves_copies(self, outputs: int, along: int) -> bool:
+        """Whether rows of the kernel, laid along the data one by one, take less than copies of whole windows."""
+        first = self._axes[0]
+        if first.stride > 1 or first.kernel <= 1 or prod(self._counts) < outputs * costs.WINDOWS_AN_OUTPUT:
+            return False
+        # A block is multiplied with every row of the data that it covers, also with those that its neighbours cover.
+        rows = block_sizes(self._counts, _windows_at_once(along))[0]
+        shared = (first.kernel - 1) * first.dilation / rows
+        again = shared * (along + outputs * self._column / costs.MULTIPLICATIONS_A_COPY)
+        return outputs * costs.COPIES_A_SUM <= along and again <= self._column - along
 
     def _arrange_rows(self, most: int) -> None:
         self._make_worker = self._by_rows
@@ -232,6 +242,11 @@ class Convolver:
                     filtered[:, output] = total.reshape(-1, channels).T
 
         return compute
+
+
+def _windows_at_once(elements: int) -> int:
+    """How many windows of so many elements each are copied before they are multiplied."""
+    return max(costs.WINDOW_ELEMENTS // max(elements, 1), costs.LEAST_WINDOWS)
 
 
 def convolve(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:

@@ -285,6 +285,11 @@ WINDOWS_AN_OUTPUT = 16
 windows with 256 outputs take 15 ms that way, as one product of windows 6; 256 channels of 28 x 28 with 32 outputs 2.2
 and 2.7."""
 
+MULTIPLICATIONS_A_COPY = 20
+"""Multiplications of a product in the time in which an element of a window is copied, 0.4 ns. 64 channels of 8 x 24 x
+24 with 64 outputs take 36 ms by rows of a kernel of 3 x 3 x 3, each of them three times, and 14 as windows; 256
+channels of 64 x 64 with 64 outputs 30 and 19 with a dilation of 2, 56 and 21 with one of 6."""
+
 FEW_WINDOWS = 144
 """Up to so many windows (12 x 12), depthwise convolutions run along the channels: the layers of usual networks with
 images as small as that have more channels than windows."""
@@ -313,6 +318,9 @@ boxes with each other take 100 us and 120, 1,500 of which 1,200 are kept 3.5 ms 
 
 PAIRS_A_FOUND_ONE = 8
 """How many overlaps are computed side by side in the time in which one of a chosen pair is."""
+
+BOXES_TO_GROUP = 1_000
+"""Boxes from which on, where that many are to be kept, suppression looks for groups that do not overlap."""
 
 BOXES_TOGETHER = 512
 """Boxes up to which their overlaps are computed once for all classes: a square of 512 x 512 f32 is 1 MiB."""
@@ -375,6 +383,32 @@ every row of them: 784 x 3 x 2 summed along the second axis take 8 us instead of
 
 SUMS_WORTH_EINSUM = 2**11
 """Elements from which on that is so: its call takes 1 us more."""
+
+COLUMNS_OF_PAIRS = 4
+"""Elements of rows up to which two arrays that have no other axis in common are calculated with column by column: NumPy
+takes 6 to 12 ns for every row. 50,176 x 3 minus 3 take 76 us instead of 284, 256 x 1 x 3 minus 256 x 3 187 and 811."""
+
+PAIRS_OF_SHORT_ROWS = 4_000
+"""Rows from which on that is so."""
+
+ROWS_TO_JOIN = 1_000
+"""Rows from which on they are joined as single elements, if they are short: three times 1,000 of 2 elements of f32 take
+8 us instead of 15, 10,000 of 2, 4 and 16 elements 16, 28 and 94 us instead of 137, 134 and 186."""
+
+SHORT_ROW_BYTES = 64
+"""Bytes of a row up to which that is so."""
+
+COLUMNS_OF_ROWS = {"add": 4, "maximum": 16, "minimum": 16}
+"""Elements of a row up to which rows are reduced element by element, all of them at once: 20,000 sums of 4 take 22 us,
+310 by np.add.reduce; 20,000 greatest of 16 310 and 980. Up to 64 np.einsum takes 4 to 6 ns for a sum, reduce 20 to
+28."""
+
+ROWS_TO_REDUCE = 256
+"""Rows from which on that is so."""
+
+ROWS_A_COLUMN = 32
+"""Rows for each of their elements from which on a call for each element is worth it: 128 greatest of 16 take 7 us by
+np.maximum.reduce and 11 element by element."""
 
 ELEMENTS_A_WINDOW = 32
 """Windows of adaptive pooling from this size on are worth a few calls of NumPy each; smaller ones are taken by axes."""

@@ -13,7 +13,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.precision import accumulator
 from ir_exec.types import Array, ElementType
 
-__all__ = ["mean", "reduced", "summed", "summing"]
+__all__ = ["mean", "reduce_rows", "reduced", "summed", "summing"]
 
 
 def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
@@ -39,6 +39,8 @@ def summing(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> C
 
     np.add.reduce pays for every row behind the axes, np.einsum does not; both add in the same order.
     """
+    if axes == (len(sizes) - 1,):
+        return partial(reduce_rows, np.add, keep_dims=keep_dims)
     behind = prod(sizes[max(axes, default=0) + 1 :])
     if not axes or not 1 < behind <= costs.SHORT_ROW_OF_SUMS or prod(sizes) < costs.SUMS_WORTH_EINSUM:
         reduce: Any = np.add.reduce
@@ -53,6 +55,33 @@ def reduced(
     ufunc: np.ufunc, data: Array, axes: tuple[int, ...], keep_dims: bool, dtype: np.dtype[Any] | None = None
 ) -> Array:
     """ufunc.reduce along axes, as an array; dtype: in which it is computed."""
+    if axes == (data.ndim - 1,) and dtype in (None, data.dtype) and data.dtype.kind == "f":
+        return reduce_rows(ufunc, data, keep_dims)
     # NumPy's annotations of `reduce` do not know `keepdims` as a variable.
     reduce: Any = ufunc.reduce
     return np.asarray(reduce(data, axis=axes, keepdims=keep_dims, dtype=dtype))
+
+
+def reduce_rows(ufunc: np.ufunc, data: Array, keep_dims: bool = True) -> Array:
+    """ufunc.reduce of floats along the last axis; short rows are reduced side by side, as each takes its time."""
+    size = data.shape[-1] if data.ndim else 0
+    count = data.size // max(size, 1)
+    if count >= costs.ROWS_TO_REDUCE and 1 < size <= costs.SHORT_ROW_OF_SUMS:
+        shape = (*data.shape[:-1], *[1] * keep_dims)
+        rows = data.reshape(count, size)
+        if size <= min(costs.COLUMNS_OF_ROWS.get(ufunc.__name__, 0), count // costs.ROWS_A_COLUMN):
+            return _reduced_columns(ufunc, rows).reshape(shape)
+        if ufunc is np.add:
+            return np.asarray(np.einsum(rows, [0, 1], [0])).reshape(shape)
+    return reduced(ufunc, data, (-1,), keep_dims)
+
+
+def _reduced_columns(ufunc: np.ufunc, rows: Array) -> Array:
+    total = np.empty(len(rows), rows.dtype)
+    step = max(costs.CHUNK_ELEMENTS // rows.shape[1], 1)
+    for start in range(0, len(rows), step):
+        columns, some = rows[start : start + step].T, total[start : start + step]
+        ufunc(columns[0], columns[1], out=some)
+        for column in columns[2:]:
+            ufunc(some, column, out=some)
+    return total

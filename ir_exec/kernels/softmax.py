@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.precision import rounded, widened
+from ir_exec.kernels.reduce import reduce_rows
 from ir_exec.types import Array
 
 __all__ = ["exponentiate", "log_softmax", "softmax"]
@@ -21,8 +23,8 @@ def softmax(data: Array, axis: int = 1) -> Array:
 def log_softmax(data: Array, axis: int = 1) -> Array:
     """data - log(sum of exp(data) along the axis), of the shape and dtype of data, any float."""
     wide = widened(data)
-    result = np.asarray(np.subtract(wide, _greatest(wide, axis)))
-    result -= np.log(np.add.reduce(np.exp(result), axis=axis, keepdims=True))
+    result = np.asarray(np.subtract(wide, _reduced(np.maximum, wide, axis)))
+    result -= np.log(_reduced(np.add, np.exp(result), axis))
     return rounded(result, data.dtype)
 
 
@@ -32,16 +34,20 @@ def exponentiate(scores: Array, axis: int, *, out: Array, sink: Array | None = N
     scores: f32 or f64. out: like scores, or scores itself. sink: one more score of each slice, which counts for the
     greatest and the sum. The sums and the sink have size 1 on the axis.
     """
-    greatest = _greatest(scores, axis)
+    greatest = _reduced(np.maximum, scores, axis)
     if sink is not None:
         greatest = np.maximum(greatest, sink)
     np.subtract(scores, greatest, out=out)
     np.exp(out, out=out)
-    total = np.asarray(np.add.reduce(out, axis=axis, keepdims=True))
+    total = _reduced(np.add, out, axis)
     if sink is not None:
         total += np.exp(sink - greatest)
     return total
 
 
-def _greatest(scores: Array, axis: int) -> Array:
-    return np.asarray(np.maximum.reduce(scores, axis=axis, keepdims=True, initial=-np.inf))
+def _reduced(ufunc: np.ufunc, scores: Array, axis: int) -> Array:
+    if axis in (-1, scores.ndim - 1) and scores.size >= costs.ROWS_TO_REDUCE * scores.shape[-1] > 0:
+        return reduce_rows(ufunc, scores)
+    # Of no scores at all nothing is the greatest.
+    initial = 0 if ufunc is np.add else -np.inf
+    return np.asarray(ufunc.reduce(scores, axis=axis, keepdims=True, initial=initial))

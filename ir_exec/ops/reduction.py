@@ -169,9 +169,7 @@ class _Extreme(_Reduction):
         return np.full(shape, _ends_of_range(data.dtype)[self.of_nothing], data.dtype)
 
     def _of_floats(self, along: tuple[int, ...], data: TensorType) -> Callable[..., Any]:
-        # NumPy's annotations of `reduce` do not know `keepdims` as a variable.
-        reduce: Any = self.extreme.reduce
-        return lambda data, _axes: reduce(data, axis=along, keepdims=self.keep_dims)
+        return lambda data, _axes: reduced(self.extreme, data, along, self.keep_dims)
 
 
 @op("ReduceMax", since=1)

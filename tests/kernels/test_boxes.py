@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.boxes import CornerOverlaps, Overlaps, RotatedOverlaps, keep_best, keep_few_of_classes, overlaps_of
+from ir_exec.kernels.boxes import CornerOverlaps, Overlaps, keep_best, keep_few_of_classes, overlaps_of
 from ir_exec.kernels.costs import BOXES_AT_ONCE
+from ir_exec.kernels.rotated_boxes import RotatedOverlaps
 from ir_exec.types import Array
 
 
@@ -49,6 +50,39 @@ def test_only_pairs_that_may_overlap_far_enough_are_compared(
         patch.setattr(costs, "FEW_PAIRS", 0)
         patch.setattr(costs, "PAIRS_A_FOUND_ONE", 0)
         assert keep_best(40, CornerOverlaps(boxes, margin), threshold).tolist() == expected.tolist()
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.sampled_from([1, 4]), st.sampled_from([2.0, 8.0, 9.0]), st.sampled_from([300, 250]))
+def test_groups_that_do_not_overlap_keep_what_all_together_keep(seed: int, least: int, shift: float, most: int) -> None:
+    random = np.random.default_rng(seed)
+    boxes = random.integers(0, 9, (4, 300)).astype(np.float32)
+    boxes += np.float32(shift) * random.integers(0, 40, 300).astype(np.float32)
+    boxes[:, :2] = random.choice([np.nan, np.inf, -np.inf, 1.0], (4, 2)) if seed % 2 else 0
+    with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
+        expected = keep_best(300, CornerOverlaps(boxes), 0.3, most=most)
+        patch.setattr(costs, "BOXES_TO_GROUP", 1)
+        patch.setattr(costs, "BOXES_AT_ONCE", least)
+        assert keep_best(300, CornerOverlaps(boxes), 0.3, most=most).tolist() == expected.tolist()
+
+
+def test_boxes_of_other_places_are_not_compared() -> None:
+    """Twenty classes, moved so that they do not overlap, as exported detectors do."""
+    compared = 0
+
+    class Counted(CornerOverlaps):
+        def reach(self, one: Array, other: Array, limit: np.float32) -> Array:
+            nonlocal compared
+            far = super().reach(one, other, limit)
+            compared += far.size
+            return far
+
+    count = 4_000
+    random = np.random.default_rng(0)
+    start = random.uniform(0, 300, (2, count)) + 400 * random.integers(0, 20, count)
+    boxes = np.concatenate([start, start + random.uniform(1, 20, (2, count))]).astype(np.float32)
+    assert len(keep_best(count, Counted(boxes), 0.5)) > count / 2
+    assert compared < count**2 / 10
 
 
 @pytest.mark.parametrize("most", [1, 3, 8, 40, 200])

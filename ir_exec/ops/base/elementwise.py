@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -30,7 +31,7 @@ from ir_exec.ops.base.attributes import LOWER, Int, Named
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.operator import In, Op, op
 from ir_exec.ops.base.shapes import Broadcasting, align_pdpd, broadcast_shapes
-from ir_exec.types import BOOLEAN, FLOAT, Array, ElementType, TensorType
+from ir_exec.types import BOOLEAN, FLOAT, Array, ElementType, Shape, TensorType
 
 __all__ = [
     "AutoBroadcast",
@@ -134,7 +135,9 @@ class Binary(Op):
         """NumPy's function itself where there is nothing to do around it."""
         function = self.plain_function(*types)
         is_called_directly = is_own_type(types[0]) and is_small(*types) and self.auto_broadcast != "pdpd"
-        return function if isinstance(function, np.ufunc) and is_called_directly else self.evaluate
+        if not (isinstance(function, np.ufunc) and is_called_directly):
+            return self.evaluate
+        return partial(_by_columns, function) if _has_short_rows(types[0].shape, types[1].shape) else function
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
         """What `evaluate` applies to aligned inputs of these types without doing more; None where it does more."""
@@ -175,6 +178,23 @@ def binary(
         function = of_elements
 
     return _registered(Operator, type_name, since)
+
+
+def _has_short_rows(a: Shape, b: Shape) -> bool:
+    """Whether NumPy would run along the last axis, as all others are not of both, and it is short."""
+    if not (a.is_static and b.is_static and a.rank and b.rank) or a == b:
+        return False
+    *outer, size = np.broadcast_shapes(a.static, b.static)
+    is_short = 1 < size <= costs.COLUMNS_OF_PAIRS and a[-1] == b[-1]
+    return is_short and prod(outer) >= costs.PAIRS_OF_SHORT_ROWS
+
+
+def _by_columns(function: np.ufunc, a: Array, b: Array, *, out: Array | None = None) -> Array:
+    sizes = np.broadcast_shapes(a.shape, b.shape)
+    result = np.empty(sizes, a.dtype) if out is None else out
+    for column in range(sizes[-1]):
+        function(a[..., column], b[..., column], out=result[..., column])
+    return result
 
 
 def _kind_of(types: frozenset[ElementType]) -> str:

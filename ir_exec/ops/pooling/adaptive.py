@@ -13,6 +13,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
+from ir_exec.kernels.reduce import reduced
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import IndexTypeName
 from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
@@ -73,9 +74,12 @@ class AdaptiveAvgPool(_AdaptivePool):
         is_integer = ElementType.of(data).is_integer
         result = data.astype(np.float64) if is_integer else widened(data)
         for axis, along in enumerate(windows, 2):
+            if len(along.distinct) == data.shape[axis]:
+                continue  # Each has one element.
             result = _reduced_windows(result, along.distinct, axis)
             lengths = np.array([window.stop - window.start for window in along.distinct], result.dtype)
             result /= lengths.reshape(-1, *[1] * (data.ndim - axis - 1))
+        result = result.copy() if result is data else result
         return _spread(rounded(np.rint(result) if is_integer else result, data.dtype), windows)
 
 
@@ -145,10 +149,14 @@ def _spread(result: Array, windows: Sequence[_AdaptiveWindows]) -> Array:
 
 def _reduced_windows(data: Array, windows: Sequence[slice], axis: int) -> Array:
     """The sums of all windows of one axis."""
-    result = np.empty((*data.shape[:axis], len(windows), *data.shape[axis + 1 :]), data.dtype)
-    before: tuple[Any, ...] = (slice(None),) * axis
+    before, size, behind = data.shape[:axis], data.shape[axis], data.shape[axis + 1 :]
+    if windows and size % len(windows) == 0:
+        apart = data.reshape(*before, len(windows), size // len(windows), *behind)
+        return reduced(np.add, apart, (axis + 1,), keep_dims=False)
+    result = np.empty((*before, len(windows), *behind), data.dtype)
+    every: tuple[Any, ...] = (slice(None),) * axis
     for i, window in enumerate(windows):
-        np.sum(data[(*before, window)], axis=axis, out=result[(*before, i)])
+        np.sum(data[(*every, window)], axis=axis, out=result[(*every, i)])
     return result
 
 

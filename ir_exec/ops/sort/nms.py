@@ -15,7 +15,6 @@ import numpy as np
 from ir_exec.kernels.boxes import (
     CornerOverlaps,
     Overlaps,
-    RotatedOverlaps,
     Selected,
     above,
     as_rows,
@@ -24,6 +23,7 @@ from ir_exec.kernels.boxes import (
     keep_few_of_classes,
 )
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
+from ir_exec.kernels.rotated_boxes import RotatedOverlaps
 from ir_exec.ops.base import Family, In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName
 from ir_exec.ops.base.dims import at_most, batches_classes_boxes

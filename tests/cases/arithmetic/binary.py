@@ -94,6 +94,8 @@ SHAPES = [
     ((1,) * 5, (2, 1, 3, 1, 2)),
 ]
 CASES += [case("Add", *operands("Add", "f32", *shapes)) for shapes in SHAPES]
+SHORT_ROWS = [((80, 1, 3), (1, 70, 3)), ((4500, 2), (2,)), ((4,), (4100, 4)), ((4000, 2), (4000, 1))]
+CASES += [case(type, *operands(type, "f32", *shapes)) for type in ("Subtract", "Divide") for shapes in SHORT_ROWS]
 CASES += [case("Power", *operands("Power", "f32", *shapes)) for shapes in SHAPES[:8]]
 CASES += [case("Divide", *operands("Divide", "i32", *shapes)) for shapes in SHAPES[:3]]
 CASES += [case("Maximum", *operands("Maximum", "f16", *shapes)) for shapes in SHAPES[:3]]

@@ -16,6 +16,9 @@ def concat(axis: int, *data: Array, **fields: object) -> Case:
 
 
 CASES = [concat(1, numbered(2, 3, kind=kind), numbered(2, 2, kind=kind, start=7)) for kind in KINDS]
+CASES += [concat(-1, numbered(1200, 2, kind=kind), numbered(1200, 3, kind=kind, start=7)) for kind in KINDS]
+CASES += [concat(axis, numbered(30, 50, 2, 2), numbered(30, 50, 2, 2, start=50)) for axis in (2, 3, -2, -1)]
+CASES += [concat(2, numbered(30, 50, 2, 2), numbered(30, 50, 1, 2, start=50), numbered(30, 50, 0, 2))]
 CASES += [concat(axis, numbered(2, 3, 4), numbered(2, 3, 4, start=50)) for axis in (0, 1, 2, -1, -2, -3)]
 CASES += [
     concat(1, numbered(1, 8, 5, 5), numbered(1, 16, 5, 5), numbered(1, 32, 5, 5)),
