@@ -40,6 +40,16 @@ CASES += [
          oracle="nobody", expected=(np.zeros((0, 3, 2, 2), np.float32),)),
 ]  # fmt: skip
 
+# So many regions of so many elements that, with other numbers in `costs`, tables of greatest rectangles are made.
+CORNERS = np.random.default_rng(4).integers(0, 9, (40, 4))
+MANY = np.concatenate([np.arange(40)[:, np.newaxis] % 2, CORNERS[:, :2] // 3, 5 + CORNERS[:, 2:]], 1).astype(np.float32)
+CASES += [
+    case("ROIPooling", 2, (numbers(2, channels, 11, 13, low=-1, kind=kind), MANY.astype(ElementType[kind].dtype)),
+         {"pooled_h": high, "pooled_w": wide, "spatial_scale": 1.0})
+    for kind in ("f32", "f16")
+    for channels, high, wide in ((1, 1, 1), (3, 2, 1), (2, 1, 3), (1, 2, 2), (2, 3, 2))
+]  # fmt: skip
+
 
 # PSROIPooling
 def sensitive(regions: Array, channels: int, dim: int, group: int, kind: str = "f32", **attributes: object) -> Case:

@@ -81,6 +81,13 @@ CASES += [
     )
 ]
 
+# Odd numbers of rows and columns, which with other numbers in `costs` are many pieces and strips.
+CASES += [
+    matmul(turned(a, turns[0]), turned(b, turns[1]), turns)
+    for a, b in [((3, 5), (5, 33)), ((33, 5), (5, 3)), ((2, 9, 5), (5, 17)), ((3, 7, 5), (3, 5, 23))]
+    for turns in ALL_TURNS
+]
+
 # The specification's examples.
 CASES += [
     matmul((1024,), (1024, 10)),

@@ -63,6 +63,7 @@ for eta in (0.0, 0.5, 0.9, 0.99):
     for since in (8, 9):
         attributes = {"nms_eta": eta, "iou_threshold": 0.9}
         CASES.append(by_class("MulticlassNms", since, *random_boxes(2, 2, 30, 7, size=9.0), **attributes))
+        CASES.append(by_class("MulticlassNms", since, *random_boxes(2, 1, 31, 10, size=1.0), **attributes))
 
 # Boxes of their own for every class, counted by roisnum.
 OWN = random_boxes(3, 1, 12, 8)[0]
