@@ -14,7 +14,7 @@ import pytest
 
 import ir_exec
 from ir_exec.kernels import costs
-from ir_exec.kernels.strips import strips_of
+from ir_exec.kernels.strips import tile_of
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
 from tests.conformance.build import build
@@ -128,11 +128,11 @@ def _bits(found: list[tuple[Array, ...]]) -> list[list[object]]:
 
 def test_numbers_are_replaced_for_a_while() -> None:
     kept = dict(vars(costs))
-    assert strips_of(8, 768, 3072, False) is not None
+    assert tile_of(8, 768, 3072, 4 * 3072) is not None
     with replaced(cut(2)):
         assert costs.CHUNK_ELEMENTS == 2
         assert costs.MOST_PIECES == 2**40
     with replaced(whole()):
-        assert strips_of(8, 768, 3072, False) is None
+        assert tile_of(8, 768, 3072, 4 * 3072) is None
     assert vars(costs) == kept
-    assert strips_of(8, 768, 3072, False) is not None
+    assert tile_of(8, 768, 3072, 4 * 3072) is not None
