@@ -63,10 +63,13 @@ def reduced(
 
 
 def reduce_rows(ufunc: np.ufunc, data: Array, keep_dims: bool = True) -> Array:
-    """ufunc.reduce of floats along the last axis; short rows are reduced side by side, as each takes its time."""
+    """ufunc.reduce of floats along the last axis; short rows are reduced side by side, as each takes its time.
+
+    Where rows do not lie one behind the other in memory, NumPy does so itself.
+    """
     size = data.shape[-1] if data.ndim else 0
     count = data.size // max(size, 1)
-    if count >= costs.ROWS_TO_REDUCE and 1 < size <= costs.SHORT_ROW_OF_SUMS:
+    if data.flags.c_contiguous and count >= costs.ROWS_TO_REDUCE and 1 < size <= costs.SHORT_ROW_OF_SUMS:
         shape = (*data.shape[:-1], *[1] * keep_dims)
         rows = data.reshape(count, size)
         if size <= min(costs.COLUMNS_OF_ROWS.get(ufunc.__name__, 0), count // costs.ROWS_A_COLUMN):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -39,10 +41,10 @@ def test_sums_along_axes(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dim
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 16, 17, costs.SHORT_ROW_OF_SUMS, costs.SHORT_ROW_OF_SUMS + 1])
 def test_rows_of_any_length(ufunc: np.ufunc, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(costs, "CHUNK_ELEMENTS", 1000)
-    data = np.random.default_rng(0).standard_normal((size, 90, 40)).astype(np.float32).T
+    data = np.random.default_rng(0).standard_normal((40, 90, size)).astype(np.float32)
     data[3, 4, 0], data[3, 5, -1] = np.nan, -np.inf
-    for keep_dims in (False, True):
-        found = reduce_rows(ufunc, data, keep_dims)
+    for keep_dims, array in product((False, True), (data, np.asfortranarray(data))):
+        found = reduce_rows(ufunc, array, keep_dims)
         expected = ufunc.reduce(data.astype(np.float64), axis=-1, keepdims=keep_dims)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

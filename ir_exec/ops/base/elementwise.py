@@ -190,6 +190,8 @@ def _has_short_rows(a: Shape, b: Shape) -> bool:
 
 
 def _by_columns(function: np.ufunc, a: Array, b: Array, *, out: Array | None = None) -> Array:
+    if not (a.flags.c_contiguous and b.flags.c_contiguous):
+        return np.asarray(function(a, b, out=out))
     sizes = np.broadcast_shapes(a.shape, b.shape)
     result = np.empty(sizes, a.dtype) if out is None else out
     for column in range(sizes[-1]):
