@@ -72,7 +72,10 @@ def reduce_rows(ufunc: np.ufunc, data: Array, keep_dims: bool = True) -> Array:
     if data.flags.c_contiguous and count >= costs.ROWS_TO_REDUCE and 1 < size <= costs.SHORT_ROW_OF_SUMS:
         shape = (*data.shape[:-1], *[1] * keep_dims)
         rows = data.reshape(count, size)
-        if size <= min(costs.COLUMNS_OF_ROWS.get(ufunc.__name__, 0), count // costs.ROWS_A_COLUMN):
+        columns = costs.COLUMNS_OF_SUMS if ufunc is np.add else 0
+        if ufunc in (np.maximum, np.minimum):
+            columns = costs.COLUMNS_OF_EXTREMES
+        if size <= min(columns, count // costs.ROWS_A_COLUMN):
             return _reduced_columns(ufunc, rows).reshape(shape)
         if ufunc is np.add:
             return np.asarray(np.einsum(rows, [0, 1], [0])).reshape(shape)
