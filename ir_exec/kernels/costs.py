@@ -256,6 +256,10 @@ PANELLED_ELEMENTS = 2**16
 multiplications a nanosecond, 40 where the matrix lies by rows and 38 by columns; 16 rows by 768 x 768 at 40, 23 and 25;
 one row as fast. Smaller ones stay in the cache."""
 
+PANELLED_ELEMENTS_OF_FEW_ROWS = 2**19
+"""The same where the rows may be few: one row by 128 x 512 takes 8 us in panels, 4 by rows, and by 1,024 x 1,024 70 and
+56, if it is in the cache."""
+
 PANELS_AT_ONCE = 4
 """Panels that are filled at a time: an element takes 0.6 to 1.0 ns."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ir_exec.collector import paused_collector
+from ir_exec.errors import IRError
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.kernels import costs
@@ -19,7 +21,7 @@ from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
 from ir_exec.runtime.fold import foldable
 from ir_exec.runtime.loop import Observer, read_only, run_steps
-from ir_exec.runtime.packed import PackedWeights, Room
+from ir_exec.runtime.packed import PackedWeights, Room, may_be_packed
 from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
 from ir_exec.runtime.rewrite import Draft, rewritten
@@ -123,7 +125,7 @@ class Executor:
             self._folded = foldable(self._graph, types, expand_weights=self._expand_weights)
             self._constants = self._fold(types, overwrite)
             self._room.enter(self._constants)
-        if overwrite and self._optimize and self._packed is None:
+        if overwrite and self._optimize and self._packed is None and any(map(may_be_packed, self._constants)):
             self._pack(self._constants, types)
         if is_first:
             self._constants = self._turned(self._constants)
@@ -195,7 +197,13 @@ class Executor:
         return [None if array is None else _kept(array) for array in slots]
 
     def _pack(self, constants: list[Array | None], types: Types) -> None:
-        """Keep matrices by which only MatMul multiplies in panels."""
+        """Keep matrices by which only MatMul multiplies in panels.
+
+        The declared shapes say by how many rows, so that results do not depend on the sizes of the first run.
+        """
+        # Bodies may declare what no longer fits.
+        with suppress(IRError):
+            types = self._types or infer_types(self._graph, weights=self.weights, given={}, ops=self._ops)
         self._packed = PackedWeights(self._graph, constants, types, self._setting.operator, self._room)
         # What leads to them runs where the layers of the file do.
         again = set(self._packed.values)

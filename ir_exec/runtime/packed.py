@@ -8,6 +8,7 @@ observed, which then runs the layers of the file, it is computed anew in every r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeGuard
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from ir_exec.ops import In, Op
 from ir_exec.runtime.rewrite.draft import Fusion
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["HoldsInput", "PackedWeights", "Room", "replaced"]
+__all__ = ["HoldsInput", "PackedWeights", "Room", "may_be_packed", "replaced"]
 
 
 COPIED_SHARE = 10
@@ -127,7 +128,7 @@ class Room:
 class PackedWeights:
     """The constant matrices of one graph by which MatMul alone multiplies, in panels.
 
-    constants: the constants by number; what is packed leaves it. types: of every value, as the run has it.
+    constants: the constants by number; what is packed leaves it. types: of every value, for the declared shapes.
     operator: what runs for a node. values: what is packed.
     """
 
@@ -143,24 +144,25 @@ class PackedWeights:
         wanted = {}
         for value, nodes in _readers(graph).items():
             array = constants[value.number]
-            if array is not None and _is_large_matrix(array):
-                orders = {_order(node, value, types, operator) for node in nodes}
+            if may_be_packed(array):
+                orders = {_order(node, value, array.shape, types, operator) for node in nodes}
                 if len(orders) == 1 and None not in orders and room.takes_panels(array):
                     wanted[value] = bool(orders.pop()), nodes
         self.values = wanted.keys()
         # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
-        memory = np.empty(sum(types[value.number].shape.size.lo for value in wanted), np.float32)
+        memory = np.empty(sum(_array(constants, value).size for value in wanted), np.float32)
         end = 0
         for value, (is_transposed, nodes) in wanted.items():
-            array = constants[value.number]
-            assert array is not None, "a value is there once"
+            array = _array(constants, value)
             start, end = end, end + array.size
             matrix = PackedMatrix.of(array.T if is_transposed else array, memory[start:end])
             room.leave_file(array)
+            shape = Shape(array.shape)
             # It is freed before the next one is packed.
-            constants[value.number] = array = None
+            constants[value.number] = None
+            del array
             for node in nodes:
-                op = PackedMatMul(operator(node), types[value.number].shape, matrix)
+                op = PackedMatMul(operator(node), shape, matrix)
                 self._found[node] = Fusion([node], op, node.values_in[:1]).fused()
 
     def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
@@ -176,11 +178,22 @@ def _readers(graph: Graph) -> dict[Value, list[Node]]:
     return readers
 
 
-def _is_large_matrix(array: Array) -> bool:
-    return array.ndim == 2 and array.dtype == np.float32 and array.size >= costs.PANELLED_ELEMENTS
+def _array(constants: list[Array | None], value: Value) -> Array:
+    array = constants[value.number]
+    assert array is not None, "it is a constant"
+    return array
 
 
-def _order(node: Node, value: Value, types: Types, operator: Callable[[Node], Op]) -> bool | None:
+def may_be_packed(array: Array | None) -> TypeGuard[Array]:
+    """Whether a constant is a matrix of f32 that is large enough."""
+    if array is None or array.ndim != 2 or array.dtype != np.float32:
+        return False
+    return array.size >= costs.PANELLED_ELEMENTS
+
+
+def _order(
+    node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
+) -> bool | None:
     """Whether a MatMul multiplies by the transposed value; None where the node is not better off with panels."""
     op = operator(node)
     if node.type != "MatMul" or not type(op).__module__.startswith("ir_exec.ops.") or node.inputs[0] is value:
@@ -188,10 +201,12 @@ def _order(node: Node, value: Value, types: Types, operator: Callable[[Node], Op
     if {types[one.number].element_type for one in (*node.values_in, *node.outputs)} != {ElementType.f32}:
         return None
     is_transposed = bool(vars(op)["transpose_b"])
-    inner, columns = types[value.number].shape.static[:: -1 if is_transposed else 1]
+    inner, columns = shape[:: -1 if is_transposed else 1]
     product = types[node.outputs[0].number].shape.size
+    if not product.is_static and inner * columns < costs.PANELLED_ELEMENTS_OF_FEW_ROWS:
+        return None
     # Of a single row, and of products that are not long, BLAS copies nothing.
-    is_copied = product.is_static and product.lo > columns and product.lo * inner > costs.STRIP_MULTIPLICATIONS
+    is_copied = product.hi > columns and product.hi * inner > costs.STRIP_MULTIPLICATIONS
     return is_transposed if is_copied and columns >= costs.STRIP_COLUMNS else None
 
 

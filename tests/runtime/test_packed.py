@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ir_exec
 from ir_exec import build
+from ir_exec.kernels import costs
 from ir_exec.runtime import packed as packing_of_weights
 from ir_exec.types import Array
 
@@ -122,6 +123,27 @@ def test_a_run_after_an_observed_one_is_packed() -> None:
     assert packed(compiled, ROWS)[1] == 1
 
 
+@pytest.fixture
+def may_have_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "PANELLED_ELEMENTS_OF_FEW_ROWS", MATRIX.size)
+
+
+def test_of_unknown_rows_small_matrices_stay() -> None:
+    rows = build.parameter([-1, 320], "f32")
+    compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(MATRIX))))
+    assert packed(compiled, ROWS[0])[1] == 0
+
+
+@pytest.mark.usefixtures("may_have_few_rows")
+def test_the_declared_rows_count_not_those_of_the_first_run() -> None:
+    rows = build.parameter([-1, 320], "f32")
+    compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(MATRIX))))
+    assert packed(compiled, ROWS[0, :1])[1] == 1
+    one = build.parameter([1, 320], "f32")
+    assert packed(ir_exec.compile_model(build.model(build.matmul(one, build.constant(MATRIX)))), ROWS[0, :1])[1] == 0
+
+
+@pytest.mark.usefixtures("may_have_few_rows")
 def test_other_shapes_read_the_same_panels() -> None:
     rows = build.parameter([-1, 320], "f32")
     compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(MATRIX))))
