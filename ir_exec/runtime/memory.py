@@ -25,7 +25,8 @@ FALLBACK = 64 * 2**30
 class MemoryPlan:
     """The memory of a run in bytes, as far as sizes are known before it.
 
-    constants: decoded and folded weights, which stay in memory from the first run on, without views of the mapped file.
+    constants: decoded and folded weights, which stay in memory from the first run on, without views of the mapped file
+        and matrices of it that are packed for BLAS in their place.
     peak: the most that all other tensors take at one time, without the inputs.
     layer: the name of the layer at the peak.
     """
