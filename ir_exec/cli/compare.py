@@ -21,7 +21,7 @@ from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, table, terminal_width
 from ir_exec.debug import Comparison, compare
-from ir_exec.debug.junit import junit
+from ir_exec.debug.items_report import junit
 from ir_exec.debug.metrics import COLUMNS, Difference
 from ir_exec.debug.precision import lower_precision
 from ir_exec.debug.text import counts, details, number, shown_layers, verdict

@@ -16,8 +16,7 @@ from ir_exec.cli.files import write_text
 from ir_exec.cli.parallel import Bar, pool_for
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, styled, table
 from ir_exec.debug import Comparison, compare
-from ir_exec.debug.items_report import ComparedItem, Comparisons
-from ir_exec.debug.junit import junit
+from ir_exec.debug.items_report import ComparedItem, Comparisons, junit
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
 

@@ -14,7 +14,7 @@ import pytest
 from ir_exec import Model, build
 from ir_exec.build import Value
 from ir_exec.debug import Comparison, compare, trace
-from ir_exec.debug.junit import junit
+from ir_exec.debug.items_report import junit
 from ir_exec.types import Array
 from tests.debug.test_compare import SCHEMAS
 
