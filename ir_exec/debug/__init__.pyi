@@ -34,7 +34,7 @@ from ir_exec.debug.report import (
     LayerFault as LayerFault,
     Unmatched as Unmatched,
 )
-from ir_exec.debug.shapes_report import ShapesReport as ShapesReport
+from ir_exec.debug.shaping import ShapesReport as ShapesReport
 from ir_exec.debug.shaping import shapes as shapes
 from ir_exec.debug.tracing import (
     Trace as Trace,

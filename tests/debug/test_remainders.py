@@ -12,7 +12,7 @@ import pytest
 from ir_exec import Model, build
 from ir_exec.build import Value
 from ir_exec.debug import shapes
-from ir_exec.debug.shapes_report import InputDim
+from ir_exec.debug.shaping import InputDim
 
 LARGEST = 70
 
