@@ -24,7 +24,7 @@ from ir_exec.debug import Comparison, compare
 from ir_exec.debug.items_report import junit
 from ir_exec.debug.metrics import COLUMNS, Difference
 from ir_exec.debug.precision import lower_precision
-from ir_exec.debug.text import counts, details, number, shown_layers, verdict
+from ir_exec.debug.report import counts, details, number, shown_layers, verdict
 from ir_exec.model import Model, read_model
 
 _MOST_SHOWN = 20

@@ -21,7 +21,7 @@ from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, table
 from ir_exec.debug.reference import differences
-from ir_exec.debug.text import told
+from ir_exec.debug.report import told
 from ir_exec.debug.walk import NotFinite, first_not_finite
 from ir_exec.model import Model, ModelPort, read_model
 from ir_exec.runtime import Results, compile_model

@@ -11,7 +11,7 @@ from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import check_hint, errors_as_messages, show, table
 from ir_exec.debug import Trace, trace
-from ir_exec.debug.text import number
+from ir_exec.debug.report import number
 from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision
 

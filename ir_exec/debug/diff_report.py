@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ir_exec.debug.facts import Record
 from ir_exec.debug.metrics import Difference
-from ir_exec.debug.text import told
+from ir_exec.debug.report import told
 
 __all__ = ["Change", "ChangedLayer", "NetworkDiff", "Place"]
 

@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from ir_exec.debug.facts import Record
-from ir_exec.debug.report import ComparedLayer, Comparison, rows_as_csv
-from ir_exec.debug.text import details, told, verdict
+from ir_exec.debug.report import ComparedLayer, Comparison, details, rows_as_csv, told, verdict
 
 __all__ = ["ComparedItem", "Comparisons", "WorstLayer", "junit"]
 
