@@ -22,6 +22,7 @@ from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, as_type_of, maker
 from ir_exec.debug.matching import matched
 from ir_exec.debug.metrics import (
     Difference,
+    Settings,
     Tolerance,
     difference,
     no_difference,
@@ -29,7 +30,6 @@ from ir_exec.debug.metrics import (
 )
 from ir_exec.debug.reference import Adviser, IRReference, Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status
-from ir_exec.debug.settings import Settings
 from ir_exec.debug.steps import on_steps
 from ir_exec.debug.terms import cancelling_terms
 from ir_exec.debug.walk import Visit, Walker, Where

@@ -13,8 +13,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, Key, entries_of
 from ir_exec.debug.files import Spill, damaged, load_npz, nearest
-from ir_exec.debug.metrics import Difference, difference
-from ir_exec.debug.settings import Settings
+from ir_exec.debug.metrics import Difference, Settings, difference
 from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError
