@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from ir_exec.debug.facts import Record
-from ir_exec.debug.jumps import Jump
 from ir_exec.debug.metrics import COLUMNS, Difference
+from ir_exec.debug.steps import Jump
 
 __all__ = [
     "ComparedLayer",
