@@ -276,7 +276,7 @@ def _openvino(
     timeout: float,
     threads: int | None,
 ) -> OpenVINOProfile:
-    from ir_exec.debug.profile_openvino import profile_openvino
+    from ir_exec.debug.openvino import profile_openvino
 
     ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
     asked = chosen_threads(threads)
