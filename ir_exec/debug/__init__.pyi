@@ -9,7 +9,7 @@ from ir_exec.debug.bundling import (
     rerun as rerun,
 )
 from ir_exec.debug.command import Command as Command
-from ir_exec.debug.diff_report import NetworkDiff as NetworkDiff
+from ir_exec.debug.diffing import NetworkDiff as NetworkDiff
 from ir_exec.debug.diffing import diff as diff
 from ir_exec.debug.drawing import drawn_inputs as drawn_inputs
 from ir_exec.debug.extracting import (

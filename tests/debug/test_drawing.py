@@ -203,7 +203,7 @@ def divisors() -> Model:
     )
 
 
-FITTED: dict[str, tuple[Callable[[], Model], str, str | None]] = {
+NETWORKS: dict[str, tuple[Callable[[], Model], str, str | None]] = {
     "windows of patches": (
         lambda: windows(convolved(image(), 3, 4, 4), 4),
         "multiples of 16 plus 0 to 3 from 16",
@@ -254,9 +254,9 @@ def takes(found: InputDim, size: int) -> bool:
     return not is_high and size % found.step in (found.offsets or (found.offset,))
 
 
-@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> None:
-    make, text, formula = FITTED[name]
+    make, text, formula = NETWORKS[name]
     network = make()
     report = shapes(network)
     axis = 2 if len(report.inputs) == 4 else 1
