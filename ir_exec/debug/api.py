@@ -119,7 +119,7 @@ def _reference(
 
         return OpenVINOReference(model, probe=probe, device=device, hint=hint, timeout=timeout, **options)
     if path.suffix.lower() == ".onnx":
-        from ir_exec.debug.onnx import ONNXReference
+        from ir_exec.debug.reference import ONNXReference
 
         return ONNXReference(path, timeout=timeout)
     if (path / INDEX).exists():
