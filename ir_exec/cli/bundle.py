@@ -8,7 +8,7 @@ import sys
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.config import load_extensions
 from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.reduce import outcomes, timeout_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages

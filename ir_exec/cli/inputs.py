@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ir_exec.cli.arrays import read_array, read_arrays, split_named
-from ir_exec.cli.extensions import extension_option
+from ir_exec.cli.config import extension_option
 from ir_exec.cli.options import shape_option, shapes_by_input
 from ir_exec.cli.terminal import Unusable, echo
 from ir_exec.debug import drawn_inputs

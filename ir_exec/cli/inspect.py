@@ -10,7 +10,7 @@ import click
 from pydantic import TypeAdapter
 
 from ir_exec.check import printable
-from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
 from ir_exec.cli.options import shape_option, shapes_by_input
 from ir_exec.cli.tables import Table

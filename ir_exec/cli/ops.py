@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import click
 
-from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.listing import attributes_of, inputs_of, name_of, operators_page, specification_of
 from ir_exec.cli.options import complete_operators
 from ir_exec.cli.terminal import Unusable, echo, show, styled, table

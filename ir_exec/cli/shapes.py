@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show, table
 from ir_exec.debug.shaping import InputDim, ShapesReport, shapes
