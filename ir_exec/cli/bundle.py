@@ -8,8 +8,8 @@ import sys
 import click
 
 from ir_exec.check import printable
+from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
-from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.reduce import outcomes, timeout_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Bundle, Command, bundle, rerun

@@ -9,12 +9,11 @@ from typing import Any, NoReturn
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.arrays import read_arrays
+from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.compare_many import CompareItem, compare_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
-from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar

@@ -7,8 +7,8 @@ from click.core import ParameterSource
 
 from ir_exec.build.cutting import is_counted
 from ir_exec.check import printable
+from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.config import load_extensions
-from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show, table
 from ir_exec.debug import Extracted, extract

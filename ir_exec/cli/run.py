@@ -11,10 +11,9 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.allocator import keep_freed_memory
-from ir_exec.cli.arrays import statistics, write_arrays
+from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.config import load_extensions
-from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from ir_exec.check import printable
+from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
-from ir_exec.cli.inputs import Asked, input_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table
 from ir_exec.cli.terminal import check_hint, errors_as_messages, show, table
