@@ -17,8 +17,17 @@ from ir_exec.cli.files import write_text
 from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
-from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, table, terminal_width
+from ir_exec.cli.terminal import (
+    UNUSABLE,
+    Table,
+    Unusable,
+    check_hint,
+    echo,
+    errors_as_messages,
+    show,
+    table,
+    terminal_width,
+)
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.items_report import junit
 from ir_exec.debug.metrics import COLUMNS, Difference

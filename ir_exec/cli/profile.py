@@ -14,8 +14,7 @@ from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.progress import Steps
-from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show, table
+from ir_exec.cli.terminal import Table, check_hint, echo, errors_as_messages, show, table
 from ir_exec.debug.profile_report import (
     OpenVINOProfile,
     Profile,

@@ -17,8 +17,7 @@ from ir_exec.cli.config import load_extensions
 from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
-from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, table
+from ir_exec.cli.terminal import UNUSABLE, Table, Unusable, check_hint, echo, errors_as_messages, show, styled, table
 from ir_exec.debug.reference import differences
 from ir_exec.debug.report import told
 from ir_exec.debug.walk import NotFinite, first_not_finite
