@@ -84,7 +84,7 @@ def complete_rules(context: click.Context, parameter: click.Parameter, incomplet
 
 def complete_operators(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Types, and behind a hyphen their versions: `Gather`, `Gather-8`."""
-    from ir_exec.cli.listing import name_of
+    from ir_exec.cli.ops import name_of
     from ir_exec.ops import registered
 
     classes = registered()
