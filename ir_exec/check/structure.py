@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ir_exec.check.ends import End
+from ir_exec.check.declarations import End
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location, Severity, WeightsError
 from ir_exec.graph import Graph, Node
