@@ -2,7 +2,7 @@
 
 from ir_exec.check.baseline import Baseline
 from ir_exec.check.check import check_model
-from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.findings import Diagnostic
 from ir_exec.check.fix import Fix, fix
 from ir_exec.check.formats import FORMATS, Places
 from ir_exec.check.report import Demand, Report, Reports, Requirement, Summary, summary_line

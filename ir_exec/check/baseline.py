@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any, TypeAlias
 
-from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.findings import Diagnostic
 from ir_exec.check.report import Report
 
 __all__ = ["Baseline", "fingerprint"]

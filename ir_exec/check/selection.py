@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
-from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.findings import Diagnostic
 from ir_exec.check.report import Report
 from ir_exec.check.rules import GROUPS, find_rule, nearest_rule
 from ir_exec.errors import Severity

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from lxml import etree
 
-from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.findings import Diagnostic
 from ir_exec.check.formats.places import Places, identified, sentence
 from ir_exec.check.report import Report, Reports
 from ir_exec.check.rules import weight

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from ir_exec.check.baseline import fingerprint
-from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.findings import Diagnostic
 from ir_exec.check.report import Report, Reports
 from ir_exec.check.text import LinesOf, marked
 from ir_exec.printable import printable

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.findings import Diagnostic
 from ir_exec.check.formats.places import Places, identified, sentence
 from ir_exec.check.report import Report, Reports
 from ir_exec.check.rules import RULES, Rule
