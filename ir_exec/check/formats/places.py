@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from ir_exec.check.baseline import fingerprint
 from ir_exec.check.findings import Diagnostic
 from ir_exec.check.report import Report, Reports
+from ir_exec.check.selection import fingerprint
 from ir_exec.check.text import LinesOf, marked
 from ir_exec.printable import printable
 
