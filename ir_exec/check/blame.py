@@ -1,6 +1,6 @@
 """Why a layer does not take other sizes: the constant, or the input, that holds the old ones.
 
-The cause is the pattern of a Reshape that drops or moves the change (`stray.py`), or else a constant that holds an old
+The cause is the pattern of a Reshape that drops or moves the change, or else a constant that holds an old
 dim; it is searched upwards from the inputs of the layer that did not follow the new shapes.
 """
 
