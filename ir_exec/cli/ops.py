@@ -14,8 +14,7 @@ import click
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.options import complete_operators
 from ir_exec.cli.terminal import Unusable, echo, show, styled, table
-from ir_exec.ops.base.docstrings import description_of, docstrings_of
-from ir_exec.ops.base.operator import In, Op
+from ir_exec.ops.base.operator import In, Op, description_of, docstrings_of
 from ir_exec.ops.base.registry import registered, registered_extensions
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INTEGER, NUMERIC, ElementType
 

@@ -18,7 +18,7 @@ from ir_exec.cli.ops import (
     types_text,
 )
 from ir_exec.ops import Op, registered, resolve
-from ir_exec.ops.base.docstrings import description_of
+from ir_exec.ops.base.operator import description_of
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INDEX, INTEGER, NUMERIC, STRING, ElementType, element_types
 
 
