@@ -27,8 +27,14 @@ from ir_exec.ops.base.intervals import (
     slice_length,
     sliced_dim,
 )
-from ir_exec.ops.base.mixed_types import require_convertible, require_same_values
-from ir_exec.ops.base.shapes import known_axes, known_ints, merge_dims, require_rank
+from ir_exec.ops.base.shapes import (
+    known_axes,
+    known_ints,
+    merge_dims,
+    require_convertible,
+    require_rank,
+    require_same_values,
+)
 from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType, convert
 
 __all__ = ["Slice", "SliceScatter", "StridedSlice"]
