@@ -17,7 +17,7 @@ from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Ints
 from ir_exec.ops.base.axes import given_axes
-from ir_exec.ops.base.intervals import (
+from ir_exec.ops.base.dims import (
     ANYWHERE,
     BEYOND,
     Interval,
