@@ -2,6 +2,9 @@
 
 The cause is the pattern of a Reshape that drops or moves the change, or else a constant that holds an old
 dim; it is searched upwards from the inputs of the layer that did not follow the new shapes.
+
+A Reshape of `[1,12,64]` with the pattern `[1,12,-1]` takes a batch of 3 as well, and gives `[1,12,192]`: the layer that
+cannot take the 192 is far below, and what it reads there is not to blame.
 """
 
 from __future__ import annotations

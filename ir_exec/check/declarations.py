@@ -1,4 +1,7 @@
-"""What ports declare: at the ends of edges, on their own, and against the type on which their value was settled."""
+"""What ports declare: on their own, and against the type on which their value was settled.
+
+Where old writers declared wrongly as a habit, and nothing depends on it, that is no more than a warning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""One finding of `check_model`, and the findings of one file, collected so that each fault is reported once."""
+"""One finding of `check_model`, and those of one file, collected so that each fault is reported once.
+
+Attributes that writers of IR always wrote and no operator has say nothing, so they are one info for a file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Reports for machines: each format is a function from all reports to text."""
+"""Reports for machines: each format is a function from all reports to text.
+
+- SARIF 2.1.0, which code scanning of GitHub and many editors read:
+  https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html.
+- What CI services show: of GitHub Actions, of GitLab, and JUnit XML, which most take as test results.
+"""
 
 from __future__ import annotations
 

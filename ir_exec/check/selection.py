@@ -1,4 +1,8 @@
-"""Which findings are reported, and with what severity: by code, by group, by file."""
+"""Which findings are reported, and with what severity: by code, by group, by file, and by a baseline of known ones.
+
+In a baseline file, code, layer, port and message identify a finding, so that a repository with many of them sees every
+new one. Lines do not: they move with every edit.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Oddities of the structure that stop no pass: unused layers, duplicate names and ids, missing or spare weights."""
+"""Oddities of the structure that stop no pass: unused layers, duplicate names and ids, missing or spare weights.
+
+Among them are names that OpenVINO refuses: of inputs and outputs that collide in version 10, and repeated rt_info.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`ir-exec compare`: which layer is wrong."""
+"""`ir-exec compare`: which layer is wrong.
+
+Over many inputs it gives a verdict for each.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,21 @@
-"""Defaults of commands in pyproject.toml or ir-exec.toml, in the nearest folder upwards, and extensions of the user."""
+"""Defaults of `check`, and extensions: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, in the nearest folder up.
+
+    [tool.ir-exec]
+    ignore = ["unbounded-dim"]
+    target = "2023.0"
+    strict = true
+    baseline = "ir-baseline.json"
+    extensions = ["operators.py", "my_package.operators"]
+
+    [tool.ir-exec.severity]
+    unknown-attribute = "error"
+
+    [tool.ir-exec.per-file-ignores]
+    "legacy/*.xml" = ["IR6"]
+
+ir-exec.toml holds the same without `tool.ir-exec`. Arguments of the command line override them.
+Extensions are modules and files of the user that register operators; arguments name more of them.
+"""
 
 from __future__ import annotations
 

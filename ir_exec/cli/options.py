@@ -1,4 +1,7 @@
-"""Options of several commands: shapes of inputs, in one syntax, numbers, and what shells complete."""
+"""Options of several commands: shapes of inputs, in one syntax, and numbers; and what shells complete.
+
+Shells complete rules, operators and releases; paths are completed by the type of their parameter.
+"""
 
 from __future__ import annotations
 

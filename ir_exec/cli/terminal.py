@@ -1,4 +1,9 @@
-"""Output of all commands: styles, tables that fit the terminal, and errors as one message without a traceback."""
+"""Output of all commands: styles, tables, and errors as one message without a traceback.
+
+A table is as wide as its cells where it has the room. Otherwise the columns with the longest cells become narrower, and
+their cells go on in the next line, broken behind `,`, `/`, `:`, `_` and blanks; numbers and dims never are. Where that
+is not enough, each row is a block of its own, with the name of the column before each cell.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a comparison over many inputs answers."""
+"""What a comparison over many inputs answers.
+
+CI servers take it in the form of JUnit.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a network is compared with: another network, the files of a run, or another program that runs it."""
+"""What a network is compared with: another network, the files of a run, or another program that runs it.
+
+onnxruntime runs an ONNX file as a reference; IR keeps the names of its tensors in the names of its ports.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Nothing is folded and no memory is written to twice, so a visitor may keep what it is shown, replace it, or have a layer
 computed again from other inputs. Where constants give a layer another kernel in a run, it has that kernel here as well.
+
+Where NaN and infinity come from is such a walk.
 """
 
 from __future__ import annotations

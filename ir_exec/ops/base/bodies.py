@@ -1,4 +1,11 @@
-"""Bodies, the graphs inside a layer; and what else an operator may ask for beyond its inputs: weights and state."""
+"""Bodies, the graphs inside a layer: where their Parameters get values from, and where their Results go.
+
+Bodies are not attributes: inference and the executor pass them to a layer's operator as `bodies`. A TypedBody infers
+the types of its Results from those of its Parameters; a RunningBody computes the Results from arrays. `Ties` say how
+the Parameters and Results of a body are tied to the ports of the layer.
+
+What else an operator may ask for beyond its inputs, weights and state, is here too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Dims that several inputs share, merged by their names; those of operators on boxes and images, and their indices."""
+"""Dims that several inputs share, merged by their names; those of operators on boxes and images, and their indices.
+
+Intervals of the indices that cut an axis say what is known of the length of a slice whose ends are not known. An index
+counts from the end where it is negative, and one beyond the axis is clamped to it. An index at the end of the range of
+i32 or i64 means "to the end of the axis", however long that is.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 Each raises a ShapeError that names what was expected and what was found: IR501 for a wrong rank, IR502 for dims that
 must be equal and differ, IR503 for an axis out of range, IR504 for shapes that do not broadcast, IR505 for a shape
 that cannot be.
+
+Inputs that may have another element type than the data they go into are converted to it, as in OpenVINO.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Slices: parts of a tensor along several axes at once, read or overwritten.
 
-A slice of an axis goes from `start` to before `stop` in steps of `step`; `ops/base/intervals.py` says how indices count
+A slice of an axis goes from `start` to before `stop` in steps of `step`; `ops/base/dims.py` says how indices count
 from the end.
 """
 
