@@ -203,7 +203,7 @@ def divisors() -> Model:
     )
 
 
-NETWORKS: dict[str, tuple[Callable[[], Model], str, str | None]] = {
+FITTED: dict[str, tuple[Callable[[], Model], str, str | None]] = {
     "windows of patches": (
         lambda: windows(convolved(image(), 3, 4, 4), 4),
         "multiples of 16 plus 0 to 3 from 16",
@@ -254,9 +254,9 @@ def takes(found: InputDim, size: int) -> bool:
     return not is_high and size % found.step in (found.offsets or (found.offset,))
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", FITTED)
 def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> None:
-    make, text, formula = NETWORKS[name]
+    make, text, formula = FITTED[name]
     network = make()
     report = shapes(network)
     axis = 2 if len(report.inputs) == 4 else 1
