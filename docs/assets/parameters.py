@@ -12,7 +12,7 @@ from griffe import Extension, Object
 
 from ir_exec.build.functions import function_names
 from ir_exec.build.operators import operator_class
-from ir_exec.ops.base.docstrings import description_of
+from ir_exec.ops.base.operator import description_of
 
 _TERM = re.compile(r"([A-Za-z_]\w*(?:, [A-Za-z_]\w*)*): (?=\S)")
 _ENDS_A_LIST = ("Raises ", "Returns ", "Without ")

@@ -13,7 +13,7 @@ from ir_exec.build.values import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location
 from ir_exec.ops import Op
-from ir_exec.ops.base.docstrings import description_of
+from ir_exec.ops.base.operator import description_of
 from ir_exec.ops.base.registry import names_of_types
 
 __all__ = ["function_for", "function_name", "function_names", "has_one_output", "parameters_of"]

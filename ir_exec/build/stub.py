@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 from ir_exec.build.functions import function_names, has_one_output, parameters_of
 from ir_exec.build.operators import operator_class
 from ir_exec.ops import Op
-from ir_exec.ops.base.docstrings import docstrings_of
+from ir_exec.ops.base.operator import docstrings_of
 from ir_exec.types import ElementType, Shape
 
 __all__ = ["stub_text"]

@@ -1,13 +1,12 @@
 """Checking: the rules, the passes that find what breaks them, and reports as data and as text."""
 
-from ir_exec.check.baseline import Baseline
 from ir_exec.check.check import check_model
-from ir_exec.check.diagnostic import Diagnostic
+from ir_exec.check.findings import Diagnostic
 from ir_exec.check.fix import Fix, fix
 from ir_exec.check.formats import FORMATS, Places
 from ir_exec.check.report import Demand, Report, Reports, Requirement, Summary, summary_line
 from ir_exec.check.rules import GROUPS, RULES, Rule, explain, find_rule, nearest_rule, rule_of, rules_page, weight
-from ir_exec.check.selection import Selection, code_prefix
+from ir_exec.check.selection import Baseline, Selection, code_prefix
 from ir_exec.check.text import LinesOf, Style, counted, inert, plain, printable, render, render_diagnostic, wrapped
 
 __all__ = [

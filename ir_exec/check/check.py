@@ -9,15 +9,16 @@ from typing import NamedTuple
 
 from ir_exec.check.constants import odd_constants
 from ir_exec.check.findings import Findings, Repair
-from ir_exec.check.names import colliding_names, repeated_rt_info
 from ir_exec.check.releases import Release, newer_than, requirement
 from ir_exec.check.report import Report, Requirement
 from ir_exec.check.structure import (
     all_graphs,
+    colliding_names,
     cut_off_weights,
     duplicate_names,
     duplicate_port_ids,
     layers_in_doubt,
+    repeated_rt_info,
     unreachable_layers,
     unreferenced_weights,
 )

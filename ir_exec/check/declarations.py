@@ -1,21 +1,198 @@
-"""What ports declare: on their own, and against the type on which their value was settled."""
+"""What ports declare: on their own, and against the type on which their value was settled.
+
+Where old writers declared wrongly as a habit, and nothing depends on it, that is no more than a warning.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from ir_exec.check.compare import contradiction, difference, fits
-from ir_exec.check.ends import End, fault_at, layer_of, source_of
 from ir_exec.check.findings import Findings
-from ir_exec.check.habits import severity_at_reader
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, ShapeError
-from ir_exec.graph import Node, Value
+from ir_exec.errors import ElementTypeError, IRError, Location, Severity, ShapeError
+from ir_exec.graph import Graph, Node, Value
 from ir_exec.ir import Port
-from ir_exec.types import ElementType, Shape, TensorType
+from ir_exec.types import Dim, ElementType, Shape, TensorType
 
-__all__ = ["check_edges", "check_readers", "meaningless_ports"]
+__all__ = [
+    "End",
+    "check_edges",
+    "check_readers",
+    "contradiction",
+    "difference",
+    "fault_at",
+    "fits",
+    "joined_types",
+    "layer_of",
+    "meaningless_ports",
+    "merged",
+    "readers_of_values",
+    "severity_at_reader",
+    "severity_at_source",
+    "source_of",
+]
+
+
+def fits(declared: TensorType, found: TensorType) -> bool:
+    """Whether a value can have both types; an unknown element type, rank or dim contradicts nothing."""
+    if (
+        declared.element_type is not found.element_type
+        and declared.element_type.is_known
+        and found.element_type.is_known
+    ):
+        return False
+    mine, theirs = declared.shape.dims, found.shape.dims
+    if mine is None or theirs is None or mine == theirs:
+        return True
+    return len(mine) == len(theirs) and all(a.lo <= b.hi and b.lo <= a.hi for a, b in zip(mine, theirs, strict=True))
+
+
+def contradiction(declared: TensorType, found: TensorType) -> Code:
+    """The code for two types that do not fit: IR603 element type, IR602 rank, IR601 dims."""
+    if not fits(TensorType(declared.element_type, Shape.unknown()), found):
+        return Code.declared_element_type
+    return Code.declared_rank if declared.rank != found.rank else Code.declared_dims
+
+
+def difference(declared: TensorType, found: TensorType) -> str:
+    """Where two types that do not fit differ: `dim 1 is 4, not 5`."""
+    parts = []
+    if contradiction(declared, found) == Code.declared_element_type:
+        parts.append(f"the element type is {found.element_type}, not {declared.element_type}")
+    mine, theirs = declared.shape.dims, found.shape.dims
+    if mine is not None and theirs is not None:
+        if len(mine) != len(theirs):
+            parts.append(f"the rank is {len(theirs)}, not {len(mine)}")
+        else:
+            pairs = enumerate(zip(mine, theirs, strict=True))
+            parts += [f"dim {axis} is {_dim(b)}, not {_dim(a)}" for axis, (a, b) in pairs if a & b is None]
+    return ", ".join(parts)
+
+
+def merged(chosen: TensorType, other: TensorType) -> TensorType:
+    """The chosen type, its unknown parts filled in from the other; known elements are dropped."""
+    element_type = chosen.element_type if chosen.element_type.is_known else other.element_type
+    mine, theirs = chosen.shape.dims, other.shape.dims
+    if mine is None:
+        return TensorType(element_type, other.shape)
+    if theirs is None or len(mine) != len(theirs):
+        return TensorType(element_type, chosen.shape)
+    return TensorType(element_type, Shape([(a & b) or a for a, b in zip(mine, theirs, strict=True)]))
+
+
+def _dim(dim: Dim) -> str:
+    """A dim in words: `4`, `at least 2`, `1 to 8`."""
+    if dim.is_static:
+        return str(dim)
+    return f"{dim.lo} to {dim.hi}" if dim.is_bounded else f"at least {dim.lo}"
+
+
+class End(NamedTuple):
+    """An input or output port of a node."""
+
+    node: Node
+    position: int
+    is_output: bool
+
+    @property
+    def port(self) -> Port:
+        layer = self.node.layer
+        return (layer.outputs if self.is_output else layer.inputs)[self.position]
+
+    @property
+    def value(self) -> Value | None:
+        """What leaves or enters the node here; None for an input without an edge."""
+        return self.node.outputs[self.position] if self.is_output else self.node.inputs[self.position]
+
+    @property
+    def declared(self) -> TensorType:
+        """The type that the file declares here."""
+        return self.node.outputs[self.position].declared if self.is_output else self.node.declared_inputs[self.position]
+
+    @property
+    def name(self) -> str:
+        """What messages call the port: the operator's name for it, or its id where there is no operator."""
+        op = self.node.op
+        if op is None:
+            return self.port.id
+        return op.output_name(self.position) if self.is_output else op.input_name(self.position)
+
+    @property
+    def location(self) -> Location:
+        return Location(line=self.port.line, port=self.name).filled_from(self.node.location)
+
+
+def source_of(value: Value) -> End:
+    """The output port that a value comes from."""
+    return End(value.node, value.position, is_output=True)
+
+
+def readers_of_values(graph: Graph) -> dict[Value, list[End]]:
+    """The input ports to which each value of a graph goes."""
+    readers: dict[Value, list[End]] = {value: [] for value in graph.values}
+    for node in graph.nodes:
+        for position, value in enumerate(node.inputs):
+            if value is not None:
+                readers[value].append(End(node, position, is_output=False))
+    return readers
+
+
+def fault_at(
+    end: End, code: Code, message: str, *, hint: str | None = None, related: tuple[Location, ...] = ()
+) -> IRError:
+    """An error about what a port declares, placed at the port."""
+    cls = ElementTypeError if code is Code.declared_element_type else ShapeError
+    return cls(message, code=code, hint=hint, location=end.location, related=related)
+
+
+def layer_of(node: Node) -> str:
+    """The layer in a sentence: `layer 7 "gather" (GatherElements)`."""
+    return str(Location(layer_id=node.id, layer_name=node.name, layer_type=node.type))
+
+
+_WRITTEN_AS_F32 = {("DetectionOutput", 0), ("MaxPool", 1)}
+"""Outputs that Model Optimizer, POT and NNCF declare as f32 whatever they are: boxes of f16 networks, and indices."""
+
+
+def joined_types(node: Node) -> dict[Value, TensorType]:
+    """Values in the bodies of a layer that it joins over the iterations, with the type of the joined output."""
+    joined = {}
+    for body in node.bodies:
+        for tie in body.ties.outputs if body.ties is not None else ():
+            values = body.graph.results[tie.result].values_in
+            if tie.part is not None and tie.position is not None and values:
+                joined[values[0]] = node.outputs[tie.position].declared
+    return joined
+
+
+def severity_at_source(
+    value: Value, readers: Sequence[End], code: Code, joined: Mapping[Value, TensorType]
+) -> Severity:
+    """How bad it is that an output is declared as another type than the layer gives.
+
+    joined: of values in a body, the type of the output that the layer around it joins from them; Model Optimizer
+        declares it inside as well.
+    """
+    if code == Code.declared_element_type:
+        is_habit = value.declared.element_type is ElementType.f32 and _place(value) in _WRITTEN_AS_F32
+        return "warning" if is_habit or not readers else "error"
+    return "warning" if code == Code.declared_dims and joined.get(value) == value.declared else "error"
+
+
+def severity_at_reader(reader: End) -> Severity:
+    """How bad it is that an input is declared as another type than its value has.
+
+    Ports of Results have no precision in files of version 10, and no layer depends on what else they declare.
+    """
+    return "warning" if reader.node.op_class.is_result and reader.port.precision is None else "error"
+
+
+def _place(value: Value) -> tuple[str, int]:
+    node = value.node
+    return (node.op_class.type_name if node.op is not None else node.type), value.position
+
 
 _OTHER_PRECISIONS = ("U1", "bin", "UNSPECIFIED", "undefined")
 """Spellings of element types that OpenVINO reads besides the name and the precision."""

@@ -1,20 +1,134 @@
-"""The findings of one file, collected so that each fault is reported once."""
+"""One finding of `check_model`, and those of one file, collected so that each fault is reported once.
+
+Attributes that writers of IR always wrote and no operator has say nothing, so they are one info for a file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
-from ir_exec.check.diagnostic import Diagnostic
-from ir_exec.check.leftovers import with_leftovers_folded
+from pydantic import BaseModel, ConfigDict
+
+from ir_exec.check.rules import lesser, rule_of
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, Location
+from ir_exec.errors import IRError, Location, Severity
 from ir_exec.graph import Node
 from ir_exec.ir import Layer, Port
+from ir_exec.printable import printable
 from ir_exec.types import TensorType
 
-__all__ = ["Findings", "Repair"]
+__all__ = ["Diagnostic", "Findings", "Record", "Repair", "with_leftovers_folded"]
+
+
+class Record(BaseModel):
+    """The base of everything that a report holds: it does not change, and becomes JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Diagnostic(Record):
+    """One finding.
+
+    code, name: the rule that was broken (`IR601`, `declared-dims`); their meaning never changes.
+    message: what is wrong, without the place. hint: a likely repair, or a cause elsewhere in the file.
+    related: further places that explain it, such as the layers on the way from the cause.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    message: str
+    hint: str | None = None
+    location: Location
+    related: tuple[Location, ...] = ()
+
+    @classmethod
+    def of(cls, error: IRError) -> Self:
+        """The finding for an error; its severity is at most that of its rule."""
+        rule = rule_of(error.code)
+        return cls(
+            code=str(error.code),
+            name=rule.name,
+            severity=lesser(error.severity, rule.severity),
+            message=error.message,
+            hint=error.hint,
+            location=error.location,
+            related=error.related,
+        )
+
+    def __str__(self) -> str:
+        where = str(self.location)
+        return f"{where}: {self.severity}[{self.code} {self.name}]: {printable(self.message)}"
+
+
+_CONVOLUTIONS = (
+    "Convolution",
+    "GroupConvolution",
+    "BinaryConvolution",
+    "DeformableConvolution",
+    "ConvolutionBackpropData",
+    "GroupConvolutionBackpropData",
+)
+_OF_CONVOLUTIONS = "output_padding output group kernel auto_pad pad_value mode"
+_OF_PRIORS = "flip img_h img_w img_size step_h step_w width height aspect_ratio"
+_OF_POOLING = "exclude-pad pool-method"
+
+_LEFTOVERS: dict[str, str] = {
+    **dict.fromkeys(_CONVOLUTIONS, _OF_CONVOLUTIONS),
+    "PriorBox": _OF_PRIORS,
+    "PriorBoxClustered": _OF_PRIORS,
+    "MaxPool": _OF_POOLING,
+    "AvgPool": _OF_POOLING,
+    "DetectionOutput": "eta height height_scale interp_mode label_map_file name_size_file num_classes num_test_image "
+    "output_directory output_format output_name_prefix pad_mode pad_value prob resize_mode save_file visualize "
+    "visualize_threshold width width_scale",
+    "Interpolate": "factor height pad_beg pad_end shrink_factor width zoom_factor",
+    "NormalizeL2": "across_spatial channel_shared",
+    "Parameter": "cacheable",
+    "PReLU": "channel_shared filler_type filler_value max mean min sparse std variance_norm",
+    "Proposal": "for_deformable version",
+    "PSROIPooling": "no_trans part_size trans_std",
+    "RegionYolo": "bias_term",
+    "LSTMCell": "input_forget",
+    "LSTMSequence": "input_forget",
+}
+"""By type; those of older opsets are among them, which newer ones no longer have."""
+
+_UNKNOWN = re.compile(r"(\w+) has no attribute ([\w-]+); it is ignored")
+
+
+def with_leftovers_folded(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The findings, with one info for all attributes that Model Optimizer wrote without need."""
+    kept: list[Diagnostic] = []
+    leftovers: list[Diagnostic] = []
+    attributes: set[tuple[str, str]] = set()
+    for diagnostic in found:
+        attribute = _leftover(diagnostic)
+        if attribute is None:
+            kept.append(diagnostic)
+        else:
+            leftovers.append(diagnostic)
+            attributes.add(attribute)
+    if not leftovers:
+        return kept
+    first = min(leftovers, key=lambda one: one.location.line or 0)
+    told = ", ".join(f"{name} of {type}" for type, name in sorted(attributes))
+    where = f"{len(leftovers)} times, here first" if len(leftovers) > 1 else "once"
+    message = f"Model Optimizer always wrote what the operators do not have, and all readers ignore ({where}): {told}"
+    kept.append(first.model_copy(update={"severity": "info", "message": message}))
+    return kept
+
+
+def _leftover(diagnostic: Diagnostic) -> tuple[str, str] | None:
+    """Type and attribute, where a finding is about such an attribute."""
+    if diagnostic.code != Code.unknown_attribute:
+        return None
+    match = _UNKNOWN.fullmatch(diagnostic.message)
+    return (match[1], match[2]) if match is not None and match[2] in _LEFTOVERS.get(match[1], "").split() else None
+
 
 _Key: TypeAlias = tuple[str | None, str | None, str | None]
 

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ir_exec.check.check import run_check
-from ir_exec.check.compare import fits
-from ir_exec.check.diagnostic import Diagnostic
-from ir_exec.check.ends import readers_of_values, source_of
-from ir_exec.check.findings import Repair
+from ir_exec.check.declarations import fits, readers_of_values, source_of
+from ir_exec.check.findings import Diagnostic, Repair
 from ir_exec.check.settle import is_declared_as_stored
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph

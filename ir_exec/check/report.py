@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import computed_field
 
-from ir_exec.check.diagnostic import Diagnostic, Record
+from ir_exec.check.findings import Diagnostic, Record
 from ir_exec.check.text import counted, render
 from ir_exec.errors import Location, Severity
 from ir_exec.notebook import html_table

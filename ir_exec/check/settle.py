@@ -9,11 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ir_exec.check.compare import contradiction, difference, fits, merged
-from ir_exec.check.declarations import check_edges, check_readers
-from ir_exec.check.ends import End, fault_at, layer_of, readers_of_values, source_of
+from ir_exec.check.declarations import (
+    End,
+    check_edges,
+    check_readers,
+    contradiction,
+    difference,
+    fault_at,
+    fits,
+    layer_of,
+    merged,
+    readers_of_values,
+    severity_at_source,
+    source_of,
+)
 from ir_exec.check.findings import Findings
-from ir_exec.check.habits import severity_at_source
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Value
 from ir_exec.infer import Types, infer_node

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ir_exec.check.compare import difference, fits, merged
-from ir_exec.check.declarations import meaningless_ports
-from ir_exec.check.ends import End, layer_of
+from ir_exec.check.declarations import End, difference, fits, joined_types, layer_of, meaningless_ports, merged
 from ir_exec.check.findings import Findings
-from ir_exec.check.habits import joined_types
 from ir_exec.check.settle import Settler
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ShapeError, internal_error

@@ -1,7 +1,7 @@
 """The network with other input shapes: which layers cannot take them, and why.
 
 Every type is inferred twice, with the input shapes of the file and with the new ones. A layer that fails only with the
-new ones is reported. The cause is the pattern of a Reshape that drops or moves the change (`stray.py`), or else a
+new ones is reported. The cause is the pattern of a Reshape that drops or moves the change, or else a
 constant that holds an old dim; it is searched upwards from the inputs of the layer that did not follow the new shapes.
 """
 

@@ -8,14 +8,14 @@ import sys
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.arrays import Asked, input_options
+from ir_exec.cli.config import load_extensions
 from ir_exec.cli.reduce import outcomes, timeout_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Bundle, Command, bundle, rerun
 from ir_exec.debug.bundling import current_versions
 from ir_exec.debug.command import Outcome
-from ir_exec.debug.text import told
+from ir_exec.debug.report import told
 from ir_exec.model import read_model
 
 _GIB = 2**30

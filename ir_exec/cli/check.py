@@ -35,11 +35,9 @@ from ir_exec.check import (
     weight,
 )
 from ir_exec.check.releases import Release
-from ir_exec.cli.completion import complete_releases, complete_rules
-from ir_exec.cli.config import Config, find_config, prefixes, read_config
-from ir_exec.cli.extensions import extension_option, import_extensions
+from ir_exec.cli.config import Config, extension_option, find_config, import_extensions, prefixes, read_config
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
-from ir_exec.cli.options import read_shapes, shape_option
+from ir_exec.cli.options import complete_releases, complete_rules, read_shapes, shape_option
 from ir_exec.cli.parallel import Bar, Question, check_all, pool_for, worker_options
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled, terminal_width
 from ir_exec.codes import Code

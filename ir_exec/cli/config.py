@@ -1,4 +1,4 @@
-"""Defaults of `check`: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, in the nearest folder upwards.
+"""Defaults of `check`, and extensions: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, in the nearest folder up.
 
     [tool.ir-exec]
     ignore = ["unbounded-dim"]
@@ -14,16 +14,24 @@
     "legacy/*.xml" = ["IR6"]
 
 ir-exec.toml holds the same without `tool.ir-exec`. Arguments of the command line override them.
+Extensions are modules and files of the user that register operators; arguments name more of them.
 """
 
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
+import sys
 import tomllib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+import click
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ir_exec.check import code_prefix
@@ -32,7 +40,15 @@ from ir_exec.cli.files import read_text
 from ir_exec.cli.terminal import Unusable
 from ir_exec.errors import Severity
 
-__all__ = ["Config", "find_config", "prefixes", "read_config"]
+__all__ = [
+    "Config",
+    "extension_option",
+    "find_config",
+    "import_extensions",
+    "load_extensions",
+    "prefixes",
+    "read_config",
+]
 
 
 class Config(BaseModel):
@@ -156,3 +172,63 @@ def _parsed(path: str) -> dict[str, Any]:
 def _tool(content: dict[str, Any]) -> dict[str, Any]:
     tool = content.get("tool", {})
     return tool if isinstance(tool, dict) else {}
+
+
+extension_option = click.option(
+    "--extension",
+    "extensions",
+    multiple=True,
+    metavar="MODULE|FILE.py",
+    type=click.Path(),
+    help="Python that registers operators of your own; docs/extensions.md tells how. Also set by `extensions`.",
+)
+
+
+def load_extensions(given: Sequence[str]) -> None:
+    """Import those of the settings of the nearest folder and those of the command line, each once."""
+    import_extensions((*read_config(find_config(".")).extensions, *given))
+
+
+def import_extensions(wanted: Sequence[str]) -> None:
+    """Import each of these; `Unusable` says which of them cannot be imported, and why."""
+    for text in wanted:
+        try:
+            if text.endswith(".py"):
+                _import_file(text)
+            else:
+                with _importing_from(os.getcwd()):
+                    import_module(text)
+        except Exception as error:
+            raise Unusable(f"extension {text}: {type(error).__name__}: {error}") from error
+
+
+def _import_file(path: str) -> None:
+    real = os.path.realpath(path)
+    stem = os.path.splitext(os.path.basename(real))[0]
+    name = f"{stem}_{hashlib.sha256(os.fsencode(real)).hexdigest()[:12]}"
+    if name in sys.modules:
+        return
+    if not os.path.isfile(real):
+        raise FileNotFoundError("there is no such file")
+    spec = spec_from_file_location(name, real)
+    assert spec is not None, "a file whose name ends in .py has a loader"
+    assert spec.loader is not None, "a file whose name ends in .py has a loader"
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with _importing_from(os.path.dirname(real)):
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+@contextmanager
+def _importing_from(folder: str) -> Iterator[None]:
+    """Let modules of a folder be imported, as those beside a script are."""
+    before = sys.path.copy()
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path[:] = before

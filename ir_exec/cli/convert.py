@@ -8,8 +8,7 @@ from collections.abc import Callable
 import click
 
 from ir_exec.check.releases import Release, first_release, newer_than
-from ir_exec.cli.completion import complete_releases
-from ir_exec.cli.options import shape_option, shapes_by_input
+from ir_exec.cli.options import complete_releases, shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.errors import IRError, Location
 from ir_exec.model import Model, read_model

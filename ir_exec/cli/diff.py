@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.debug import NetworkDiff, diff

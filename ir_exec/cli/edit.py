@@ -13,7 +13,7 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Editor
 from ir_exec.build.operators import operator_class
-from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.options import shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.model import read_model

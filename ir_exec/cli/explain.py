@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ir_exec.check import RULES, explain, find_rule, nearest_rule, rules_page, wrapped
-from ir_exec.cli.completion import complete_rules
+from ir_exec.cli.options import complete_rules
 from ir_exec.cli.terminal import Unusable, echo, styled, terminal_width
 
 

@@ -7,10 +7,9 @@ from click.core import ParameterSource
 
 from ir_exec.build.cutting import is_counted
 from ir_exec.check import printable
-from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
-from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show, table
+from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
+from ir_exec.cli.config import load_extensions
+from ir_exec.cli.terminal import UNUSABLE, Table, Unusable, check_hint, errors_as_messages, show, table
 from ir_exec.debug import Extracted, extract
 from ir_exec.model import read_model
 from ir_exec.types import Array

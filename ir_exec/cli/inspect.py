@@ -10,11 +10,10 @@ import click
 from pydantic import TypeAdapter
 
 from ir_exec.check import printable
-from ir_exec.cli.extensions import extension_option, load_extensions
+from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
 from ir_exec.cli.options import shape_option, shapes_by_input
-from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import Unusable, check_hint, errors_as_messages, show, show_json, table
+from ir_exec.cli.terminal import Table, Unusable, check_hint, errors_as_messages, show, show_json, table
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Node

@@ -3,18 +3,160 @@
 from __future__ import annotations
 
 import difflib
+import inspect
+import re
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import NamedTuple
 
 import click
 
-from ir_exec.cli.completion import complete_operators
-from ir_exec.cli.extensions import extension_option, load_extensions
-from ir_exec.cli.listing import attributes_of, inputs_of, name_of, operators_page, specification_of
+from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.options import complete_operators
 from ir_exec.cli.terminal import Unusable, echo, show, styled, table
-from ir_exec.ops import Op, registered
-from ir_exec.ops.base.docstrings import description_of
-from ir_exec.ops.base.registry import registered_extensions
+from ir_exec.ops.base.operator import In, Op, description_of, docstrings_of
+from ir_exec.ops.base.registry import registered, registered_extensions
+from ir_exec.types import ALL, BOOLEAN, FLOAT, INTEGER, NUMERIC, ElementType
+
+__all__ = ["attributes_of", "inputs_of", "name_of", "notes_of", "operators_page", "specification_of", "types_text"]
+
+
+_PAGES = (
+    "https://github.com/openvinotoolkit/openvino/blob/master/docs/articles_en/documentation/openvino-ir-format/"
+    "operation-sets/operation-specs/"
+)
+
+_NAMED = {
+    "any": ALL,
+    "numeric or boolean": NUMERIC | BOOLEAN,
+    "numeric": NUMERIC,
+    "integer or boolean": INTEGER | BOOLEAN,
+    "integer": INTEGER,
+    "float": FLOAT,
+}
+"""Sets of element types that have a name; the first holds every other set."""
+
+_COMPARES = re.compile(r"OpenVINO|plugin|specification", re.IGNORECASE)
+
+_SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z]|[a-z_, ]+:)")
+
+_PARAMETER = re.compile(r"[a-z_, ]+:")
+
+
+def name_of(cls: type[Op]) -> str:
+    """The type, and the opset that first holds this version: `Gather-8`."""
+    return f"{cls.type_name}-{cls.since}"
+
+
+def specification_of(cls: type[Op]) -> str:
+    """The page of OpenVINO's documentation: `movement/gather-8`."""
+    match = re.search(r"Specification:\s+([a-z0-9/-]+)", inspect.getdoc(cls) or "")
+    assert match is not None, f"the docstring of {cls.__name__} names its specification"
+    return match[1]
+
+
+def types_text(types: frozenset[ElementType]) -> str:
+    """A set of element types in a few words: `float`, `i32, i64`, `numeric except u1`."""
+    name, group = min(
+        ((name, group) for name, group in _NAMED.items() if types <= group), key=lambda named: len(named[1] - types)
+    )
+    missing = group - types
+    if len(missing) > 4 or len(missing) >= len(types):
+        return _names(types)
+    return f"{name} except {_names(missing)}" if missing else name
+
+
+def _names(types: Iterable[ElementType]) -> str:
+    wanted = frozenset(types)
+    return ", ".join(kind.name for kind in ElementType if kind in wanted)
+
+
+def inputs_of(cls: type[Op]) -> list[tuple[str, str]]:
+    """Each input as in a list of parameters, `[beta]` or `inputs...`, and the element types that it takes."""
+    return [(_spelled(declared), _taken(declared)) for declared in cls.inputs]
+
+
+def _spelled(declared: In) -> str:
+    name = declared.name.rstrip("_") + ("..." if declared.variadic else "")
+    return f"[{name}]" if declared.optional else name
+
+
+def _taken(declared: In) -> str:
+    return f"as {declared.like}" if declared.like else types_text(declared.types)
+
+
+def attributes_of(cls: type[Op]) -> list[str]:
+    """The attributes in the order of the class; optional ones in brackets."""
+    return [field.attribute if field.is_required else f"[{field.attribute}]" for field in cls.fields()]
+
+
+def notes_of(cls: type[Op]) -> list[str]:
+    """Where OpenVINO departs from its specification, or the latter leaves something open: a note for each paragraph."""
+    return list(dict.fromkeys(note for text in docstrings_of(cls) for note in _notes(text)))
+
+
+def _notes(text: str) -> Iterator[str]:
+    """Of each paragraph, the sentences that compare, those between them, and the one before, which they refer to."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        sentences = _SENTENCE_END.split(" ".join(paragraph.split()))
+        places = [place for place, sentence in enumerate(sentences) if _compares(sentence)]
+        if not places:
+            continue
+        first = places[0]
+        if first and not any(_PARAMETER.match(sentence) for sentence in sentences[first - 1 : first + 1]):
+            first -= 1
+        yield " ".join(sentences[first : places[-1] + 1])
+
+
+def _compares(sentence: str) -> bool:
+    return bool(_COMPARES.search(re.sub(r"Specification: [a-z0-9/-]+\.?", "", sentence)))
+
+
+def operators_page() -> str:
+    """docs/operators.md."""
+    classes = registered()
+    types = len({cls.type_name for cls in classes})
+    lines = [
+        "# Operators",
+        "",
+        f"ir_exec has {len(classes)} versions of {types} operators: all that the opsets opset1 to opset17 hold.",
+        "The number of a version is that of the opset in which it first appears; a layer of a later opset means the",
+        "newest version that is not above it. `ir-exec ops TYPE` tells more about an operator.",
+        "This page is made by `ir-exec ops --markdown`.",
+        "",
+        "Inputs in brackets are optional; dots stand for any number of inputs.",
+        "",
+        "| operator | specification | inputs and their element types |",
+        "|---|---|---|",
+    ]
+    lines += [f"| {_linked(cls)} | {_page(cls)} | {_inputs(cls)} |" for cls in classes]
+    lines += ["", "## Where OpenVINO departs from its specification", ""]
+    lines += ["Notes on OpenVINO hold for 2026.4.1.", ""]
+    for cls in classes:
+        notes = notes_of(cls)
+        if notes:
+            lines += [f"### {name_of(cls)}", "", "\n\n".join(_escaped(note) for note in notes), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _linked(cls: type[Op]) -> str:
+    name = name_of(cls)
+    return f"[{name}](#{name.lower()})" if notes_of(cls) else name
+
+
+def _page(cls: type[Op]) -> str:
+    page = specification_of(cls)
+    return f"[{page}]({_PAGES}{page}.rst)"
+
+
+def _inputs(cls: type[Op]) -> str:
+    return "; ".join(f"{name}: {taken}" for name, taken in inputs_of(cls))
+
+
+def _escaped(text: str) -> str:
+    """The text with Markdown's markup escaped, except in code between backquotes."""
+    parts = text.split("`")
+    return "`".join(part if index % 2 else re.sub(r"([*_<>\[\]|])", r"\\\1", part) for index, part in enumerate(parts))
 
 
 @click.command("ops")

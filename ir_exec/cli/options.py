@@ -1,4 +1,7 @@
-"""Options of several commands: shapes of inputs, in one syntax, and numbers."""
+"""Options of several commands: shapes of inputs, in one syntax, and numbers; and what shells complete.
+
+Shells complete rules, operators and releases; paths are completed by the type of their parameter.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from math import isfinite
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from ir_exec.check.what_if import join_shapes
 from ir_exec.cli.terminal import Unusable
@@ -14,7 +18,15 @@ from ir_exec.errors import IRError
 from ir_exec.model import ModelPort, find_port
 from ir_exec.types import Shape
 
-__all__ = ["FiniteRange", "read_shapes", "shape_option", "shapes_by_input"]
+__all__ = [
+    "FiniteRange",
+    "complete_operators",
+    "complete_releases",
+    "complete_rules",
+    "read_shapes",
+    "shape_option",
+    "shapes_by_input",
+]
 
 
 def shape_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -53,3 +65,38 @@ class FiniteRange(click.FloatRange):
         if not isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
+
+
+def complete_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Codes, names and groups; a list goes on behind its last comma."""
+    from ir_exec.check import GROUPS, RULES
+
+    before, comma, last = incomplete.rpartition(",")
+    wanted = last.lower()
+    summaries = {
+        **{rule.name: rule.summary for rule in RULES.values()},
+        **{str(rule.code): rule.summary for rule in RULES.values()},
+        **{group.replace(" ", "-"): f"the rules IR{number}.." for number, group in GROUPS.items()},
+    }
+    return [
+        CompletionItem(f"{before}{comma}{name}", help=summary)
+        for name, summary in summaries.items()
+        if name.lower().startswith(wanted)
+    ]
+
+
+def complete_operators(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Types, and behind a hyphen their versions: `Gather`, `Gather-8`."""
+    from ir_exec.cli.ops import name_of
+    from ir_exec.ops import registered
+
+    classes = registered()
+    names = dict.fromkeys(name_of(cls) if "-" in incomplete else cls.type_name for cls in classes)
+    return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
+
+
+def complete_releases(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The releases of OpenVINO at which something became readable."""
+    from ir_exec.check.releases import known_releases
+
+    return [CompletionItem(str(one)) for one in known_releases() if str(one).startswith(incomplete)]

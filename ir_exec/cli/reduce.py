@@ -12,8 +12,8 @@ import click
 
 from ir_exec.build.cutting import is_counted
 from ir_exec.check import counted, printable
-from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.inputs import Asked, input_options
+from ir_exec.cli.arrays import Asked, input_options
+from ir_exec.cli.config import load_extensions
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce

@@ -11,18 +11,16 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.allocator import keep_freed_memory
-from ir_exec.cli.arrays import statistics, write_arrays
+from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
-from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.inputs import DRAWN_HINT, Asked, input_options
+from ir_exec.cli.config import load_extensions
 from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.progress import LayerBar
-from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, table
-from ir_exec.debug.expected import differences
-from ir_exec.debug.finite import NotFinite, first_not_finite
-from ir_exec.debug.text import told
+from ir_exec.cli.terminal import UNUSABLE, Table, Unusable, check_hint, echo, errors_as_messages, show, styled, table
+from ir_exec.debug.reference import differences
+from ir_exec.debug.report import told
+from ir_exec.debug.walk import NotFinite, first_not_finite
 from ir_exec.model import Model, ModelPort, read_model
 from ir_exec.runtime import Results, compile_model
 from ir_exec.runtime.precision import Precision

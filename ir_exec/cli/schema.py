@@ -13,7 +13,7 @@ from ir_exec.debug import Bundle, Comparison, NetworkDiff, TraceIndex
 from ir_exec.debug.items_report import Comparisons
 from ir_exec.debug.precision import PrecisionReport
 from ir_exec.debug.profile_report import Profile
-from ir_exec.debug.shapes_report import ShapesReport
+from ir_exec.debug.shaping import ShapesReport
 from ir_exec.ir import Document
 from ir_exec.view import PageView
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.extensions import extension_option, load_extensions
-from ir_exec.cli.tables import Table
-from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show, table
-from ir_exec.debug.shapes_report import InputDim, ShapesReport
-from ir_exec.debug.shaping import shapes
+from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.terminal import Table, check_hint, echo, errors_as_messages, show, table
+from ir_exec.debug.shaping import InputDim, ShapesReport, shapes
 from ir_exec.model import read_model
 
 

@@ -9,7 +9,7 @@ from ir_exec.debug.bundling import (
     rerun as rerun,
 )
 from ir_exec.debug.command import Command as Command
-from ir_exec.debug.diff_report import NetworkDiff as NetworkDiff
+from ir_exec.debug.diffing import NetworkDiff as NetworkDiff
 from ir_exec.debug.diffing import diff as diff
 from ir_exec.debug.drawing import drawn_inputs as drawn_inputs
 from ir_exec.debug.extracting import (
@@ -34,7 +34,7 @@ from ir_exec.debug.report import (
     LayerFault as LayerFault,
     Unmatched as Unmatched,
 )
-from ir_exec.debug.shapes_report import ShapesReport as ShapesReport
+from ir_exec.debug.shaping import ShapesReport as ShapesReport
 from ir_exec.debug.shaping import shapes as shapes
 from ir_exec.debug.tracing import (
     Trace as Trace,

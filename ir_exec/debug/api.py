@@ -12,10 +12,9 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparing import compare_with
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.entries import entries_of
-from ir_exec.debug.metrics import Metric, load_metric
+from ir_exec.debug.metrics import Metric, Settings, load_metric
 from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in, kinds_of
 from ir_exec.debug.report import Comparison
-from ir_exec.debug.settings import Settings
 from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model, ShapeLike, Source, read_model
@@ -120,7 +119,7 @@ def _reference(
 
         return OpenVINOReference(model, probe=probe, device=device, hint=hint, timeout=timeout, **options)
     if path.suffix.lower() == ".onnx":
-        from ir_exec.debug.onnx import ONNXReference
+        from ir_exec.debug.reference import ONNXReference
 
         return ONNXReference(path, timeout=timeout)
     if (path / INDEX).exists():

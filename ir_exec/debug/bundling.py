@@ -23,10 +23,10 @@ from pydantic import Field, ValidationError
 
 from ir_exec.codes import Code
 from ir_exec.debug.anonymizing import anonymous, redrawn
-from ir_exec.debug.expected import differences
 from ir_exec.debug.facts import Record
 from ir_exec.debug.files import damaged, load_npz, nearest, unwritable, write_npz
 from ir_exec.debug.metrics import Difference
+from ir_exec.debug.reference import differences
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model, ModelPort, Source, read_model
 from ir_exec.runtime import compile_model

@@ -17,11 +17,11 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of
-from ir_exec.debug.jumps import jump_of
 from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, as_type_of, maker_of, takers, unmatched_of
 from ir_exec.debug.matching import matched
 from ir_exec.debug.metrics import (
     Difference,
+    Settings,
     Tolerance,
     difference,
     no_difference,
@@ -29,8 +29,7 @@ from ir_exec.debug.metrics import (
 )
 from ir_exec.debug.reference import Adviser, IRReference, Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status
-from ir_exec.debug.settings import Settings
-from ir_exec.debug.steps import on_steps
+from ir_exec.debug.steps import jump_of, on_steps
 from ir_exec.debug.terms import cancelling_terms
 from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError, IRError

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isqrt, lcm
 
-from ir_exec.debug.fitting import first_fit, repaired, with_size, without_needless
+from ir_exec.debug.drawing import Pattern, first_fit, pattern_of, repaired, with_size, without_needless
 from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
-from ir_exec.debug.remainders import Pattern, pattern_of
 
 __all__ = ["Directions", "Found", "Free", "explore"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -16,12 +16,15 @@ from ir_exec.debug.facts import PIECE, Number, Record, as_numbers, pieces
 from ir_exec.debug.terms import terms_count
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.runtime.precision import Precision
 from ir_exec.types import STRING, Array, ElementType
 
 __all__ = [
     "COLUMNS",
     "Difference",
     "Metric",
+    "Settings",
     "Tolerance",
     "difference",
     "load_metric",
@@ -30,6 +33,7 @@ __all__ = [
     "same_bits",
     "tolerance_of",
 ]
+
 
 Metric: TypeAlias = Callable[[Array, Array], float]
 """A metric of one's own: a number from our value and the reference's, which have one shape."""
@@ -317,3 +321,39 @@ def load_metric(name: str) -> Metric:
     if not callable(found):
         raise EvaluationError(f"metric {name!r} cannot be called", code=Code.unknown_input)
     return found  # type: ignore[no-any-return]  # whatever it gives is made a float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
+    None is then 0. metrics: of one's own, by name. progress: called with each layer's path. precision: what f16 and
+    bf16 are computed in. computes_in: a coarser type than that of its values, in which the reference computes."""
+
+    rtol: float | None = None
+    atol: float | None = None
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    progress: Callable[[str], None] | None = None
+    threads: int | None = None
+    precision: Precision = "f32"
+    computes_in: ElementType | None = None
+
+    @property
+    def given(self) -> Tolerance | None:
+        if self.rtol is None and self.atol is None:
+            return None
+        return Tolerance(rtol=self.rtol or 0.0, atol=self.atol or 0.0)
+
+    def own(self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
+        if self.given is not None:
+            return self.given
+        if isinstance(node.op, Const) and len(set(kinds)) == 1:
+            return Tolerance()
+        return own_tolerance(node, inputs, self._computed(kinds))
+
+    def carried(self, kinds: Sequence[ElementType]) -> Tolerance:
+        return tolerance_of(self._computed(kinds)) if self.given is None else self.given
+
+    def _computed(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:
+        if self.computes_in is None or not any(kind.is_float for kind in kinds):
+            return kinds
+        return [*kinds, self.computes_in]

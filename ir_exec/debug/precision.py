@@ -10,9 +10,8 @@ import numpy as np
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.facts import Record
 from ir_exec.debug.files import Spill
-from ir_exec.debug.metrics import Difference, Tolerance, difference, tolerance_of
-from ir_exec.debug.settings import Settings
-from ir_exec.debug.text import drawn
+from ir_exec.debug.metrics import Difference, Settings, Tolerance, difference, tolerance_of
+from ir_exec.debug.report import drawn
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import IRError
 from ir_exec.model import Model, ShapeLike, Source, read_model

@@ -28,7 +28,7 @@ from ir_exec.debug.profile_report import (
     measure_machine,
 )
 from ir_exec.debug.recording import Counted, Event, Recorder
-from ir_exec.debug.trace_events import trace_events as as_trace_events
+from ir_exec.debug.recording import trace_events as as_trace_events
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model, ShapeLike, Source, read_model
@@ -276,7 +276,7 @@ def _openvino(
     timeout: float,
     threads: int | None,
 ) -> OpenVINOProfile:
-    from ir_exec.debug.profile_openvino import profile_openvino
+    from ir_exec.debug.openvino import profile_openvino
 
     ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
     asked = chosen_threads(threads)

@@ -2,6 +2,8 @@
 
 Nothing is folded and no memory is written to twice, so a visitor may keep what it is shown, replace it, or have a layer
 computed again from other inputs. Where constants give a layer another kernel in a run, it has that kernel here as well.
+
+Where NaN and infinity come from is such a walk.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, raise_error
+from ir_exec.debug.facts import as_numbers, pieces
+from ir_exec.errors import EvaluationError, Location, raise_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value, last_uses
 from ir_exec.infer import infer_body, infer_outputs
 from ir_exec.model import Model
@@ -30,7 +33,7 @@ from ir_exec.runtime.state import Variables
 from ir_exec.runtime.threads import RunThreads, chosen_threads
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["Visit", "Visitor", "Walker", "Where"]
+__all__ = ["NotFinite", "Visit", "Visitor", "Walker", "Where", "first_not_finite"]
 
 
 class Where(NamedTuple):
@@ -341,3 +344,79 @@ class _Body:
     def parameter_types(self) -> list[TensorType]:
         ops = [self._walker.wide.ops.get(node, node.op) for node in self._body.graph.parameters]
         return [op.infer() for op in ops if isinstance(op, Parameter)]
+
+
+class NotFinite(NamedTuple):
+    """A layer that makes NaN or infinity: what it makes, and where it is."""
+
+    message: str
+    location: Location
+
+
+class _Found(BaseException):  # no error of a layer: it ends the run, from inside of bodies too
+    def __init__(self, found: NotFinite) -> None:
+        super().__init__()
+        self.found = found
+
+
+def first_not_finite(
+    model: Model,
+    inputs: Inputs | None,
+    progress: Callable[[str], None] | None = None,
+    *,
+    precision: Precision = "f32",
+) -> NotFinite | None:
+    """The first layer, in the order of computation and in bodies as well, that makes NaN of inputs without NaN, or an
+    infinity of finite inputs; None where none does. Constants and inputs of the network make what NaN they hold; an
+    infinity in them is meant, as in masks. precision: as for `compile_model`."""
+
+    def visit(visit: Visit) -> None:
+        if progress is not None:
+            progress(visit.path)
+        nans = [_count(array) for array in visit.outputs]
+        if not any(nan or infinite for nan, infinite in nans):
+            return
+        held = [_count(array) for array in visit.inputs]
+        has_nan, has_infinity = any(nan for nan, _ in held), any(infinite for _, infinite in held)
+        is_source = isinstance(visit.node.op, (Const, Parameter))
+        for position, (array, (nan, infinite)) in enumerate(zip(visit.outputs, nans, strict=True)):
+            if nan and not has_nan and not (isinstance(visit.node.op, Parameter) and visit.where.scope):
+                source = (
+                    "holds"
+                    if is_source
+                    else "makes of inputs without NaN"
+                    if has_infinity
+                    else "makes of finite inputs"
+                )
+                raise _Found(_told(visit, position, array, f"{source} {nan:,} NaN"))
+            if infinite and not has_infinity and not has_nan and not is_source:
+                raise _Found(_told(visit, position, array, f"makes of finite inputs {infinite:,} infinities"))
+
+    try:
+        Walker(model, precision=precision).run(inputs, visit)
+    except _Found as error:
+        return error.found
+    return None
+
+
+def _told(visit: Visit, position: int, array: Array, what: str) -> NotFinite:
+    node, where = visit.node, visit.where
+    name = "/".join((*where.scope, node.name))
+    times = f" in iteration {', '.join(map(str, where.iterations))}" if where.iterations else ""
+    output = f" (output {position})" if len(visit.outputs) > 1 else ""
+    message = f"layer {node.id} {name!r} ({node.type}){output} {what} among {array.size:,} elements{times}"
+    return NotFinite(message, node.location)
+
+
+def _count(array: Array) -> tuple[int, int]:
+    """How many elements are NaN, and how many infinities."""
+    kind = ElementType.of(array)
+    if not kind.is_float or array.dtype.names:
+        return 0, 0
+    nans = infinities = 0
+    for _, (part,) in pieces(array):
+        numbers = part if part.dtype.kind == "f" else as_numbers(part)
+        if not np.isfinite(numbers).all():
+            nans += int(np.count_nonzero(np.isnan(numbers)))
+            infinities += int(np.count_nonzero(np.isinf(numbers)))
+    return nans, infinities

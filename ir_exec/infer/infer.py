@@ -12,8 +12,7 @@ from ir_exec.errors import IRError, Location, Report, ShapeError, internal_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
-from ir_exec.ops.base.bodies import Ties, TypedBody
-from ir_exec.ops.base.context import WeightsReader
+from ir_exec.ops.base.bodies import Ties, TypedBody, WeightsReader
 from ir_exec.types import OpenShapeError, TensorType
 
 __all__ = [

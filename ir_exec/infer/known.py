@@ -13,7 +13,7 @@ import numpy as np
 
 from ir_exec.kernels.precision import type_limits
 from ir_exec.ops import Op
-from ir_exec.ops.base.intervals import HUGE
+from ir_exec.ops.base.dims import HUGE
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
 __all__ = ["LARGEST", "with_known_values"]

@@ -8,7 +8,7 @@ from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer.infer import Types, infer_types, inferred_or_declared
 from ir_exec.ops import Op
-from ir_exec.ops.base.context import WeightsReader
+from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.base.shapes import known_int, normalize_axis
 from ir_exec.types import Shape, TensorType
 

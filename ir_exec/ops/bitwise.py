@@ -10,7 +10,7 @@ from ir_exec.kernels.elementwise import Function, calculated
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.elementwise import Binary, Unary, binary
-from ir_exec.ops.base.known_faults import known_faults
+from ir_exec.ops.base.shapes import known_faults
 from ir_exec.types import BOOLEAN, INTEGER, Array, ElementType, TensorType
 
 __all__ = ["BitwiseAnd", "BitwiseLeftShift", "BitwiseNot", "BitwiseOr", "BitwiseRightShift", "BitwiseXor"]

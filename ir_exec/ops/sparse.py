@@ -19,8 +19,6 @@ from ir_exec.kernels.precision import accumulator, rounded
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import merged_dims
-from ir_exec.ops.base.known_faults import known_faults, largest_dim
-from ir_exec.ops.base.mixed_types import require_convertible
 from ir_exec.ops.base.segments import (
     given_count,
     number_of_rows,
@@ -30,7 +28,7 @@ from ir_exec.ops.base.segments import (
     segment_faults,
     segments_of,
 )
-from ir_exec.ops.base.shapes import known_ints
+from ir_exec.ops.base.shapes import known_faults, known_ints, largest_dim, require_convertible
 from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, convert, element_types
 
 __all__ = [

@@ -21,7 +21,7 @@ from ir_exec.infer import infer_outputs
 from ir_exec.kernels.pieces import converted
 from ir_exec.model import Model
 from ir_exec.ops import Op
-from ir_exec.ops.base.context import WeightsReader
+from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.types import Array, Bounds, ElementType, TensorType, element_types
 

@@ -12,7 +12,7 @@ from ir_exec.codes import Code
 from ir_exec.debug import ComparedLayer, Comparison, Comparisons
 from ir_exec.debug.metrics import Difference
 from ir_exec.debug.profile_report import Profile, slowest, summary
-from ir_exec.debug.text import counts, details, verdict
+from ir_exec.debug.report import counts, details, verdict
 from ir_exec.errors import ParseError
 from ir_exec.graph import Node
 from ir_exec.view.data import ErrorView, Section, TimeView

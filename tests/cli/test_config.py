@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
+from ir_exec.ops.base import registry as opsets
+from tests.helpers.ir_text import layer, net, parameter, port, result
 
 BAD = Path(__file__).parents[1] / "bad"
 WARNED = BAD / "IR303-unknown-attribute.xml"
@@ -103,3 +106,138 @@ class TestLevel:
     def test_severities_of_settings_come_first(self, file: Path, tmp_path: Path) -> None:
         (tmp_path / "ir-exec.toml").write_text('level = "warning"\nseverity.unbounded-dim = "warning"')
         assert run(file).stdout.count("-->") == 2
+
+
+SCALE = """
+import ir_exec
+from ir_exec.extension import FLOAT, In, Op
+from {helper} import FACTOR
+
+@ir_exec.register_op("Scale", version="{version}")
+class Scale(Op):
+    inputs = (In("data", types=FLOAT),)
+
+    def infer(self, data):
+        return data.without_values()
+
+    def evaluate(self, data):
+        return (data * FACTOR).astype(data.dtype)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    before = dict(opsets._extensions)
+    yield
+    opsets._extensions.clear()
+    opsets._extensions.update(before)
+    opsets.resolve.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A network with an operator of its own, and a file and a module that define it."""
+    # Modules are imported once in a process, so each test has names of its own.
+    unique = f"m{abs(hash(str(tmp_path)))}"
+    dims = (1, 2)
+    scale = layer(1, "Scale", opset="mine", inputs=[port(0, dims=dims)], outputs=[port(1, dims=dims, names="y")])
+    layers = [parameter(0, dims=dims, name="x"), scale, result(2, dims=dims)]
+    (tmp_path / "net.xml").write_bytes(net(layers, [(0, 0, 1, 0), (1, 1, 2, 0)]))
+    operators = tmp_path / "operators"
+    operators.mkdir()
+    (operators / f"{unique}.py").write_text("FACTOR = 3\n")
+    text = SCALE.format(helper=unique, version="mine")
+    (operators / "scale.py").write_text(text)
+    (tmp_path / f"{unique}_ops.py").write_text(text.replace(f"from {unique} import FACTOR", "FACTOR = 3"))
+    (tmp_path / "module.txt").write_text(f"{unique}_ops")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def extension(folder: Path, kind: str) -> str:
+    return "operators/scale.py" if kind == "file" else (folder / "module.txt").read_text()
+
+
+@pytest.mark.parametrize("kind", ["file", "module"])
+def test_from_the_command_line(folder: Path, kind: str) -> None:
+    assert "IR902" in call("check", "net.xml").stdout
+    assert call("run", "net.xml").exit_code == 1
+    text = extension(folder, kind)
+    checked = call("check", "net.xml", "--extension", text, "--strict")
+    assert (checked.exit_code, "IR902" in checked.stdout) == (0, False)
+    assert call("run", "net.xml", "--extension", text).exit_code == 0
+    assert "not implemented" not in call("inspect", "net.xml", "--extension", text).stdout
+
+
+@pytest.mark.parametrize("kind", ["file", "module"])
+def test_lists_of_operators(folder: Path, kind: str) -> None:
+    assert call("ops", "scale").exit_code == 2
+    page = call("ops", "--markdown").stdout
+    text = extension(folder, kind)
+    listed = call("ops", "--extension", text)
+    assert listed.exit_code == 0
+    assert ["Scale-mine", "(extension)", "data:", "float"] in [line.split() for line in listed.stdout.splitlines()]
+    for name in ("scale", "SCALE-MINE"):
+        told = call("ops", name, "--extension", text)
+        assert (told.exit_code, told.stdout.splitlines()[0]) == (0, "Scale-mine")
+        assert "inputs      data: float" in told.stdout
+    assert "did you mean Scale?" in call("ops", "Scalee", "--extension", text).stderr
+    assert call("ops", "--markdown", "--extension", text).stdout == page
+
+
+@pytest.mark.parametrize("kind", ["file", "module"])
+def test_from_the_settings(folder: Path, kind: str) -> None:
+    (folder / "ir-exec.toml").write_text(f'extensions = ["{extension(folder, kind)}"]\n')
+    assert call("check", "net.xml", "--strict").exit_code == 0
+    assert call("run", "net.xml").exit_code == 0
+    assert "not implemented" not in call("inspect", "net.xml").stdout
+    assert call("ops", "Scale-mine").exit_code == 0
+
+
+def test_files_in_settings_are_relative_to_the_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "ir-exec.toml").write_text('extensions = ["operators/scale.py"]\n')
+    (folder / "deep").mkdir()
+    monkeypatch.chdir(folder / "deep")
+    assert call("check", "../net.xml", "--strict").exit_code == 0
+
+
+def test_both_at_once_are_imported_once(folder: Path) -> None:
+    (folder / "ir-exec.toml").write_text('extensions = ["operators/scale.py"]\n')
+    path = str(folder / "operators" / "scale.py")
+    assert call("run", "net.xml", "--extension", path, "--extension", path).exit_code == 0
+
+
+def test_every_process_has_them(folder: Path) -> None:
+    for number in range(3):
+        (folder / f"net{number}.xml").write_bytes((folder / "net.xml").read_bytes())
+    checked = call("check", ".", "--jobs", "2", "--extension", "operators/scale.py", "--strict")
+    assert checked.exit_code == 0, checked.output
+    assert "4 files: 12 layers checked, 0 not checked" in checked.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("missing.py", None, "extension missing.py: FileNotFoundError: there is no such file"),
+        ("no_such_module_at_all", None, "extension no_such_module_at_all: ModuleNotFoundError"),
+        ("broken.py", "def", "extension broken.py: SyntaxError"),
+        ("fails.py", "1 / 0", "extension fails.py: ZeroDivisionError: division by zero"),
+        (
+            "taken.py",
+            "import ir_exec\n@ir_exec.register_op('Add', version='opset1')\nclass Add(ir_exec.Op): pass",
+            "extension taken.py: TypeError",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "run", "inspect", "ops"])
+def test_what_cannot_be_imported(folder: Path, command: str, name: str, content: str | None, words: str) -> None:
+    if content is not None:
+        (folder / name).write_text(content)
+    done = call(command, "net.xml", "--extension", name)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {words}")
+    assert "Traceback" not in done.stderr

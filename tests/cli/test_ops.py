@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
-from ir_exec.cli.listing import operators_page
+from ir_exec.cli.ops import (
+    attributes_of,
+    inputs_of,
+    name_of,
+    notes_of,
+    operators_page,
+    specification_of,
+    types_text,
+)
+from ir_exec.ops import Op, registered, resolve
+from ir_exec.ops.base.operator import description_of
+from ir_exec.types import ALL, BOOLEAN, FLOAT, INDEX, INTEGER, NUMERIC, STRING, ElementType, element_types
 
 
 def ops(*arguments: str) -> Result:
@@ -51,3 +65,72 @@ def test_the_page() -> None:
 
 def test_the_command_is_in_the_help() -> None:
     assert "ops " in CliRunner().invoke(main, ["--help"]).output
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "operators.md"
+
+
+def test_the_page_is_current() -> None:
+    assert PAGE.read_text() == operators_page(), "write it anew: ir-exec ops --markdown > docs/operators.md"
+
+
+@pytest.mark.parametrize(
+    ("types", "text"),
+    [
+        (ALL, "any"),
+        (NUMERIC, "numeric"),
+        (NUMERIC | BOOLEAN, "numeric or boolean"),
+        (FLOAT - {ElementType.nf4}, "float except nf4"),
+        (INTEGER, "integer"),
+        (INDEX, "i32, i64"),
+        (STRING, "string"),
+        (element_types("u8 f32 f16"), "f16, f32, u8"),
+        (element_types("boolean"), "boolean"),
+        (ALL - STRING, "numeric or boolean"),
+    ],
+)
+def test_sets_of_element_types(types: frozenset[ElementType], text: str) -> None:
+    assert types_text(types) == text
+
+
+def test_ports_and_attributes() -> None:
+    gather, concat, stft = resolve("Gather", "opset8"), resolve("Concat", "opset1"), resolve("STFT", "opset15")
+    assert [name for name, _ in inputs_of(gather)] == ["data", "indices", "axis"]
+    assert inputs_of(concat) == [("inputs...", "any")]
+    assert inputs_of(stft)[1] == ("window", "as signal")
+    assert inputs_of(resolve("DFT", "opset7"))[2] == ("[signal_size]", "i32, i64")
+    assert attributes_of(gather) == ["[batch_dims]"]
+    assert attributes_of(concat) == ["axis"]
+
+
+@pytest.mark.parametrize("cls", registered(), ids=name_of)
+def test_every_operator_names_a_page(cls: type[Op]) -> None:
+    category, _, page = specification_of(cls).partition("/")
+    assert category.isalpha()
+    assert page == "scaled-dot-product-attention" or page.rpartition("-")[2].isdigit()
+
+
+def test_a_version_is_told_with_what_it_builds_on() -> None:
+    text = description_of(resolve("RDFT", "opset9"))
+    assert "The DFT of real numbers." in text
+    assert "signal_size: for each of them" in text
+
+
+def test_a_description_has_the_attributes_that_a_family_shares() -> None:
+    assert "auto_broadcast: `numpy`" in description_of(resolve("Add", "opset1"))
+    assert "pads_begin, pads_end: the padding" in description_of(resolve("Convolution", "opset1"))
+    assert "output = data" not in description_of(resolve("SoftMax", "opset1"))
+
+
+def test_notes_are_the_sentences_that_compare() -> None:
+    assert notes_of(resolve("GatherElements", "opset6")) == [
+        "A negative index counts from the end, as OpenVINO does; the specification expects indices from 0 on."
+    ]
+    assert notes_of(resolve("Abs", "opset1")) == []
+
+
+def test_the_page_links_only_to_what_is_there() -> None:
+    page = operators_page()
+    links = {part.split(")")[0] for part in page.split("](#")[1:]}
+    assert links
+    assert links == {line.removeprefix("### ").lower() for line in page.splitlines() if line.startswith("### ")}

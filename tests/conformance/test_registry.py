@@ -13,8 +13,7 @@ import pytest
 from ir_exec.errors import GraphError, IRError, UnsupportedError
 from ir_exec.ops import In, Op, op, opset_number, registered, resolve
 from ir_exec.ops.base import Family
-from ir_exec.ops.base.docstrings import description_of
-from ir_exec.ops.base.operator import check_contract
+from ir_exec.ops.base.operator import check_contract, description_of
 from ir_exec.types import ALL, Array, ElementType, Shape, TensorType
 from tests.conformance.build import build
 from tests.conformance.case import Case

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import openvino as ov
 import pytest
 
-from ir_exec import EvaluationError, Model, ShapeError, compile_model, read_model
-from ir_exec.debug import drawing, drawn_inputs
+from ir_exec import EvaluationError, Model, ShapeError, build, compile_model, read_model
+from ir_exec.build import Value
+from ir_exec.debug import drawing, drawn_inputs, shapes
+from ir_exec.debug.shaping import InputDim
 from tests.helpers.network_text import NetworkText
 
 ROOT = Path(__file__).parents[2]
@@ -121,3 +125,174 @@ def test_errors() -> None:
     net.result(net.op("ReLU", net.parameter("...")))
     with pytest.raises(ShapeError, match="the rank of input"):
         drawn_inputs(read(net), 0)
+
+
+LARGEST = 70
+
+
+def image() -> Value:
+    return build.parameter("?,3,?,?", name="image")
+
+
+def model(value: Value) -> Model:
+    return build.model(build.result(value, name="y"))
+
+
+def dim(x: Value, axis: int) -> Value:
+    return build.gather(build.shape_of(x, output_type="i64"), np.int64([axis]), np.int64(0))
+
+
+def convolved(x: Value, channels: int, kernel: int, stride: int, pad: int = 0) -> Value:
+    weights = np.ones((4, channels, kernel, kernel), np.float32)
+    return build.convolution(
+        x, weights, strides=[stride] * 2, pads_begin=[pad] * 2, pads_end=[pad] * 2, dilations=[1, 1]
+    )
+
+
+def windows(x: Value, size: int) -> Model:
+    """Each side of an image of 4 channels as windows times the size of a window, without padding before."""
+    sides = [part for axis in (2, 3) for part in (build.divide(dim(x, axis), np.int64([size])), np.int64([size]))]
+    return model(build.reshape(x, build.concat([dim(x, 0), np.int64([4]), *sides], 0), special_zero=False))
+
+
+def doubled(x: Value) -> Value:
+    return build.interpolate(
+        x,
+        np.float32([2, 2]),
+        np.int64([2, 3]),
+        mode="nearest",
+        shape_calculation_mode="scales",
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="floor",
+    )
+
+
+def levels(count: int, down: Callable[[Value], Value]) -> Model:
+    """A U-Net: each level is joined with what comes up from the next."""
+    value, skipped = convolved(image(), 3, 3, 1, 1), []
+    for _ in range(count):
+        skipped.append(value)
+        value = down(value)
+    for other in reversed(skipped):
+        value = convolved(build.concat([doubled(value), other], 1), 8, 3, 1, 1)
+    return model(value)
+
+
+def pooled(rounding: str) -> Callable[[Value], Value]:
+    options = {"strides": [2, 2], "pads_begin": [0, 0], "pads_end": [0, 0], "kernel": [2, 2], "exclude_pad": True}
+    return lambda x: build.avg_pool(x, **options, rounding_type=rounding)
+
+
+def merged() -> Model:
+    """The even columns beside the odd ones."""
+    x = convolved(image(), 3, 2, 2)
+    parts = [build.slice(x, *map(np.int64, ([first], [2**31 - 1], [2], [2]))) for first in (0, 1)]
+    return model(build.concat(parts, 1))
+
+
+def positions() -> Model:
+    x = build.parameter("?,?,8", name="image")
+    table = build.slice(np.ones((1, 40, 8), np.float32), np.int64([0]), dim(x, 1), np.int64([1]), np.int64([1]))
+    return model(build.add(x, table))
+
+
+def divisors() -> Model:
+    x = build.parameter("?,?,8", name="image")
+    return model(
+        build.reshape(np.ones(48, np.float32), build.concat([dim(x, 1), np.int64([-1])], 0), special_zero=False)
+    )
+
+
+FITTED: dict[str, tuple[Callable[[], Model], str, str | None]] = {
+    "windows of patches": (
+        lambda: windows(convolved(image(), 3, 4, 4), 4),
+        "multiples of 16 plus 0 to 3 from 16",
+        "floor(image[2] / 16)",
+    ),
+    "windows of 7": (
+        lambda: windows(convolved(image(), 3, 4, 4), 7),
+        "multiples of 28 plus 0 to 3 from 28",
+        "floor(image[2] / 28)",
+    ),
+    "windows of pairs": (
+        lambda: windows(convolved(image(), 3, 2, 2), 8),
+        "multiples of 16 plus 0 or 1 from 16",
+        "floor(image[2] / 16)",
+    ),
+    "windows of patches with margins": (
+        lambda: windows(convolved(image(), 3, 7, 4, 3), 4),
+        "multiples of 16 plus 0 or 13 to 15",
+        "floor((image[2] + 3) / 16)",
+    ),
+    "windows behind two strides": (
+        lambda: windows(convolved(convolved(image(), 3, 3, 2, 1), 4, 3, 2, 1), 4),
+        "multiples of 16 plus 0 or 13 to 15",
+        "floor((image[2] + 3) / 16)",
+    ),
+    "even and odd": (merged, "multiples of 4 plus 0 or 1 from 4", "floor(image[2] / 4)"),
+    "two levels": (lambda: levels(2, lambda x: convolved(x, 4, 3, 2, 1)), "multiples of 4", "image[2]"),
+    "three levels": (lambda: levels(3, lambda x: convolved(x, 4, 3, 2, 1)), "multiples of 8", "image[2]"),
+    "pooled, rounded up": (lambda: levels(2, pooled("ceil")), "multiples of 4", "image[2]"),
+    "pooled, rounded down": (lambda: levels(2, pooled("floor")), "multiples of 4", "image[2]"),
+    "blocks": (
+        lambda: model(build.space_to_depth(image(), mode="blocks_first", block_size=4)),
+        "multiples of 4",
+        "image[2] / 4",
+    ),
+    "positions": (positions, "at most 40", None),
+    "divisors": (divisors, "1 to 4, 6, 8, 12, 16, 24 or 48, of those up to 527", None),
+}
+
+
+def takes(found: InputDim, size: int) -> bool:
+    """What the report says in its fields."""
+    if size in found.also or (size == 1 and found.one):
+        return True
+    if found.kind == "listed" or (found.least is not None and size < found.least):
+        return False
+    is_high = found.most is not None and size > found.most
+    return not is_high and size % found.step in (found.offsets or (found.offset,))
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> None:
+    make, text, formula = FITTED[name]
+    network = make()
+    report = shapes(network)
+    axis = 2 if len(report.inputs) == 4 else 1
+    found = report.inputs[axis]
+    assert str(found) == text
+    network.save(tmp_path / "network.xml")
+    core = ov.Core()
+    theirs = core.read_model(tmp_path / "network.xml")
+    for size in range(1, LARGEST):
+        # Other sizes are small, the batch too: the one that is looked at does not depend on them.
+        shape = [one.size if one.axis else 1 for one in report.inputs]
+        shape[axis] = size
+        try:
+            theirs.reshape({0: ov.PartialShape(shape)})
+            (result,) = core.compile_model(theirs, "CPU")(np.ones(shape, np.float32)).values()
+        except RuntimeError:
+            assert not takes(found, size), size
+            continue
+        assert takes(found, size), size
+        if formula is not None:
+            assert report.outputs[2].formula == formula
+            value = formula.replace("image[2]", str(size)).replace("/", "//").replace("floor", "")
+            assert eval(value) == result.shape[2], size  # a formula that stands above
+
+
+def test_a_long_period() -> None:
+    """Windows of 7 in the last of four levels, for images of one declared size."""
+    x = build.parameter([1, 3, 224, 224], name="image")
+    value = convolved(x, 3, 4, 4)
+    for _ in range(3):
+        value = convolved(value, 4, 2, 2)
+    found = shapes(windows(value, 7)).inputs[2]
+    assert str(found) == "multiples of 224 plus 0 to 31 from 224"
+
+
+def test_nothing_is_told_of_sizes_that_were_not_looked_at() -> None:
+    found = shapes(windows(convolved(image(), 3, 4, 4), 4)).inputs[2]
+    assert found.offsets == (0, 1, 2, 3)
+    assert (found.step, found.least, found.most, found.also) == (16, 16, None, ())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ir_exec.debug.facts import PIECE
-from ir_exec.debug.metrics import Tolerance, difference, same_bits, tolerance_of
+from ir_exec.debug.metrics import Settings, Tolerance, difference, same_bits, tolerance_of
 from ir_exec.types import Array, ElementType
 
 ALL = Tolerance(rtol=0.1, atol=0.5)
@@ -113,3 +113,23 @@ def test_the_same_bits(dtype: type) -> None:
     assert not same_bits(array, array[:2])
     assert same_bits(floats(np.nan), floats(np.nan))
     assert not same_bits(floats(1), np.ones(1, np.float64))
+
+
+F32, I64, BF16 = ElementType.parse("f32"), ElementType.parse("i64"), ElementType.parse("bf16")
+
+
+def test_a_coarser_type_of_the_reference_counts() -> None:
+    coarse = Settings(computes_in=BF16)
+    assert coarse.carried([F32, F32]) == Settings().carried([F32, BF16])
+    assert coarse.carried([F32, F32]).rtol > Settings().carried([F32, F32]).rtol
+
+
+@pytest.mark.parametrize("settings", [Settings(computes_in=BF16), Settings()])
+def test_integers_are_to_be_equal(settings: Settings) -> None:
+    tolerance = settings.carried([I64, I64])
+    assert (tolerance.rtol, tolerance.atol, tolerance.scale) == (0, 0, 0)
+
+
+def test_given_tolerances_stay() -> None:
+    tolerance = Settings(rtol=1e-5, computes_in=BF16).carried([F32, F32])
+    assert (tolerance.rtol, tolerance.atol, tolerance.scale) == (1e-5, 0, 0)

@@ -11,7 +11,7 @@ import pytest
 
 from ir_exec import EvaluationError, IRError, compile_model, read_model
 from ir_exec.debug import Profile, profile
-from ir_exec.debug.profile_openvino import original_layers
+from ir_exec.debug.openvino import original_layers
 from ir_exec.debug.profile_report import LayerProfile, Machine, measure_machine
 from ir_exec.debug.profiling import _by_prefix
 from ir_exec.debug.recording import Recorder, bytes_moved

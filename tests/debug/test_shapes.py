@@ -17,8 +17,7 @@ from ir_exec.debug.child import Child, store_arrays
 from ir_exec.debug.input_shapes import Found, _at, _solved, explore
 from ir_exec.debug.openvino import what_to_run
 from ir_exec.debug.probing import MOST_LAYERS, Prober, Sizes
-from ir_exec.debug.shapes_report import InputDim, ShapesReport
-from ir_exec.debug.shaping import _sum
+from ir_exec.debug.shaping import InputDim, ShapesReport, _sum
 from ir_exec.model import Model
 from ir_exec.types import ElementType
 from tests.debug.explored import explored

@@ -14,9 +14,9 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import Function, calculated, floor_remainder, truncated_remainder
 from ir_exec.ops.base import op
 from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.dims import HUGE
 from ir_exec.ops.base.elementwise import Binary, binary
-from ir_exec.ops.base.intervals import HUGE
-from ir_exec.ops.base.known_faults import known_faults
+from ir_exec.ops.base.shapes import known_faults
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
 __all__ = [

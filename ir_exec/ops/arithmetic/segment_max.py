@@ -13,7 +13,6 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
-from ir_exec.ops.base.known_faults import known_faults
 from ir_exec.ops.base.segments import (
     given_count,
     number_of_rows,
@@ -22,7 +21,7 @@ from ir_exec.ops.base.segments import (
     segment_faults,
     segments_of,
 )
-from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
+from ir_exec.ops.base.shapes import known_faults, known_ints, merge_dims, require_rank
 from ir_exec.types import INDEX, Array, Dim, Shape, TensorType
 
 __all__ = ["SegmentMax"]

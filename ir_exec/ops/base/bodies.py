@@ -3,6 +3,8 @@
 Bodies are not attributes: inference and the executor pass them to a layer's operator as `bodies`. A TypedBody infers
 the types of its Results from those of its Parameters; a RunningBody computes the Results from arrays. `Ties` say how
 the Parameters and Results of a body are tied to the ports of the layer.
+
+What else an operator may ask for beyond its inputs, weights and state, is here too.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ __all__ = [
     "BodyOutput",
     "Part",
     "RunningBody",
+    "State",
     "Ties",
     "TypedBody",
+    "WeightsReader",
     "by_position",
     "either",
     "known_truth",
@@ -157,3 +161,23 @@ def either(one: TensorType, other: TensorType) -> TensorType:
     """The narrowest type that values of both types fit."""
     kind = one.element_type if one.element_type is other.element_type else ElementType.dynamic
     return TensorType(kind, one.shape | other.shape)
+
+
+class WeightsReader(Protocol):
+    """Where constants are read from; `ir.Weights` is one."""
+
+    def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
+        """The constant of this type and shape in `size` bytes from `offset` on; WeightsError if there is none."""
+
+
+class State(Protocol):
+    """The variables of a network by their ids; the next run reads what one run writes."""
+
+    def read(self, variable_id: str) -> Array | None:
+        """The value that the last run has written, None before the first run and after a reset."""
+
+    def write(self, variable_id: str, value: Array) -> None:
+        """Keep the value for the next run."""
+
+    def draw(self, layer: object, count: int) -> int:
+        """The number of random numbers that this layer has drawn before; it now draws `count` more."""

@@ -24,8 +24,9 @@ packages ask about an operator the attributes of its class say; nothing compares
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
@@ -37,7 +38,8 @@ from ir_exec.ops.base.attributes import Field, fields_of
 from ir_exec.ops.base.registry import register
 from ir_exec.types import ALL, Array, Bounds, ElementType, TensorType
 
-__all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "op"]
+__all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "description_of", "docstrings_of", "op"]
+
 
 CONTEXT = frozenset({"weights", "state", "bodies"})
 """weights: where constants are read from; state: the variables of a network; bodies: the graphs inside a layer."""
@@ -446,3 +448,17 @@ def _count_message(inputs: tuple[In, ...], least: int, found: int) -> str:
     expected = str(least) if most == str(least) else f"{least} or more" if variadic else f"{least} to {most}"
     plural = "input" if expected == "1" else "inputs"
     return f"expected {expected} {plural} ({names}), found {found}" if inputs else f"expected no inputs, found {found}"
+
+
+def description_of(cls: type[Op]) -> str:
+    """The docstring of the class, then those of its base classes, which say what versions and families share."""
+    return "\n\n".join(docstrings_of(cls))
+
+
+def docstrings_of(cls: type[Op]) -> Iterator[str]:
+    """The same one by one."""
+    for base in cls.__mro__[: cls.__mro__.index(Op)]:
+        is_other_operator = base is not cls and "type_name" in vars(base)
+        # How a family is written is nothing to those who use its operators.
+        if base.__doc__ and not is_other_operator and base is not Family:
+            yield inspect.cleandoc(base.__doc__)

@@ -7,8 +7,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.indices import lie_within
-from ir_exec.ops.base.known_faults import known_faults
-from ir_exec.ops.base.shapes import known_bounds
+from ir_exec.ops.base.shapes import known_bounds, known_faults
 from ir_exec.types import UNBOUNDED, Array, Dim, TensorType
 
 __all__ = [

@@ -3,17 +3,19 @@
 Each raises a ShapeError that names what was expected and what was found: IR501 for a wrong rank, IR502 for dims that
 must be equal and differ, IR503 for an axis out of range, IR504 for shapes that do not broadcast, IR505 for a shape
 that cannot be.
+
+Inputs that may have another element type than the data they go into are converted to it, as in OpenVINO.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import ShapeError, UnsupportedError
+from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError, UnsupportedError
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, convert
 
 __all__ = [
@@ -28,19 +30,24 @@ __all__ = [
     "ints",
     "known_axes",
     "known_bounds",
+    "known_faults",
     "known_int",
     "known_ints",
     "known_shape",
     "known_size",
+    "largest_dim",
     "merge_dims",
     "merge_shapes",
     "normalize_axes",
     "normalize_axis",
+    "require_convertible",
     "require_one_element",
     "require_rank",
     "require_representable",
+    "require_same_values",
     "shape_of_length",
 ]
+
 
 Broadcasting = Literal["none", "numpy", "pdpd"]
 
@@ -279,3 +286,44 @@ def broadcasts_to(shape: Shape, target: Shape) -> bool:
 def _padded(shape: Shape, rank: int) -> tuple[Dim, ...]:
     """The dims with ones in front, as many as the rank is short of."""
     return (Dim.of(1),) * (rank - len(shape)) + shape[:]
+
+
+def known_faults(check: Callable[..., object], *inputs: TensorType | None, **settings: Any) -> list[IRError]:
+    """The EvaluationError that `check` raises for the values of these inputs; none where one of them is not known.
+
+    check: takes their arrays, and `settings` by name.
+    """
+    values: list[Array] = []
+    for tensor in inputs:
+        value = None if tensor is None else tensor.value
+        if value is None:
+            return []
+        values.append(value)
+    try:
+        check(*values, **settings)
+    except EvaluationError as error:
+        return [error]
+    return []
+
+
+def largest_dim(tensor: TensorType, axis: int) -> int:
+    """The largest size that an axis may have: what lies beyond it is wrong whatever its size is."""
+    return UNBOUNDED if tensor.shape.dims is None else tensor.shape[axis].hi
+
+
+def require_convertible(tensor: TensorType, into: TensorType, name: str, into_name: str) -> None:
+    """Raises ElementTypeError IR402 for strings that would become numbers, and numbers that would become strings."""
+    kinds = (tensor.element_type, into.element_type)
+    if ElementType.string in kinds and kinds[0] is not kinds[1] and all(kind.is_known for kind in kinds):
+        message = f"{name} is {kinds[0]}, expected {kinds[1]} as {into_name} is"
+        raise ElementTypeError(message, code=Code.element_types_differ, port=name)
+
+
+def require_same_values(array: Array, kind: ElementType) -> None:
+    """Raises EvaluationError IR704 where an element is not the same number in the element type `kind`.
+
+    For operators whose bounds are computed from those of `array`: a conversion that wraps would turn them around.
+    """
+    own = ElementType.of(array)
+    if own is not kind and not np.array_equal(convert(convert(array, kind), own), array):
+        raise EvaluationError(f"{kind} does not hold all of these elements of type {own}")

@@ -15,7 +15,7 @@ from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_number
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, ElementTypeName, Int, among
-from ir_exec.ops.base.context import State
+from ir_exec.ops.base.bodies import State
 from ir_exec.ops.base.shapes import known_shape, require_one_element, require_rank
 from ir_exec.types import INDEX, Array, ElementType, TensorType, element_types
 

@@ -12,8 +12,7 @@ from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import ElementTypeName, among
-from ir_exec.ops.base.dims import element_type_of
-from ir_exec.ops.base.intervals import index_bounds
+from ir_exec.ops.base.dims import element_type_of, index_bounds
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, element_types
 

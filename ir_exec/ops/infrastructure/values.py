@@ -11,7 +11,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import ElementTypeName, NonNegative, ShapeText
-from ir_exec.ops.base.context import State, WeightsReader
+from ir_exec.ops.base.bodies import State, WeightsReader
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = [

@@ -11,7 +11,7 @@ from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
-from ir_exec.ops.base.intervals import BEYOND, Interval, index_bounds
+from ir_exec.ops.base.dims import BEYOND, Interval, index_bounds
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 

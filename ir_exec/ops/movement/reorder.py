@@ -15,8 +15,15 @@ from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int
 from ir_exec.ops.base.axes import given_axes
-from ir_exec.ops.base.known_faults import known_faults, largest_dim
-from ir_exec.ops.base.shapes import known_ints, merge_dims, merge_shapes, normalize_axis, require_rank
+from ir_exec.ops.base.shapes import (
+    known_faults,
+    known_ints,
+    largest_dim,
+    merge_dims,
+    merge_shapes,
+    normalize_axis,
+    require_rank,
+)
 from ir_exec.types import BOOLEAN, INDEX, INTEGER, NUMERIC, Array, Dim, Shape, TensorType
 
 __all__ = ["Reverse", "ReverseSequence", "Roll"]

@@ -1,6 +1,6 @@
 """Slices: parts of a tensor along several axes at once, read or overwritten.
 
-A slice of an axis goes from `start` to before `stop` in steps of `step`; `ops/base/intervals.py` says how indices count
+A slice of an axis goes from `start` to before `stop` in steps of `step`; `ops/base/dims.py` says how indices count
 from the end.
 """
 
@@ -17,7 +17,7 @@ from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Ints
 from ir_exec.ops.base.axes import given_axes
-from ir_exec.ops.base.intervals import (
+from ir_exec.ops.base.dims import (
     ANYWHERE,
     BEYOND,
     Interval,
@@ -27,8 +27,14 @@ from ir_exec.ops.base.intervals import (
     slice_length,
     sliced_dim,
 )
-from ir_exec.ops.base.mixed_types import require_convertible, require_same_values
-from ir_exec.ops.base.shapes import known_axes, known_ints, merge_dims, require_rank
+from ir_exec.ops.base.shapes import (
+    known_axes,
+    known_ints,
+    merge_dims,
+    require_convertible,
+    require_rank,
+    require_same_values,
+)
 from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType, convert
 
 __all__ = ["Slice", "SliceScatter", "StridedSlice"]

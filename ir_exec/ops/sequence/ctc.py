@@ -16,8 +16,7 @@ from ir_exec.kernels.softmax import log_softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
 from ir_exec.ops.base.dims import merged_dims
-from ir_exec.ops.base.known_faults import known_faults, largest_dim
-from ir_exec.ops.base.shapes import require_rank
+from ir_exec.ops.base.shapes import known_faults, largest_dim, require_rank
 from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss"]

@@ -12,7 +12,7 @@ from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int
-from ir_exec.ops.base.intervals import BEYOND, index_bounds
+from ir_exec.ops.base.dims import BEYOND, index_bounds
 from ir_exec.ops.base.shapes import normalize_axis, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, Shape, TensorType
 

@@ -14,7 +14,7 @@ from ir_exec.kernels.products import product_nanoseconds, share_products
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import element_type_of, merged_dims
-from ir_exec.ops.base.known_faults import known_faults, largest_dim
+from ir_exec.ops.base.shapes import known_faults, largest_dim
 from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, Stepper, X, like_x
 from ir_exec.types import Array, Dim, Shape, TensorType, element_types
 

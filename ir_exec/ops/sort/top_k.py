@@ -13,7 +13,7 @@ from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.sorting import best_of_slices, comparable, least_indices
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int
-from ir_exec.ops.base.intervals import index_bounds
+from ir_exec.ops.base.dims import index_bounds
 from ir_exec.ops.base.shapes import normalize_axis, require_rank
 from ir_exec.types import BOOLEAN, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
 

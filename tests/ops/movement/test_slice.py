@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
-from ir_exec.ops.base.intervals import slice_length, sliced_dim
+from ir_exec.ops.base.dims import slice_length, sliced_dim
 from ir_exec.ops.movement.slice import Slice, SliceScatter, StridedSlice
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 from tests.helpers.values import between, ints, known, typed

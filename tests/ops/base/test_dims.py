@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_exec.ops.base.intervals import sliced_dim
+from ir_exec.ops.base.dims import sliced_dim
 from ir_exec.types import Dim
 
 STEPS = [-3, -2, -1, 1, 2, 3]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ir_exec.cli.tables import Table, columns_of, wrapped
+from ir_exec.cli.terminal import Table, columns_of, wrapped
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"

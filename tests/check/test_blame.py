@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from ir_exec import check_model
-from ir_exec.check.blame import sizes_of
-from ir_exec.check.stray import stray
+from ir_exec.check.blame import sizes_of, stray
 from ir_exec.infer import infer_types
 from ir_exec.model import load
 from ir_exec.types import ElementType, Shape, TensorType
