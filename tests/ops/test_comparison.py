@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.operators import bounds_of, evaluate, make
 from tests.helpers.values import array
 
@@ -37,6 +38,17 @@ def test_every_pair(type: str, kind: str) -> None:
 def test_the_largest_integers_are_told_apart(type: str) -> None:
     found = evaluate(make(type), array("i64", 2**63 - 1), array("i64", 2**63 - 2))
     assert found.tolist() == [DEFINITIONS[type](1, 0)]
+
+
+@each_type
+@pytest.mark.parametrize(("a", "b"), [((5000, 3), (3,)), ((80, 1, 2), (1, 70, 2))])
+def test_many_short_rows_are_booleans_too(type: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    random = np.random.default_rng(0)
+    left, right = (random.integers(0, 3, shape).astype(np.float32) for shape in (a, b))
+    types = [TensorType(ElementType.f32, Shape(shape)) for shape in (a, b)]
+    found = make(type).kernel(*types)(left, right)
+    assert found.dtype == bool
+    assert np.array_equal(found, DEFINITIONS[type](left, right))
 
 
 @each_type

@@ -193,10 +193,11 @@ def _by_columns(function: np.ufunc, a: Array, b: Array, *, out: Array | None = N
     if not (a.flags.c_contiguous and b.flags.c_contiguous):
         return np.asarray(function(a, b, out=out))
     sizes = np.broadcast_shapes(a.shape, b.shape)
-    result = np.empty(sizes, a.dtype) if out is None else out
+    if out is None:
+        out = np.empty(sizes, function.resolve_dtypes((a.dtype, b.dtype, None))[-1])
     for column in range(sizes[-1]):
-        function(a[..., column], b[..., column], out=result[..., column])
-    return result
+        function(a[..., column], b[..., column], out=out[..., column])
+    return out
 
 
 def _kind_of(types: frozenset[ElementType]) -> str:
