@@ -13,7 +13,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.precision import accumulator
 from ir_exec.types import Array, ElementType
 
-__all__ = ["mean", "reduce_rows", "reduced", "summed", "summing"]
+__all__ = ["mean", "reduce_rows", "reduced", "reducing", "summed", "summing"]
 
 
 def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
@@ -39,16 +39,27 @@ def summing(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> C
 
     np.add.reduce pays for every row behind the axes, np.einsum does not; both add in the same order.
     """
-    if axes == (len(sizes) - 1,):
-        return partial(reduce_rows, np.add, keep_dims=keep_dims)
     behind = prod(sizes[max(axes, default=0) + 1 :])
     if not axes or not 1 < behind <= costs.SHORT_ROW_OF_SUMS or prod(sizes) < costs.SUMS_WORTH_EINSUM:
-        reduce: Any = np.add.reduce
-        return partial(reduce, axis=axes, keepdims=keep_dims)
+        return reducing(np.add, sizes, axes, keep_dims)
     letters = list(range(len(sizes)))
     kept = [axis for axis in letters if axis not in axes]
     shape = [1 if axis in axes else size for axis, size in enumerate(sizes) if keep_dims or axis not in axes]
     return lambda data: np.einsum(data, letters, kept).reshape(shape)
+
+
+def reducing(ufunc: np.ufunc, sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> Callable[[Array], Any]:
+    """ufunc.reduce of floats of 32 or 64 bits, of these sizes, along axes: what to call."""
+    if axes == (len(sizes) - 1,) and _are_short(sizes[-1], prod(sizes[:-1])):
+        return partial(reduce_rows, ufunc, keep_dims=keep_dims)
+    # NumPy's annotations of `reduce` do not know `keepdims` as a variable.
+    reduce: Any = ufunc.reduce
+    return partial(reduce, axis=axes, keepdims=keep_dims)
+
+
+def _are_short(size: int, count: int) -> bool:
+    """Whether so many rows of this size are reduced side by side."""
+    return count >= costs.ROWS_TO_REDUCE and 1 < size <= costs.SHORT_ROW_OF_SUMS
 
 
 def reduced(
@@ -69,7 +80,7 @@ def reduce_rows(ufunc: np.ufunc, data: Array, keep_dims: bool = True) -> Array:
     """
     size = data.shape[-1] if data.ndim else 0
     count = data.size // max(size, 1)
-    if data.flags.c_contiguous and count >= costs.ROWS_TO_REDUCE and 1 < size <= costs.SHORT_ROW_OF_SUMS:
+    if data.flags.c_contiguous and _are_short(size, count):
         shape = (*data.shape[:-1], *[1] * keep_dims)
         rows = data.reshape(count, size)
         columns = costs.COLUMNS_OF_SUMS if ufunc is np.add else 0

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
-from ir_exec.kernels.reduce import mean, reduced, summed, summing
+from ir_exec.kernels.reduce import mean, reduced, reducing, summed, summing
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.axes import AXES, axes_of, distinct_axes
@@ -169,7 +169,8 @@ class _Extreme(_Reduction):
         return np.full(shape, _ends_of_range(data.dtype)[self.of_nothing], data.dtype)
 
     def _of_floats(self, along: tuple[int, ...], data: TensorType) -> Callable[..., Any]:
-        return lambda data, _axes: reduced(self.extreme, data, along, self.keep_dims)
+        reduce = reducing(self.extreme, data.shape.static, along, self.keep_dims)
+        return lambda data, _axes: reduce(data)
 
 
 @op("ReduceMax", since=1)
