@@ -83,21 +83,8 @@ def compare_many(network: Model, question: CompareItem, many: Many, output_forma
     if output_format == "text" and output is None:
         _show_items(whole)
     else:
-        write_text(_as_text(whole, question, output_format), output)
+        write_text(_rendered(whole, output_format, question.model, question.weights), output)
     raise click.exceptions.Exit(UNUSABLE if not whole.is_whole else 0 if whole.equal else 1)
-
-
-def _as_text(report: Comparisons, question: CompareItem, output_format: str) -> str:
-    if output_format == "json":
-        return report.model_dump_json(indent=1) + "\n"
-    if output_format == "csv":
-        return report.to_csv()
-    if output_format == "html":
-        from ir_exec.view import html_of, view  # other formats do without the page
-
-        with errors_as_messages(exit_code=UNUSABLE):
-            return html_of(view(question.model, weights=question.weights, compare=report))
-    return junit(report) if output_format == "junit" else "\n".join(map(printable, str(report).split("\n"))) + "\n"
 
 
 def _show_items(report: Comparisons) -> None:
@@ -253,7 +240,7 @@ def command(
     sys.exit(UNUSABLE if report.failure is not None else 0 if report.equal else 1)
 
 
-def _rendered(report: Comparison, output_format: str, model: str, weights: str | None) -> str:
+def _rendered(report: Comparison | Comparisons, output_format: str, model: str, weights: str | None) -> str:
     if output_format == "json":
         return report.model_dump_json(indent=1) + "\n"
     if output_format == "csv":
