@@ -147,8 +147,9 @@ SCORES_A_MASK = 4
 """Scores for each element of a mask from which on it is looked at for keys that no query of a piece sees: a score takes
 4 to 5 ns, an element of the mask 0.3."""
 
-ATTENTION_PIECE_NANOSECONDS = 100_000
-"""A piece of attention at least, where there are few scores: a dozen of NumPy's calls are a tenth of it."""
+ATTENTION_PIECE_NANOSECONDS = 500_000
+"""A piece of attention at least: of short ones, a dozen calls each, threads wait for the interpreter's lock between the
+calls. Twelve heads of 197 queries take 1.97 ms on one thread and 1.52 on two; with 100,000 they took 2.18 and 2.56."""
 
 MULTIPLICATIONS_A_NANOSECOND = 50
 """What one core does in a matrix product of f32: 49 in one of 64 x 64 x 64, 60 in one of 256 x 256 x 256."""

@@ -25,7 +25,11 @@ def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Arra
     def work(start: int, stop: int) -> None:
         write(source[start:stop], target[start:stop])
 
-    for_ranges(source.size, costs.PIECE_ELEMENTS, work, nanoseconds=costs.EXPONENTIAL_NANOSECONDS * source.size)
+    most = costs.PIECE_ELEMENTS
+    # Threads are seldom an odd number.
+    count = 2 * max(-(-(source.size - most) // (2 * most)), 1)
+    size = most if source.size <= most else -(-source.size // count)
+    for_ranges(source.size, size, work, nanoseconds=costs.EXPONENTIAL_NANOSECONDS * source.size)
     return output
 
 
