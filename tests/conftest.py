@@ -1,4 +1,4 @@
-"""What all tests share: no deadlines, one OpenVINO process for a pytest process, and the marker `conformance`."""
+"""What tests share: no deadlines, one OpenVINO process for a pytest process, and the marker `conformance`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, settings
 
+from ir_exec.ops.base import registry as opsets
 from tests.conformance.networks import COLLECTION
 from tests.conformance.oracle import Oracle
 
@@ -32,6 +33,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say when the tests had fewer networks than there are: those of the collection are parameters of many tests."""
     if not any(COLLECTION.glob("*.xml")):
         terminalreporter.write_line(f"no networks in {COLLECTION}: tests ran only on the copies in tests/networks")
+
+
+@pytest.fixture
+def forgotten_extensions() -> Iterator[None]:
+    """Forgets the operators that a test registers."""
+    before = dict(opsets._extensions)
+    yield
+    opsets._extensions.clear()
+    opsets._extensions.update(before)
+    opsets.resolve.cache_clear()
 
 
 @pytest.fixture(scope="session")

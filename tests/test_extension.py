@@ -7,7 +7,6 @@ import doctest
 import io
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal
@@ -32,19 +31,11 @@ from ir_exec.extension import (
     register_op,
     unregister_op,
 )
-from ir_exec.ops.base import registry as opsets
 from tests.helpers.ir_text import layer, net, parameter, port, result
 
+pytestmark = pytest.mark.usefixtures("forgotten_extensions")
+
 DOCUMENT = (Path(__file__).parents[1] / "docs" / "extensions.md").read_text()
-
-
-@pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
-    before = dict(opsets._extensions)
-    yield
-    opsets._extensions.clear()
-    opsets._extensions.update(before)
-    opsets.resolve.cache_clear()
 
 
 class Scale(Op):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
-from ir_exec.ops.base import registry as opsets
 from tests.helpers.ir_text import layer, net, parameter, port, result
+
+pytestmark = pytest.mark.usefixtures("forgotten_extensions")
 
 BAD = Path(__file__).parents[1] / "bad"
 WARNED = BAD / "IR303-unknown-attribute.xml"
@@ -123,15 +123,6 @@ class Scale(Op):
     def evaluate(self, data):
         return (data * FACTOR).astype(data.dtype)
 """
-
-
-@pytest.fixture(autouse=True)
-def _forgotten() -> Iterator[None]:
-    before = dict(opsets._extensions)
-    yield
-    opsets._extensions.clear()
-    opsets._extensions.update(before)
-    opsets.resolve.cache_clear()
 
 
 @pytest.fixture
