@@ -189,9 +189,10 @@ SAMPLED_ELEMENT_NANOSECONDS = 0.35
 UNSHARED_MULTIPLICATIONS = 2**13
 """Products up to which no BLAS wakes threads: OpenBLAS does from 9,216 elements of a matrix on that meets a vector."""
 
-PRODUCT_PIECE_NANOSECONDS = 200_000
-"""A piece of a product at least, where there are more than two: BLAS arranges one of the matrices anew for every piece.
-Four pieces take 5 to 20 per cent longer than one, sixteen 15 to 70."""
+PRODUCT_PIECE_NANOSECONDS = 400_000
+"""A piece of a product, about, where there are more than two: BLAS arranges one of the matrices anew for every piece.
+Four pieces take 5 to 20 per cent longer than one, sixteen 15 to 70. Of matrices in panels too, two pieces of 230 us take
+two threads 350 us, and four or twelve pieces 390 to 405."""
 
 MOST_PRODUCT_PIECES = 8
 """Into which a product is cut."""

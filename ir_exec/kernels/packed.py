@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.parallel import for_ranges
+from ir_exec.kernels.parallel import even_count, for_ranges
 from ir_exec.kernels.products import product_nanoseconds, share_products
 from ir_exec.kernels.strips import even_size, multiply
 from ir_exec.types import Array
@@ -66,7 +66,7 @@ class PackedMatrix:
         nanoseconds = product_nanoseconds(a.shape, self.shape, out.size, a.dtype)
         count = 1
         if nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS:
-            wanted = max(int(nanoseconds / costs.PRODUCT_PIECE_NANOSECONDS), 2)
+            wanted = even_count(nanoseconds / costs.PRODUCT_PIECE_NANOSECONDS)
             count = min(wanted, costs.MOST_PRODUCT_PIECES, panels)
         size = -(-panels // count)
 

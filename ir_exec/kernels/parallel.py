@@ -22,7 +22,7 @@ from typing import TypeAlias
 from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
 
-__all__ = ["THREADS", "Worker", "for_each", "for_ranges"]
+__all__ = ["THREADS", "Worker", "even_count", "for_each", "for_ranges"]
 
 THREADS: ContextVar[int] = ContextVar("THREADS", default=1)
 """How many threads the operators that run in this context may use, the calling one included."""
@@ -58,6 +58,12 @@ def for_ranges(total: int, size: int, work: Callable[[int, int], None], *, nanos
         work(number * size, min(number * size + size, total))
 
     for_each(-(-total // size), lambda: piece, nanoseconds=nanoseconds)
+
+
+def even_count(wanted: float) -> int:
+    """About so many pieces, but an even number of them: threads are seldom an odd number, and of three equal pieces two
+    threads do one after the other two have ended."""
+    return 2 * max(round(wanted / 2), 1)
 
 
 class _Job:

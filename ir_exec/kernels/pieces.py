@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.parallel import for_each, for_ranges
+from ir_exec.kernels.parallel import even_count, for_each, for_ranges
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["by_pieces", "by_slices", "converted"]
@@ -25,10 +25,9 @@ def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Arra
     def work(start: int, stop: int) -> None:
         write(source[start:stop], target[start:stop])
 
-    most = costs.PIECE_ELEMENTS
-    # Threads are seldom an odd number.
-    count = 2 * max(-(-(source.size - most) // (2 * most)), 1)
-    size = most if source.size <= most else -(-source.size // count)
+    size = costs.PIECE_ELEMENTS
+    if source.size > size:
+        size = -(-source.size // even_count(source.size / size))
     for_ranges(source.size, size, work, nanoseconds=costs.EXPONENTIAL_NANOSECONDS * source.size)
     return output
 

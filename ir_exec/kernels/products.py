@@ -15,7 +15,7 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.blas import takes_strips, works_alone
-from ir_exec.kernels.parallel import Worker, for_each
+from ir_exec.kernels.parallel import Worker, even_count, for_each
 from ir_exec.kernels.strips import multiply, tile_of
 from ir_exec.types import Array
 
@@ -238,7 +238,7 @@ def _cut(shape: tuple[int, ...], nanoseconds: float) -> _Cut:
     What is on the shorter side is arranged anew by BLAS for every piece.
     """
     rows, columns = shape[-2:]
-    wanted = min(max(int(nanoseconds / costs.PRODUCT_PIECE_NANOSECONDS), 2), costs.MOST_PRODUCT_PIECES)
+    wanted = min(even_count(nanoseconds / costs.PRODUCT_PIECE_NANOSECONDS), costs.MOST_PRODUCT_PIECES)
     axis = max(range(-len(shape), -2), key=lambda axis: shape[axis], default=-3)
     batches, groups = _parts(shape[axis] if len(shape) > 2 else 1, wanted, 1)
     wanted = -(-wanted // groups)
