@@ -139,6 +139,11 @@ SCORES_AT_ONCE = 2**22
 """Attention scores (queries times keys, over some batches) that a thread holds at a time at most: 16 MiB of f32. It
 stands for memory; most pieces have `CHUNK_ELEMENTS`."""
 
+SCORES_WORTH_A_LOOK = 2**12
+"""Scores from which on the least one is looked for, in 2 us and 0.05 ns each, before exponentials are computed that may
+be denormal: SoftMax of (96,49,49), four of ten masked by -100, takes 0.5 ms instead of 2.4, and the product behind it
+0.1 instead of 3.8."""
+
 SCORES_WORTH_A_BOUND = 2**14
 """Scores from which on the lengths of queries and keys are looked at: where these are short, the greatest score of each
 row is neither sought nor subtracted, 0.6 of the 1.7 ns that a score takes with short vectors."""
@@ -191,8 +196,8 @@ UNSHARED_MULTIPLICATIONS = 2**13
 
 PRODUCT_PIECE_NANOSECONDS = 400_000
 """A piece of a product, about, where there are more than two: BLAS arranges one of the matrices anew for every piece.
-Four pieces take 5 to 20 per cent longer than one, sixteen 15 to 70. Of matrices in panels too, two pieces of 230 us take
-two threads 350 us, and four or twelve pieces 390 to 405."""
+Four pieces take 5 to 20 per cent longer than one, sixteen 15 to 70. Of matrices in panels too, two threads take 350 us
+for two pieces of 230 us, and 390 to 405 for four or twelve."""
 
 MOST_PRODUCT_PIECES = 8
 """Into which a product is cut."""

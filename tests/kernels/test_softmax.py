@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import sigmoid
 from ir_exec.kernels.softmax import exponentiate, log_softmax, softmax
 
@@ -40,3 +41,25 @@ def test_the_sigmoid_writes_over_its_argument() -> None:
         assert sigmoid(own) is own
         wanted = 1 / (1 + np.exp(-np.concatenate([data[:1], 1 / (1 + np.exp(-data[1:]))])))
     assert np.array_equal(own, wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("masked", [-100.0, -720.0, -1e4, -np.inf])
+def test_masked_scores_leave_no_denormal_numbers(dtype: type, masked: float) -> None:
+    scores = np.linspace(-5, 5, 2 * costs.SCORES_WORTH_A_LOOK, dtype=dtype).reshape(-1, 64)
+    plain = softmax(scores[:, ::2], -1)
+    scores[:, 1::2] += masked
+    found = softmax(scores, -1)
+    np.testing.assert_allclose(found[:, ::2], plain, rtol=1e-6)
+    beside = found[:, 1::2]
+    assert not ((beside > 0) & (beside < np.finfo(dtype).tiny)).any()
+    assert beside.max() < 1e-40
+
+
+def test_no_number_stays_none_beside_masked_scores() -> None:
+    scores = np.zeros((2 * costs.SCORES_WORTH_A_LOOK // 64, 64), np.float32)
+    scores[:, 1] = -100
+    scores[0, 0] = np.nan
+    found = softmax(scores, -1)
+    assert np.isnan(found[0]).all()
+    assert not np.isnan(found[1:]).any()
