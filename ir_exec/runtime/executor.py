@@ -19,7 +19,7 @@ from ir_exec.kernels.limits import Budget, current_limits, owner_of
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
-from ir_exec.runtime.fold import foldable
+from ir_exec.runtime.fold import constant_values, foldable, is_scattered, settled
 from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.packed import PackedWeights, Room, may_be_packed
 from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
@@ -137,8 +137,50 @@ class Executor:
             nodes = self._on_stored_weights(nodes, types)
             nodes = self._without_known(nodes, types, slots, results)
         if overwrite and self._optimize:
+            # What fails here fails in the run, or in the plan below.
+            with suppress(IRError):
+                return self._settled_plan(nodes, types, slots, results)
             nodes = rewritten(Draft(nodes, types, slots, results, self._setting.operator))
         return Planner(self._setting, nodes, types, slots, results, overwrite=overwrite).plan()
+
+    def _settled_plan(self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]) -> Plan:
+        """A plan whose slots hold what follows from the input shapes, as far as there is room.
+
+        Raises what the layers raise that are computed for it, and ResourceError where the run around has no room.
+        """
+        # Without `expand_weights` these are left to be computed in every run.
+        weights = frozenset() if self._expand_weights else constant_values(self._graph)
+        now, kept, later = settled(nodes, types, slots, results, passing=weights, room=self._room.left_for_settled)
+        slots = slots.copy()
+        size = self._settle(now, kept, types, slots) if now else 0
+        later = rewritten(Draft(later, types, slots, results, self._setting.operator))
+        plan = Planner(self._setting, later, types, slots, results, overwrite=True, kept=size).plan()
+        plan.require_room(current_limits())
+        return plan
+
+    def _settle(self, nodes: list[Node], kept: list[int], types: Types, slots: list[Array | None]) -> int:
+        """Run the nodes and put the values of these numbers into `slots`; the bytes of memory that they take."""
+        size = 0
+        plan = Planner(self._setting, nodes, types, slots.copy(), kept, overwrite=True).plan()
+        _run(plan, plan.slots)
+        for number in kept:
+            array, plan.slots[number] = plan.slots[number], None
+            assert array is not None, "its node has run"
+            array = self._compact(array)
+            owner = owner_of(array)
+            if owner.flags.writeable:
+                size += owner.nbytes
+                self._room.settle(owner)
+            slots[number] = _frozen(array)
+            # It is freed before the next one is copied.
+            del array, owner
+        return size
+
+    def _compact(self, array: Array) -> Array:
+        """An array that keeps no larger one in memory, and is read fast."""
+        owner = owner_of(array)
+        is_part = owner.flags.writeable and owner.nbytes > array.nbytes
+        return array.copy() if is_part or (is_scattered(array) and not self._room.is_stored(array)) else array
 
     def _on_stored_weights(self, nodes: list[Node], types: Types) -> list[Node]:
         """The nodes with those that work on packed weights, and on compressed ones, where these are not expanded once
@@ -213,7 +255,8 @@ class Executor:
         self._folded -= again
 
     def _turned(self, slots: list[Array | None]) -> list[Array | None]:
-        """The constants, with matrices of memory of their own in the order in which all their readers read them."""
+        """The constants, with what has memory of its own in the order in which it is read: matrices as all their
+        readers read them, scattered elements by rows."""
         readers: dict[int, list[bool]] = {}
         for node in self._graph.nodes:
             op = self._ops.get(node, node.op)
@@ -222,14 +265,14 @@ class Executor:
         turned = slots.copy()
         slots.clear()
         for number, array in enumerate(turned):
-            if array is not None and all(readers.get(number, [False])) and self._is_small_matrix(array):
-                # One at a time: the array before is freed.
+            if array is None or not self._room.is_own(array):
+                continue
+            # One at a time: the array before is freed.
+            if all(readers.get(number, [False])) and _is_small_matrix(array):
                 turned[number] = _kept(np.asfortranarray(array))
+            elif is_scattered(array):
+                turned[number] = _kept(array.copy())
         return turned
-
-    def _is_small_matrix(self, array: Array) -> bool:
-        is_small = array.ndim == 2 and array.dtype.kind == "f" and array.nbytes <= costs.TURNED_BYTES
-        return is_small and self._room.is_own(array)
 
     def _with_constants(self, node: Node) -> Kernel | None:
         """`Op.with_constants` of a node, called once: all plans have the same constants."""
@@ -273,12 +316,20 @@ def _constants_late(nodes: list[Node]) -> list[Node]:
     return ordered + list(waiting.values())
 
 
+def _is_small_matrix(array: Array) -> bool:
+    return array.ndim == 2 and array.dtype.kind == "f" and array.nbytes <= costs.TURNED_BYTES
+
+
 def _kept(array: Array) -> Array:
     """A constant, safe from layers and from callers who get it as an output; the run counts its memory no more."""
     owner = owner_of(array)
     if owner.flags.writeable:
         current_limits().keep(owner, planned=owner.nbytes)
-        owner.flags.writeable = False
+    return _frozen(array)
+
+
+def _frozen(array: Array) -> Array:
+    owner_of(array).flags.writeable = False
     return read_only(array)
 
 

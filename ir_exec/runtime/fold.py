@@ -1,13 +1,17 @@
-"""Values that depend on weights alone, and are computed once."""
+"""Values that depend on weights alone, or on the shapes of inputs too, and are computed once."""
 
 from __future__ import annotations
+
+from collections.abc import Collection, Sequence, Set
+from typing import NamedTuple
 
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.runtime.memory import byte_size
+from ir_exec.types import Array
 
-__all__ = ["constant_values", "foldable"]
+__all__ = ["Settled", "constant_values", "foldable", "is_scattered", "settled"]
 
 SMALL = 2**12
 """Bytes: constants up to this size are kept whatever they come from."""
@@ -53,3 +57,70 @@ def _is_constant(node: Node, constant: set[Value]) -> bool:
     if isinstance(op, Const):
         return True
     return not op.evaluate_context and bool(node.inputs) and all(value in constant for value in node.values_in)
+
+
+class Settled(NamedTuple):
+    """How the nodes of a plan are divided.
+
+    now: those to compute before all runs, in order. kept: the numbers of the values of them that runs read.
+    later: those that run, in order; what is computed now but not kept is among them where they read it.
+    """
+
+    now: list[Node]
+    kept: list[int]
+    later: list[Node]
+
+
+def settled(
+    nodes: Sequence[Node],
+    types: Types,
+    slots: Sequence[Array | None],
+    results: Collection[int],
+    *,
+    passing: Set[Value],
+    room: int,
+) -> Settled:
+    """Which nodes of a plan depend only on what is known before a run.
+
+    slots: what is known. results: the numbers of what is read at the end. passing: what is not kept. room: bytes that
+    the kept values may take together; those that the last nodes read come first.
+    """
+    known = {value for node in nodes for value in node.values_in if slots[value.number] is not None}
+    early = set()
+    for node in nodes:
+        if isinstance(node.op, Const) or not _is_constant(node, known):
+            continue
+        # Sizes that show themselves in the run alone cannot be compared with the room.
+        if all(types[value.number].shape.is_static for value in node.outputs):
+            early.add(node)
+            known.update(node.outputs)
+    read, needed = set(results), set[int]()
+    now: list[Node] = []
+    kept: list[int] = []
+    later: list[Node] = []
+    for node in reversed(nodes):
+        inputs = [value.number for value in node.values_in]
+        if node not in early:
+            later.append(node)
+            read.update(inputs)
+            continue
+        outputs = {value.number for value in node.outputs}
+        wanted = outputs & read
+        size = sum(byte_size(types[number]) for number in wanted)
+        if not wanted or (size <= room and passing.isdisjoint(node.outputs)):
+            room -= size
+            kept += wanted
+            needed |= wanted
+        else:
+            later.append(node)
+            read.update(inputs)
+        if not needed.isdisjoint(outputs):
+            now.append(node)
+            needed.update(inputs)
+    return Settled(now[::-1], sorted(kept), later[::-1])
+
+
+def is_scattered(array: Array) -> bool:
+    """Whether neither rows nor columns are contiguous, and every element has a place of its own."""
+    core = array.squeeze()
+    return not core.flags.c_contiguous and 0 not in core.strides and core.itemsize not in core.strides[-2:]

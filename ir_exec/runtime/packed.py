@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeGuard
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -32,6 +33,15 @@ COPIED_SHARE = 10
 
 COPIED_ALWAYS = 2**22
 """Bytes that may always be kept in a second memory layout: a tenth of what the process takes without a network."""
+
+SETTLED_SHARE = 4
+"""The part of the constants, one of so many, that values may take which follow from the input shapes of all plans."""
+
+SETTLED_ALWAYS = 2**23
+"""Bytes that they may always take: masks and tables of positions take 4 KB to 6 MB in transformers."""
+
+SETTLED_OF_BUDGET = 32
+"""The part of the memory, one of so many, that they never exceed: a run counts only those of its own plan."""
 
 PACKED_SHARE = 4
 """The part of the memory, one of so many, that matrices of a mapped file may take which are packed."""
@@ -87,16 +97,33 @@ class Room:
         self._weights = weights
         self._may_leave_file = may_leave_file
         self._left_of_file = budget.max_memory // PACKED_SHARE
+        self._most_settled = budget.max_memory // SETTLED_OF_BUDGET
+        self._settled: WeakValueDictionary[int, Array] = WeakValueDictionary()
 
     def enter(self, constants: Iterable[Array | None]) -> None:
-        """Make room for copies of some of these."""
-        self.left = max(sum(array.nbytes for array in constants if array is not None) // COPIED_SHARE, COPIED_ALWAYS)
+        """Make room for copies of some of these, and beside them."""
+        size = sum(array.nbytes for array in constants if array is not None)
+        self.left = max(size // COPIED_SHARE, COPIED_ALWAYS)
+        self._most_settled = min(max(size // SETTLED_SHARE, SETTLED_ALWAYS), self._most_settled)
+
+    @property
+    def left_for_settled(self) -> int:
+        """Bytes that a new plan may keep of what follows from its input shapes; plans that are gone take none."""
+        return self._most_settled - sum(array.nbytes for array in self._settled.values())
+
+    def settle(self, owner: Array) -> None:
+        """Count the memory of values that a plan keeps, for as long as it lives."""
+        self._settled[id(owner)] = owner
 
     def is_own(self, array: Array) -> bool:
         """Whether an array has memory that is neither that of the weights nor another array's."""
         owner = owner_of(array)
         is_whole = owner.base is None and owner.nbytes == array.nbytes
-        return is_whole and (self._weights is None or not self._weights.holds(array))
+        return is_whole and not self.is_stored(array)
+
+    def is_stored(self, array: Array) -> bool:
+        """Whether an array has the memory of the weights."""
+        return self._weights is not None and self._weights.holds(array)
 
     def takes_panels(self, matrix: Array) -> bool:
         """Whether BLAS is faster with panels, and these take no more memory than the matrix, or there is room for both.

@@ -79,7 +79,7 @@ class Plan:
     slots: what every slot holds when a run begins: constants, and values that follow from the input shapes.
     results: the slots that hold the outputs at the end.
     live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, without the
-        inputs of the network and the constants. peak: the most of it.
+        inputs of the network and the constants. peak: the most of it. Both with the bytes that the plan keeps.
     """
 
     steps: list[Step]
@@ -126,6 +126,7 @@ class Planner:
     nodes: what runs, in this order. types: of every value of the graph.
     slots: what a run begins with. results: the slots whose values are there at its end.
     overwrite: whether steps may reuse the buffers of dead values, and leave out outputs that no later layer reads.
+    kept: bytes in `slots` that belong to this plan alone.
     """
 
     def __init__(
@@ -137,8 +138,10 @@ class Planner:
         results: list[int],
         *,
         overwrite: bool,
+        kept: int = 0,
     ) -> None:
         self._setting = setting
+        self._kept = kept
         self._nodes = nodes
         self._types = types
         self._slots = slots
@@ -153,7 +156,7 @@ class Planner:
         """The plan; raises ResourceError where tensors of known shapes alone are over the budget."""
         plan = Plan([], self._slots, self._results)
         for index, node in enumerate(self._nodes):
-            live = self._buffers.enter(index)
+            live = self._kept + self._buffers.enter(index)
             _at_layer(node, self._setting.budget.require, live)
             plan.live.append(live)
             step = self._step(index, node, live)
