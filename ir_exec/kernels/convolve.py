@@ -16,6 +16,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import accumulator, rounded, widened
 from ir_exec.kernels.products import matrix_products, share_products
+from ir_exec.kernels.views import by_rows
 from ir_exec.kernels.windows import (
     Covered,
     Scratch,
@@ -134,7 +135,9 @@ class Convolver:
 
     def __call__(self, data: Array, filters: Array) -> Array:
         filters = filters if self._kernel is None else filters[self._kernel]
-        grouped, weights = widened(data).reshape(self._grouped), widened(filters).reshape(self._filters)
+        # BLAS takes the windows of a pointwise convolution as they lie.
+        wide = widened(data) if self._is_pointwise else by_rows(widened(data))
+        grouped, weights = wide.reshape(self._grouped), widened(filters).reshape(self._filters)
         result = np.empty(self._shape, accumulator(data.dtype))
         if result.size and self._is_pointwise:
             # The data is the matrix of all windows.

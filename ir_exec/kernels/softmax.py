@@ -7,11 +7,12 @@ import numpy as np
 from ir_exec.kernels import costs
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.kernels.reduce import reduce_rows
+from ir_exec.kernels.views import by_rows
 from ir_exec.types import Array
 
 __all__ = ["exponentials", "exponentiate", "log_softmax", "softmax"]
 
-_LEAST_EXPONENTS = {"f": np.float32(-87.3), "d": -708.3}
+_LEAST_EXPONENTS = {"f": -87.3, "d": -708.3}
 """Logarithms of the least normal numbers, by NumPy's letters."""
 
 _MASKED = -1000.0
@@ -20,7 +21,7 @@ _MASKED = -1000.0
 
 def softmax(data: Array, axis: int = 1) -> Array:
     """exp(data) / (sum of exp(data) along the axis), of the shape and dtype of data, any float."""
-    wide = widened(data)
+    wide = by_rows(widened(data))
     result = np.empty(wide.shape, wide.dtype)
     result /= exponentiate(wide, axis, out=result)
     return rounded(result, data.dtype)
