@@ -173,8 +173,19 @@ MULTIPLICATIONS_A_NANOSECOND = 50
 PLAIN_MULTIPLICATION_NANOSECONDS = 0.7
 """A multiplication in a product of integers, which NumPy computes without BLAS: 0.5 ns of i32, 1.0 of i64."""
 
-SHIFTED_MULTIPLICATION_NANOSECONDS = 0.2
+SHIFTED_MULTIPLICATION_NANOSECONDS = 0.11
 """A multiplication and an addition of long runs of f32 that the cache of a core holds."""
+
+DEPTHWISE_NANOSECONDS = 1.9
+"""An element of a depthwise convolution, beside its multiplications: copies, and sums of rows."""
+
+DEPTHWISE_WORTH_SHARING_NANOSECONDS = 1_600_000
+"""Depthwise convolutions that threads share. Their calls are of 5 to 50 us: of 18 convolutions of 0.4 to 4 ms those
+below 1.3 ms took 1.1 times as long on two threads, in larger parts, as on one in smaller ones."""
+
+DEPTHWISE_ELEMENTS = 2**15
+"""Windows of a depthwise convolution at a time on one thread: their copies and products fill a core's own cache. With
+four times as many 18 convolutions take 1.1 times as long."""
 
 UNLOCKED_SLICES = 2**9
 """Running sums of no more than 500 slices keep the interpreter's lock, so that no other thread computes meanwhile."""
@@ -289,8 +300,9 @@ TURNED_BYTES = 2**22
 12 rows of 256 by 256 x 512 take 76 us, 132 where the columns of the second are not contiguous; 65 rows of 192 by 192 x
 768 244 and 339, 197 rows 613 and 703. Larger matrices gain less, and turning takes 1 to 3 ns an element."""
 
-WINDOW_ELEMENTS = 2**18
-"""Elements of windows that are copied side by side before they are multiplied: 1 MiB, a core's own cache."""
+WINDOW_ELEMENTS = 2**19
+"""Elements of windows that are copied side by side before they are multiplied: 2 MiB, a core's own cache. With half of
+them 15 convolutions take 1.06 times as long on one thread and on two."""
 
 LEAST_WINDOWS = 128
 """Windows in one such product at least, whatever the copy takes: BLAS arranges the filters anew for every product."""
