@@ -10,7 +10,7 @@ import numpy as np
 from ir_exec.kernels import costs
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.kernels.products import batches_at, for_blas, matrix_product, product_nanoseconds, share_products
-from ir_exec.kernels.softmax import exponentials, exponentiate
+from ir_exec.kernels.softmax import GREATEST_SCORE, exponentials, exponentiate
 from ir_exec.types import Array
 
 __all__ = ["Attention"]
@@ -18,9 +18,6 @@ __all__ = ["Attention"]
 _Batches = tuple[int, slice]
 """Some places of a batch axis, which is counted from the last axis."""
 
-
-_GREATEST_SCORE = 50.0
-"""Exponentials up to e^50, 5e21, leave room for sums of them and products with values in f32; e^-50 is no denormal."""
 
 _UNSEEN = 1000.0
 """A score that is so much below another one of its row is nothing beside it, in f64 too."""
@@ -104,7 +101,7 @@ class Attention:
             # A scalar has no keys of which the first ones could be taken.
             mask = np.atleast_1d(mask)
         greatest = _greatest_score(queries, keys.swapaxes(-1, -2)) if self._may_be_bounded else inf
-        is_bounded = greatest <= _GREATEST_SCORE and sinks is None
+        is_bounded = greatest <= GREATEST_SCORE and sinks is None
         if mask is not None and mask.dtype != np.bool_ and not self._is_causal:
             # No score grows, and one of each query stays as it is.
             is_bounded = is_bounded and not mask.max(-1).any()
@@ -176,7 +173,7 @@ class Attention:
         elif mask is not None:
             scores += widened(mask)
         if is_bounded:
-            exponentials(scores)
+            exponentials(scores, scores)
             # BLAS adds in less than half of the time of a reduction of rows.
             return np.asarray(np.matmul(scores, np.ones((scores.shape[-1], 1), scores.dtype)))
         return exponentiate(scores, -1, out=scores, sink=sink)

@@ -16,6 +16,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import accumulator, rounded, widened
 from ir_exec.kernels.products import matrix_products, share_products
+from ir_exec.kernels.views import by_rows
 from ir_exec.kernels.windows import (
     Covered,
     Scratch,
@@ -82,11 +83,13 @@ class Convolver:
         """Choose the arrangement and the parts."""
         _, groups, outputs, windows = self._shape
         self._make_worker = self._by_columns
+        self._is_shared = True
         if self._is_pointwise:
             return
         along = self._column // max(self._axes[0].kernel, 1)
         if channels == 1 and outputs < costs.FEW_OUTPUTS:
-            self._nanoseconds *= costs.MULTIPLICATIONS_A_NANOSECOND * costs.SHIFTED_MULTIPLICATION_NANOSECONDS
+            self._nanoseconds = self._depthwise_nanoseconds()
+            self._is_shared = self._nanoseconds >= costs.DEPTHWISE_WORTH_SHARING_NANOSECONDS
             if windows <= costs.FEW_WINDOWS and groups >= costs.MANY_CHANNELS and self._column <= costs.FEW_WINDOWS:
                 self._make_worker = self._by_channels
                 most = max(costs.DEPTHWISE_MULTIPLICATIONS // (windows * max(self._column, 1)), 1)
@@ -94,7 +97,7 @@ class Convolver:
                 even = -(-groups // -(-groups // most))
                 self._parts = self._portions(self._counts, most if most >= groups else even)
             else:
-                self._arrange_rows(costs.CHUNK_ELEMENTS)
+                self._arrange_rows(costs.CHUNK_ELEMENTS if self._is_shared else costs.DEPTHWISE_ELEMENTS)
             return
         if self._saves_copies(outputs, along):
             self._arrange_rows(_windows_at_once(along))
@@ -107,6 +110,11 @@ class Convolver:
             most = -(-windows // (2 * -(-windows // (2 * most))))
         sizes = block_sizes(self._counts, most)
         self._parts = self._portions(sizes, costs.WINDOW_ELEMENTS // max(self._column * prod(sizes), 1))
+
+    def _depthwise_nanoseconds(self) -> float:
+        """About how long one core takes for channels by themselves: rows between the windows are multiplied too."""
+        each = costs.DEPTHWISE_NANOSECONDS + self._column * costs.SHIFTED_MULTIPLICATION_NANOSECONDS
+        return prod(self._shape) * each * self._axes[0].stride
 
     def _saves_copies(self, outputs: int, along: int) -> bool:
         """Whether rows of the kernel, laid along the data one by one, take less than copies of whole windows."""
@@ -134,7 +142,9 @@ class Convolver:
 
     def __call__(self, data: Array, filters: Array) -> Array:
         filters = filters if self._kernel is None else filters[self._kernel]
-        grouped, weights = widened(data).reshape(self._grouped), widened(filters).reshape(self._filters)
+        # BLAS takes the windows of a pointwise convolution as they lie.
+        wide = widened(data) if self._is_pointwise else by_rows(widened(data))
+        grouped, weights = wide.reshape(self._grouped), widened(filters).reshape(self._filters)
         result = np.empty(self._shape, accumulator(data.dtype))
         if result.size and self._is_pointwise:
             # The data is the matrix of all windows.
@@ -145,7 +155,7 @@ class Convolver:
                 compute = self._make_worker(grouped, weights, result)
                 return lambda number: compute(self._parts[number])
 
-            share_products(len(self._parts), make_worker, nanoseconds=self._nanoseconds)
+            share_products(len(self._parts), make_worker, nanoseconds=self._nanoseconds if self._is_shared else 0)
         batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
 
@@ -192,7 +202,8 @@ class Convolver:
             columns = copied.array((*target.shape[:2], along, height * width))
             copy_rows(windows, columns.reshape(windows.shape))
             products = scratch.array((*target.shape[:2], rows.shape[1], height * width))
-            matrix_products(rows[part.place[1]], columns, products, is_piece=len(self._parts) > 1)
+            is_piece = len(self._parts) > 1 or not self._is_shared
+            matrix_products(rows[part.place[1]], columns, products, is_piece=is_piece)
             products = products.reshape(*target.shape[:3], first.kernel, height, *[axis.count for axis in axes[1:]])
             total = target.reshape(*target.shape[:3], *[axis.count for axis in axes])
             last = (axes[0].count - 1) * first.stride + 1

@@ -43,6 +43,14 @@ CHUNK_ELEMENTS = 2**17
 """Elements of a chunk of index arithmetic, beam search, pooling and copied windows at most: with i32 or i64 offsets
 beside them they fill a core's own cache, and NumPy's calls are below 2 per cent of the time."""
 
+LONG_ROW = 2**9
+"""Elements from which on a row whose elements are apart in memory is long: 3,136 by 256 elements, transposed, take 0.99
+ns each in a copy, 256 by 3,136 6.1."""
+
+COLUMNS_OF_A_COPY = 64
+"""Columns of a transposed array that are copied at a time, and rows from which on it pays. With 64, 256 rows of 3,136
+columns take 0.55 ns an element, 128 of 4,096 0.56, not 2.8; rows of 40 as long as without."""
+
 INTERMEDIATE_ELEMENTS = 2**18
 """Elements of an intermediate array that is much larger than the output: copied windows of a deformable or transposed
 convolution, chosen rows of embeddings, overlaps of boxes. As f32 they fill a core's own cache."""
@@ -144,6 +152,9 @@ SCORES_WORTH_A_LOOK = 2**12
 be denormal: SoftMax of (96,49,49), four of ten masked by -100, takes 0.5 ms instead of 2.4, and the product behind it
 0.1 instead of 3.8."""
 
+SCORES_SUMMED_BY_BLAS = 2**10
+"""Scores in a row up to which BLAS adds them: 1,536 rows of 128 take 9 us, not 52. It adds more of them one by one."""
+
 SCORES_WORTH_A_BOUND = 2**14
 """Scores from which on the lengths of queries and keys are looked at: where these are short, the greatest score of each
 row is neither sought nor subtracted, 0.6 of the 1.7 ns that a score takes with short vectors."""
@@ -162,8 +173,19 @@ MULTIPLICATIONS_A_NANOSECOND = 50
 PLAIN_MULTIPLICATION_NANOSECONDS = 0.7
 """A multiplication in a product of integers, which NumPy computes without BLAS: 0.5 ns of i32, 1.0 of i64."""
 
-SHIFTED_MULTIPLICATION_NANOSECONDS = 0.2
+SHIFTED_MULTIPLICATION_NANOSECONDS = 0.11
 """A multiplication and an addition of long runs of f32 that the cache of a core holds."""
+
+DEPTHWISE_NANOSECONDS = 1.9
+"""An element of a depthwise convolution, beside its multiplications: copies, and sums of rows."""
+
+DEPTHWISE_WORTH_SHARING_NANOSECONDS = 1_600_000
+"""Depthwise convolutions that threads share. Their calls are of 5 to 50 us: of 18 convolutions of 0.4 to 4 ms those
+below 1.3 ms took 1.1 times as long on two threads, in larger parts, as on one in smaller ones."""
+
+DEPTHWISE_ELEMENTS = 2**15
+"""Windows of a depthwise convolution at a time on one thread: their copies and products fill a core's own cache. With
+four times as many 18 convolutions take 1.1 times as long."""
 
 UNLOCKED_SLICES = 2**9
 """Running sums of no more than 500 slices keep the interpreter's lock, so that no other thread computes meanwhile."""
@@ -278,8 +300,9 @@ TURNED_BYTES = 2**22
 12 rows of 256 by 256 x 512 take 76 us, 132 where the columns of the second are not contiguous; 65 rows of 192 by 192 x
 768 244 and 339, 197 rows 613 and 703. Larger matrices gain less, and turning takes 1 to 3 ns an element."""
 
-WINDOW_ELEMENTS = 2**18
-"""Elements of windows that are copied side by side before they are multiplied: 1 MiB, a core's own cache."""
+WINDOW_ELEMENTS = 2**19
+"""Elements of windows that are copied side by side before they are multiplied: 2 MiB, a core's own cache. With half of
+them 15 convolutions take 1.06 times as long on one thread and on two."""
 
 LEAST_WINDOWS = 128
 """Windows in one such product at least, whatever the copy takes: BLAS arranges the filters anew for every product."""

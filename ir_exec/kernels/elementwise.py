@@ -21,6 +21,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.exponential import EXPONENT, power
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.pieces import by_pieces
+from ir_exec.kernels.views import by_rows
 from ir_exec.types import Array, ElementType, convert, saturated
 
 __all__ = [
@@ -135,10 +136,10 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
 def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Array:
     """`function` of a copy of data as a vector, in which it may write; in `out` if that is given."""
     if out is None:
-        result: Array = function(data.flatten()).reshape(data.shape)
+        result: Array = function(by_rows(data).flatten()).reshape(data.shape)
         return result
     if out is not data:
-        out[...] = data
+        out[...] = by_rows(data)
     vector = out.reshape(-1)
     found = function(vector)
     if found is not vector:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import even_count, for_each, for_ranges
+from ir_exec.kernels.views import by_rows
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["by_pieces", "by_slices", "converted"]
@@ -20,7 +21,7 @@ def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Arra
     write: takes some of the elements as a vector, and a vector into which it writes their results. output: contiguous,
         the shape of data.
     """
-    source, target = data.reshape(-1), output.reshape(-1)
+    source, target = by_rows(data).reshape(-1), output.reshape(-1)
 
     def work(start: int, stop: int) -> None:
         write(source[start:stop], target[start:stop])
@@ -54,7 +55,7 @@ def by_slices(
     """
     if data.size <= costs.PIECE_ELEMENTS:
         return function(_along(data, axis)).reshape(data.shape)
-    source = _along(data, axis)
+    source = _along(by_rows(data), axis)
     output = np.empty(source.shape, data.dtype)
     before, size, after = source.shape
     columns = min(after, max(costs.PIECE_ELEMENTS // size, least))

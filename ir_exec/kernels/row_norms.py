@@ -8,6 +8,7 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
+from ir_exec.kernels.views import by_rows
 from ir_exec.types import Array
 
 __all__ = ["layer_normalized", "rms_normalized"]
@@ -60,10 +61,10 @@ def _by_rows(normalize: Callable[[Array, Array], None], data: Array, weight: Arr
             out += shifts
 
     if data.size <= costs.PIECE_ELEMENTS:
-        work(data, result)
+        work(by_rows(data), result)
         return result
     size = data.shape[-1]
-    rows, target = data.reshape(-1, size), result.reshape(-1, size)
+    rows, target = by_rows(data).reshape(-1, size), result.reshape(-1, size)
     for_ranges(
         len(rows),
         max(costs.PIECE_ELEMENTS // size, 1),

@@ -7,11 +7,18 @@ import numpy as np
 from ir_exec.kernels import costs
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.kernels.reduce import reduce_rows
+from ir_exec.kernels.views import by_rows
 from ir_exec.types import Array
 
-__all__ = ["exponentials", "exponentiate", "log_softmax", "softmax"]
+__all__ = ["GREATEST_SCORE", "exponentials", "exponentiate", "log_softmax", "softmax"]
 
-_LEAST_EXPONENTS = {"f": np.float32(-87.3), "d": -708.3}
+GREATEST_SCORE = 50.0
+"""Exponentials up to e^50, 5e21, leave room for sums of them and products with values in f32; e^-50 is no denormal."""
+
+_LEAST_SUM = 1e-20
+"""Of exponentials in a slice: beside it those that are no normal numbers are nothing."""
+
+_LEAST_EXPONENTS = {"f": -87.3, "d": -708.3}
 """Logarithms of the least normal numbers, by NumPy's letters."""
 
 _MASKED = -1000.0
@@ -20,7 +27,7 @@ _MASKED = -1000.0
 
 def softmax(data: Array, axis: int = 1) -> Array:
     """exp(data) / (sum of exp(data) along the axis), of the shape and dtype of data, any float."""
-    wide = widened(data)
+    wide = by_rows(widened(data))
     result = np.empty(wide.shape, wide.dtype)
     result /= exponentiate(wide, axis, out=result)
     return rounded(result, data.dtype)
@@ -37,34 +44,60 @@ def log_softmax(data: Array, axis: int = 1) -> Array:
 def exponentiate(scores: Array, axis: int, *, out: Array, sink: Array | None = None) -> Array:
     """out = exp(scores - greatest of their slice), which never overflows; returns the sums along the axis.
 
+    Where no exponential of the scores themselves overflows, and no sum of them, these are written instead.
+
     scores: f32 or f64. out: like scores, or scores itself. sink: one more score of each slice, which counts for the
     greatest and the sum. The sums and the sink have size 1 on the axis.
     """
+    if sink is None and _may_stay(scores, is_kept=out is not scores):
+        exponentials(scores, out)
+        total = _sums(out, axis)
+        if out is scores or total.min() >= _LEAST_SUM:
+            return total
     greatest = _reduced(np.maximum, scores, axis)
     if sink is not None:
         greatest = np.maximum(greatest, sink)
     np.subtract(scores, greatest, out=out)
-    exponentials(out)
-    total = _reduced(np.add, out, axis)
+    exponentials(out, out)
+    total = _sums(out, axis)
     if sink is not None:
         total += np.exp(sink - greatest)
     return total
 
 
-def exponentials(scores: Array) -> None:
-    """scores = exp(scores), in place, of f32 or f64.
+def exponentials(scores: Array, out: Array) -> None:
+    """out = exp(scores) of f32 or f64; they may be the same array.
 
     Where a mask of about -100 was added to some, zero takes the place of what is no normal number, as in OpenVINO:
     processors take up to forty times as long to add and multiply denormal numbers.
     """
     least = _LEAST_EXPONENTS.get(scores.dtype.char)
     if least is None or scores.size < costs.SCORES_WORTH_A_LOOK or not _MASKED < scores.min() < least:
-        np.exp(scores, out=scores)
+        np.exp(scores, out=out)
         return
-    np.maximum(scores, least, out=scores)
-    np.exp(scores, out=scores)
+    np.maximum(scores, least, out=out)
+    np.exp(out, out=out)
     # That of the least exponent.
-    scores -= scores.min()
+    out -= out.min()
+
+
+def _may_stay(scores: Array, *, is_kept: bool) -> bool:
+    """Whether exponentials of many scores need no smaller ones; False with a NaN.
+
+    is_kept: whether the scores are there afterwards, if in some slice all turn out to be too small.
+    """
+    if scores.size < costs.SCORES_WORTH_A_LOOK or not scores.max() <= GREATEST_SCORE:
+        return False
+    return is_kept or bool(scores.min() >= -GREATEST_SCORE)
+
+
+def _sums(exponentials: Array, axis: int) -> Array:
+    """The sums along the axis, which stays; BLAS adds in less than half of the time of a reduction of rows."""
+    size = exponentials.shape[axis]
+    is_last = axis in (-1, exponentials.ndim - 1)
+    if is_last and exponentials.size >= costs.SCORES_WORTH_A_LOOK and size <= costs.SCORES_SUMMED_BY_BLAS:
+        return np.asarray(np.matmul(exponentials, np.ones((size, 1), exponentials.dtype)))
+    return _reduced(np.add, exponentials, axis)
 
 
 def _reduced(ufunc: np.ufunc, scores: Array, axis: int) -> Array:

@@ -63,3 +63,19 @@ def test_no_number_stays_none_beside_masked_scores() -> None:
     found = softmax(scores, -1)
     assert np.isnan(found[0]).all()
     assert not np.isnan(found[1:]).any()
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("least", [-60.0, -1000.0, -np.inf])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_slices_of_small_scores_beside_others(in_place: bool, least: float, axis: int) -> None:
+    scores = np.random.default_rng(1).normal(0, 5, (96, 96))
+    scores[5] = scores[:, 7] = least
+    scores[5, 3] = scores[2, 7] = least / 2 if np.isfinite(least) else -900
+    wide = scores.astype(np.longdouble)
+    wide = np.exp(wide - wide.max(axis, keepdims=True))
+    wanted = (wide / wide.sum(axis, keepdims=True)).astype(np.float32)
+    own = scores.astype(np.float32)
+    out = own if in_place else np.empty_like(own)
+    total = exponentiate(own, axis, out=out)
+    np.testing.assert_allclose(out / total, wanted, rtol=2e-5, atol=1e-30)

@@ -119,7 +119,7 @@ def proposal(since: int, size: tuple[int, int, int], image: tuple[float, ...], s
 
 PROPOSALS: list[dict[str, Any]] = [
     {},
-    {"nms_thresh": 0.3, "min_size": 12, "pre_nms_topn": 10},
+    {"nms_thresh": 0.3, "min_size": 12, "pre_nms_topn": 10, "post_nms_topn": 5},
     {"ratio": 2.67, "scale": (4.0, 6.0)},
     {"clip_before_nms": False},
     {"clip_before_nms": False, "clip_after_nms": True},
