@@ -23,7 +23,7 @@ def by_rows(array: Array) -> Array:
         return array
     shape, strides = _merged_axes(array)
     columns = shape[-1]
-    is_transposed = strides[-1] != array.itemsize and array.itemsize in strides
+    is_transposed = strides[-1] not in (0, array.itemsize) and array.itemsize in strides
     if not is_transposed or columns < costs.LONG_ROW or array.size < columns * costs.COLUMNS_OF_A_COPY:
         return array
     result = np.empty(array.shape, array.dtype)

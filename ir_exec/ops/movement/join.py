@@ -13,6 +13,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels import costs
+from ir_exec.kernels.views import by_rows
 from ir_exec.kernels.windows import copy_rows
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, within
@@ -63,7 +64,7 @@ class Concat(Op):
     def evaluate(self, *inputs: Array) -> Array:
         rows = prod(inputs[0].shape[: self.axis]) if inputs[0].size >= costs.ROWS_TO_JOIN else 0
         if rows < costs.ROWS_TO_JOIN:
-            return np.concatenate(inputs, self.axis)
+            return np.concatenate([by_rows(array) for array in inputs], self.axis)
         return _joined_rows(inputs, rows, self.axis)
 
 
