@@ -94,6 +94,8 @@ def settled(
         if all(types[value.number].shape.is_static for value in node.outputs):
             early.add(node)
             known.update(node.outputs)
+    if not early:
+        return Settled([], [], list(nodes))
     read, needed = set(results), set[int]()
     now: list[Node] = []
     kept: list[int] = []
