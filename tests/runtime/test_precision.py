@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -364,15 +363,6 @@ def test_every_operator_that_takes_short_floats_takes_f32() -> None:
             assert not one.types & short or ElementType.f32 in one.types, f"{cls.__name__}.{one.name}"
 
 
-@pytest.fixture
-def _forgotten() -> Iterator[None]:
-    before = dict(registry._extensions)
-    yield
-    registry._extensions.clear()
-    registry._extensions.update(before)
-    registry.resolve.cache_clear()
-
-
 class Lowered(Op):
     """data - 2048, of f16 or f32; the result is always f16."""
 
@@ -398,7 +388,7 @@ class OnlyShort(Op):
         return data + data, np.array(data.dtype == np.float16)
 
 
-@pytest.mark.usefixtures("_forgotten")
+@pytest.mark.usefixtures("forgotten_extensions")
 @pytest.mark.parametrize("dim", ["1", "?"])
 def test_operators_of_users_get_f32_unless_they_refuse_it(dim: str) -> None:
     register_op("Lowered", version="extension")(Lowered)
@@ -432,7 +422,7 @@ class Turned(Op):
         return data[::-1].copy()
 
 
-@pytest.mark.usefixtures("_forgotten")
+@pytest.mark.usefixtures("forgotten_extensions")
 @pytest.mark.parametrize("moves", [True, False])
 def test_an_operator_of_users_may_say_that_it_only_moves(moves: bool) -> None:
     register_op("Turned", version="extension")(type("Turned", (Turned,), {"moves": moves}))
