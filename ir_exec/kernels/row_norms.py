@@ -60,11 +60,12 @@ def _by_rows(normalize: Callable[[Array, Array], None], data: Array, weight: Arr
         if shifts is not None:
             out += shifts
 
+    data = by_rows(data)
     if data.size <= costs.PIECE_ELEMENTS:
-        work(by_rows(data), result)
+        work(data, result)
         return result
     size = data.shape[-1]
-    rows, target = by_rows(data).reshape(-1, size), result.reshape(-1, size)
+    rows, target = data.reshape(-1, size), result.reshape(-1, size)
     for_ranges(
         len(rows),
         max(costs.PIECE_ELEMENTS // size, 1),

@@ -265,13 +265,12 @@ class Executor:
         turned = slots.copy()
         slots.clear()
         for number, array in enumerate(turned):
-            if array is None or not self._room.is_own(array):
+            if array is None:
                 continue
-            # One at a time: the array before is freed.
-            if all(readers.get(number, [False])) and _is_small_matrix(array):
-                turned[number] = _kept(np.asfortranarray(array))
-            elif is_scattered(array):
-                turned[number] = _kept(array.copy())
+            by_columns = _is_small_matrix(array) and all(readers.get(number, [False]))
+            if (by_columns or is_scattered(array)) and self._room.is_own(array):
+                # One at a time: the array before is freed.
+                turned[number] = _kept(np.asfortranarray(array) if by_columns else array.copy())
         return turned
 
     def _with_constants(self, node: Node) -> Kernel | None:

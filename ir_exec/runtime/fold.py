@@ -124,5 +124,7 @@ def settled(
 
 def is_scattered(array: Array) -> bool:
     """Whether neither rows nor columns are contiguous, and every element has a place of its own."""
-    core = array.squeeze()
-    return not core.flags.c_contiguous and 0 not in core.strides and core.itemsize not in core.strides[-2:]
+    if array.flags.c_contiguous:
+        return False
+    strides = array.squeeze().strides
+    return 0 not in strides and array.itemsize not in strides[-2:]

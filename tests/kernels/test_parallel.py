@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ir_exec.kernels import parallel
-from ir_exec.kernels.parallel import THREADS, for_each, for_ranges
+from ir_exec.kernels.parallel import THREADS, even_count, for_each, for_ranges
 from ir_exec.types import Array
 
 
@@ -188,3 +188,10 @@ def test_work_inside_of_work_is_done_once_and_by_one_thread(threads: int) -> Non
     assert sorted(done) == [(i, j) for i in range(6) for j in range(5)]
     assert all(len(inside) == 1 for inside in workers.values())
     assert allowed == {1}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "count"), [(0, 2), (0.4, 2), (1, 2), (2, 2), (2.9, 2), (3.1, 4), (4.9, 4), (5.1, 6), (8, 8)]
+)
+def test_pieces_are_an_even_number(wanted: float, count: int) -> None:
+    assert even_count(wanted) == count
