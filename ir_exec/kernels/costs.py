@@ -324,6 +324,28 @@ MULTIPLICATIONS_A_COPY = 20
 24 with 64 outputs take 36 ms by rows of a kernel of 3 x 3 x 3, each of them three times, and 14 as windows; 256
 channels of 64 x 64 with 64 outputs 30 and 19 with a dilation of 2, 56 and 21 with one of 6."""
 
+WINOGRAD_CHANNELS = 40
+"""Channels from which on convolutions with kernels of 3 x 3 take fewer multiplications by Winograd's algorithm, and less
+time: 56 x 56 windows of 24 to 128 channels 922 us as many as before, of 32 to 64 615 instead of 708 on one thread and
+553 instead of 478 on two, of 40 to 40 524 instead of 713, and of 128 to 32 1,163 instead of 1,578."""
+
+WINOGRAD_OUTPUTS = 32
+"""The same for outputs."""
+
+WINOGRAD_WINDOWS = 100
+"""The same for windows: 128 channels of 10 x 10 take 0.76 of the time, of 7 x 7, a third of which is padding, 1.2."""
+
+WINOGRAD_PRODUCTS = 2**20
+"""The same for windows times channels times outputs: 64 channels of 20 x 20 take 179 us instead of 226, of 10 x 10 1.1
+times as long."""
+
+WINOGRAD_ELEMENTS = 2**20
+"""Transformed elements of images and of their products at a time, 4 MiB: 64 channels of 56 x 56 take 1.05 ms with these
+and 1.5 with twice as many, 256 of 14 x 14 0.9 with these and 1.2 with a quarter, for which filters are read again."""
+
+WINOGRAD_NANOSECONDS = 0.3
+"""Making such an element, and reading it."""
+
 FEW_WINDOWS = 144
 """Up to so many windows (12 x 12), depthwise convolutions run along the channels: the layers of usual networks with
 images as small as that have more channels than windows."""

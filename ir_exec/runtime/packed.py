@@ -1,14 +1,14 @@
-"""Nodes that hold one of their inputs themselves, in place of those of the file that read it; constants of MatMul among
-them, in panels.
+"""Nodes that hold one of their inputs themselves, in place of those of the file that read it: matrices of MatMul in
+panels, filters of convolutions transformed.
 
-A constant that only products read is kept in the form that these read, and no longer as an array: where a run is
+A constant that only such nodes read is kept in the form that they read, and no longer as an array: where a run is
 observed, which then runs the layers of the file, it is computed anew in every run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -25,7 +25,7 @@ from ir_exec.ops import In, Op
 from ir_exec.runtime.rewrite.draft import Fusion
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["HoldsInput", "PackedWeights", "Room", "may_be_packed", "replaced"]
+__all__ = ["Form", "HoldsInput", "PackedWeights", "Room", "is_of_floats", "may_be_packed", "replaced"]
 
 
 COPIED_SHARE = 10
@@ -125,17 +125,14 @@ class Room:
         """Whether an array has the memory of the weights."""
         return self._weights is not None and self._weights.holds(array)
 
-    def takes_panels(self, matrix: Array) -> bool:
-        """Whether BLAS is faster with panels, and these take no more memory than the matrix, or there is room for both.
+    def takes_packed(self, array: Array, size: int) -> bool:
+        """Whether a constant may be packed into so many bytes: in its place, or because there is room for both.
 
         Pages of a file that are packed are let go; what is packed counts as little as they did.
         """
-        if not has_small_kernels():
-            return False
-        size = matrix.nbytes
-        if self._is_mapped(matrix) and size <= self._left_of_file:
+        if self._is_mapped(array) and size <= self._left_of_file:
             self._left_of_file -= size
-        elif self.is_own(matrix):
+        elif self.is_own(array):
             self.packed_bytes += size
         elif size <= self.left:
             self.left -= size
@@ -143,17 +140,29 @@ class Room:
             return False
         return True
 
-    def leave_file(self, matrix: Array) -> None:
-        """Let the pages of a matrix go that is packed now."""
-        if self._weights is not None and self._is_mapped(matrix):
-            self._weights.forget(matrix)
+    def leave_file(self, array: Array) -> None:
+        """Let the pages of a constant go that is packed now."""
+        if self._weights is not None and self._is_mapped(array):
+            self._weights.forget(array)
 
     def _is_mapped(self, array: Array) -> bool:
         return self._may_leave_file and self._weights is not None and self._weights.maps(array)
 
 
+class Form(NamedTuple):
+    """How a constant is packed.
+
+    size: the elements of f32 that it takes. most: with what some plans may make of it. pack: puts a constant into the
+    memory for it, and says what the operator of a node that reads it becomes.
+    """
+
+    size: int
+    most: int
+    pack: Callable[[Array, Array], Callable[[Op], Op]]
+
+
 class PackedWeights:
-    """The constant matrices of one graph by which MatMul alone multiplies, in panels.
+    """The constants of one graph that only MatMul, or only convolutions, multiply by, as these are fastest with them.
 
     constants: the constants by number; what is packed leaves it. types: of every value, for the declared shapes.
     operator: what runs for a node. values: what is packed.
@@ -172,25 +181,24 @@ class PackedWeights:
         for value, nodes in _readers(graph).items():
             array = constants[value.number]
             if may_be_packed(array):
-                orders = {_order(node, value, array.shape, types, operator) for node in nodes}
-                if len(orders) == 1 and None not in orders and room.takes_panels(array):
-                    wanted[value] = bool(orders.pop()), nodes
+                form = _form(value, nodes, array, types, operator)
+                if form is not None and room.takes_packed(array, form.most * array.itemsize):
+                    wanted[value] = form, nodes
         self.values = wanted.keys()
         # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
-        memory = np.empty(sum(_array(constants, value).size for value in wanted), np.float32)
+        memory = np.empty(sum(form.size for form, _ in wanted.values()), np.float32)
         end = 0
-        for value, (is_transposed, nodes) in wanted.items():
-            array = _array(constants, value)
-            start, end = end, end + array.size
-            matrix = PackedMatrix.of(array.T if is_transposed else array, memory[start:end])
+        for value, (form, nodes) in wanted.items():
+            array = constants[value.number]
+            assert array is not None, "it is a constant"
+            start, end = end, end + form.size
+            changed = form.pack(array, memory[start:end])
             room.leave_file(array)
-            shape = Shape(array.shape)
             # It is freed before the next one is packed.
             constants[value.number] = None
             del array
             for node in nodes:
-                op = PackedMatMul(operator(node), shape, matrix)
-                self._found[node] = Fusion([node], op, node.values_in[:1]).fused()
+                self._found[node] = Fusion([node], changed(operator(node)), node.values_in[:1]).fused()
 
     def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
         """`replaced`, with the nodes that multiply by what is packed."""
@@ -205,17 +213,43 @@ def _readers(graph: Graph) -> dict[Value, list[Node]]:
     return readers
 
 
-def _array(constants: list[Array | None], value: Value) -> Array:
-    array = constants[value.number]
-    assert array is not None, "it is a constant"
-    return array
-
-
 def may_be_packed(array: Array | None) -> TypeGuard[Array]:
-    """Whether a constant is a matrix of f32 that is large enough."""
-    if array is None or array.ndim != 2 or array.dtype != np.float32:
+    """Whether a constant is of f32 and a large matrix, or the filters of convolutions that may be transformed."""
+    if array is None or array.dtype != np.float32:
         return False
-    return array.size >= costs.PANELLED_ELEMENTS
+    return array.size >= costs.PANELLED_ELEMENTS if array.ndim == 2 else array.shape[-2:] == (3, 3)
+
+
+def is_of_floats(node: Node, op: Op, types: Types) -> bool:
+    """Whether an operator of this library calculates with f32 alone."""
+    kinds = {types[one.number].element_type for one in (*node.values_in, *node.outputs)}
+    return type(op).__module__.startswith("ir_exec.ops.") and kinds == {ElementType.f32}
+
+
+def _form(
+    value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
+) -> Form | None:
+    """How a constant is packed that these nodes read; None where it stays as it is."""
+    if array.ndim == 2:
+        return _matrix_form(value, nodes, array, types, operator)
+    from ir_exec.runtime.transformed import filter_form  # networks without convolutions do without
+
+    return filter_form(value, nodes, array, types, operator)
+
+
+def _matrix_form(
+    value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
+) -> Form | None:
+    orders = {_order(node, value, array.shape, types, operator) for node in nodes}
+    if len(orders) > 1 or None in orders or not has_small_kernels():
+        return None
+    is_transposed = orders.pop()
+
+    def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
+        matrix, shape = PackedMatrix.of(array.T if is_transposed else array, memory), Shape(array.shape)
+        return lambda op: PackedMatMul(op, shape, matrix)
+
+    return Form(array.size, array.size, pack)
 
 
 def _order(
@@ -223,9 +257,7 @@ def _order(
 ) -> bool | None:
     """Whether a MatMul multiplies by the transposed value; None where the node is not better off with panels."""
     op = operator(node)
-    if node.type != "MatMul" or not type(op).__module__.startswith("ir_exec.ops.") or node.inputs[0] is value:
-        return None
-    if {types[one.number].element_type for one in (*node.values_in, *node.outputs)} != {ElementType.f32}:
+    if node.type != "MatMul" or node.inputs[0] is value or not is_of_floats(node, op, types):
         return None
     is_transposed = bool(vars(op)["transpose_b"])
     inner, columns = shape[:: -1 if is_transposed else 1]

@@ -58,7 +58,7 @@ class BinaryConvolution(Convolving):
 
     def _convolved(self, data: Array, filters: tuple[int, ...], words: Array) -> Array:
         """filters: their shape. words: what `packed_filters` makes of them."""
-        axes = self._sliding(data.shape[2:], filters[2:])
+        axes = self.sliding(data.shape[2:], filters[2:])
         return rounded(convolve_bits(axes, _bits(data), words, padding=self.pad_value > 0), data.dtype)
 
 

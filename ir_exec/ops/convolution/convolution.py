@@ -72,7 +72,7 @@ class Convolving(Windowed):
             for axis, (dim, size, (stride, dilation), pads) in enumerate(axes)
         ]
 
-    def _sliding(self, sizes: Sequence[int], kernel: Sequence[int]) -> list[SlidingAxis]:
+    def sliding(self, sizes: Sequence[int], kernel: Sequence[int]) -> list[SlidingAxis]:
         """The windows on each spatial axis, for data and filters of these sizes."""
         counts = self._counts([Dim.of(size) for size in sizes], [Dim.of(size) for size in kernel])
         pads = self._explicit_pads(len(sizes))
@@ -117,11 +117,11 @@ class Convolution(Convolving):
         return self._output(data, filters, outputs, counts)
 
     def evaluate(self, data: Array, filters: Array) -> Array:
-        return convolve(self._sliding(data.shape[2:], filters.shape[2:]), data, filters[np.newaxis])
+        return convolve(self.sliding(data.shape[2:], filters.shape[2:]), data, filters[np.newaxis])
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         data, filters = (type.shape.static for type in types)
-        return Convolver(self._sliding(data[2:], filters[2:]), data, (1, *filters), types[0].element_type.dtype)
+        return Convolver(self.sliding(data[2:], filters[2:]), data, (1, *filters), types[0].element_type.dtype)
 
 
 @op("GroupConvolution", since=1)
@@ -151,11 +151,11 @@ class GroupConvolution(Convolving):
         return self._output(data, filters, grouped_channels(data.shape, filters.shape, channels=2, outputs=1), counts)
 
     def evaluate(self, data: Array, filters: Array) -> Array:
-        return convolve(self._sliding(data.shape[2:], filters.shape[3:]), data, filters)
+        return convolve(self.sliding(data.shape[2:], filters.shape[3:]), data, filters)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         data, filters = (type.shape.static for type in types)
-        return Convolver(self._sliding(data[2:], filters[3:]), data, filters, types[0].element_type.dtype)
+        return Convolver(self.sliding(data[2:], filters[3:]), data, filters, types[0].element_type.dtype)
 
 
 def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int) -> Dim:

@@ -79,7 +79,7 @@ class _Deformable(Convolving):
         return self._output(data, filters, outputs, counts).with_shape(Shape([batch, outputs, *counts]))
 
     def _evaluate(self, data: Array, offsets: Array, filters: Array, mask: Array | None) -> Array:
-        axes = self._sliding(data.shape[2:], filters.shape[2:])
+        axes = self.sliding(data.shape[2:], filters.shape[2:])
         (batch, channels), outputs = data.shape[:2], len(filters)
         counts = [axis.count for axis in axes]
         elements, parts = prod([axis.kernel for axis in axes]), self.deformable_group
