@@ -62,7 +62,7 @@ def written_out_filters(transformed: Array, axes: int) -> Array:
     """The filters [groups, outputs, channels, 3...] again, but for rounding."""
     matrix = _along_all(_BACK, axes)
     found: Array = np.matmul(matrix, transformed.reshape(len(transformed), -1))
-    return found.T.reshape(*transformed.shape[1:], *[3] * axes)
+    return np.ascontiguousarray(found.T).reshape(*transformed.shape[1:], *[3] * axes)
 
 
 def _along_all(matrix: Array, axes: int) -> Array:

@@ -51,6 +51,20 @@ CASES += [
     convolution("Convolution", (1, 2, 4, 5, 6), (3, 2, 1, 2, 3), strides=(2, 1, 2), begin=(0, 1, 2), end=(1, 0, 0)),
 ]
 
+# Kernels of three elements along every axis, for which there are other ways to multiply.
+CASES += [
+    convolution("Convolution", (2, 3, 8, 9), (4, 3, 3, 3), **steps)
+    for steps in STEPS
+    if not {"strides", "dilations"} & set(steps)
+]
+CASES += [
+    convolution("Convolution", (1, 40, 11, 12), (32, 40, 3, 3), begin=1),
+    convolution("Convolution", (2, 3, 5, 6, 7), (4, 3, 3, 3, 3), begin=1),
+    convolution("GroupConvolution", (2, 6, 7, 6), (3, 4, 2, 3, 3), begin=1),
+    convolution("GroupConvolution", (1, 4, 3, 4, 5), (2, 3, 2, 3, 3, 3), auto_pad="same_upper"),
+    convolution("Convolution", (1, 2, 1, 6), (3, 2, 3, 3), begin=(3, 0), end=(1, 5)),
+]
+
 # Filters of one element; windows that are the whole of the data; large pads.
 CASES += [
     convolution("Convolution", (2, 5, 4, 3), (6, 5, 1, 1)),

@@ -1,0 +1,41 @@
+"""Cases with constant filters of kernels of three, as networks run them: with transformed filters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import ir_exec
+from ir_exec.kernels import costs
+from tests.cases.convolution.convolution import CASES
+from tests.conformance.build import FORMS, Form, build
+from tests.conformance.case import Case
+from tests.conformance.checks import can_be_asked
+from tests.conformance.compare import value_faults
+from tests.conformance.oracle import Oracle, Refused
+from tests.conformance.ours import evaluate
+
+
+def _is_transformed(case: Case) -> bool:
+    """Whether it is done where the numbers of channels and windows do not matter."""
+    data, filters = case.inputs
+    kernel = filters.shape[2 - data.ndim :]
+    steps = {step for name in ("strides", "dilations") for step in case.attributes.get(name, ())}
+    return filters.dtype == "f4" and len(kernel) > 1 and {*kernel} == {3} and steps <= {1} and data.size > 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", [pytest.param(case, id=str(case)) for case in CASES if _is_transformed(case)])
+def test_values(case: Case, form: Form, oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CHANNELS", "OUTPUTS", "WINDOWS", "PRODUCTS"):
+        monkeypatch.setattr(costs, f"WINOGRAD_{name}", 1)
+    case = replace(case, constants={1})
+    file = build(case, form)
+    compiled = ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))
+    found = [*compiled(file.inputs).values()]
+    plan = compiled._executor.plan([(array.dtype, array.shape) for array in file.inputs])
+    assert [type(step.op).__name__ for step in plan.steps] == ["PackedConvolution"] or form == "any rank"
+    answer = oracle.values(build(case), case.oracle) if can_be_asked(case) else evaluate(case)
+    assert not isinstance(answer, Refused)
+    assert not value_faults(found, answer, case.rtol, case.atol, case.summed)
