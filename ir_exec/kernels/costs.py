@@ -325,9 +325,9 @@ MULTIPLICATIONS_A_COPY = 20
 channels of 64 x 64 with 64 outputs 30 and 19 with a dilation of 2, 56 and 21 with one of 6."""
 
 WINOGRAD_CHANNELS = 40
-"""Channels from which on convolutions with kernels of 3 x 3 take fewer multiplications by Winograd's algorithm, and less
-time: 56 x 56 windows of 24 to 128 channels 922 us as many as before, of 32 to 64 615 instead of 708 on one thread and
-553 instead of 478 on two, of 40 to 40 524 instead of 713, and of 128 to 32 1,163 instead of 1,578."""
+"""Channels from which on convolutions with kernels of 3 x 3 take less time with fewer multiplications, by Winograd's
+algorithm: 56 x 56 windows of 24 channels with 128 outputs as long, of 32 with 64 615 us instead of 708 on one thread
+but 553 instead of 478 on two, of 40 with 40 524 instead of 713, and of 128 with 32 1,163 instead of 1,578."""
 
 WINOGRAD_OUTPUTS = 32
 """The same for outputs."""

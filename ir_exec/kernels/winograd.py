@@ -30,7 +30,7 @@ from ir_exec.kernels.products import matrix_products, share_products
 from ir_exec.kernels.windows import Scratch, SlidingAxis, copy_rows
 from ir_exec.types import Array
 
-__all__ = ["WinogradConvolver", "is_worth_transforming", "transformed_filters", "written_out_filters"]
+__all__ = ["WinogradConvolver", "is_worth_transforming", "transformed_filters"]
 
 _OF_FILTERS = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.float32)
 _BACK = np.array([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]], np.float32)
@@ -58,7 +58,7 @@ def transformed_filters(filters: Array, memory: Array | None = None) -> Array:
     return out
 
 
-def written_out_filters(transformed: Array, axes: int) -> Array:
+def _filters(transformed: Array, axes: int) -> Array:
     """The filters [groups, outputs, channels, 3...] again, but for rounding."""
     matrix = _along_all(_BACK, axes)
     found: Array = np.matmul(matrix, transformed.reshape(len(transformed), -1))
@@ -145,7 +145,7 @@ class WinogradConvolver:
         return result
 
     def _written_out(self, data: Array) -> Array:
-        return convolve(self._axes, data, written_out_filters(self._filters, len(self._axes)))
+        return convolve(self._axes, data, _filters(self._filters, len(self._axes)))
 
     def _worker(self, data: Array, result: Array) -> Callable[[_Block], None]:
         scratch = [Scratch(data.dtype) for _ in range(2)]

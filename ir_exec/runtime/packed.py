@@ -125,15 +125,16 @@ class Room:
         """Whether an array has the memory of the weights."""
         return self._weights is not None and self._weights.holds(array)
 
-    def takes_packed(self, array: Array, size: int) -> bool:
+    def takes_packed(self, array: Array, size: int, *, beside: bool) -> bool:
         """Whether a constant may be packed into so many bytes: in its place, or because there is room for both.
 
         Pages of a file that are packed are let go; what is packed counts as little as they did.
+        beside: whether the constant stays.
         """
         if self._is_mapped(array) and size <= self._left_of_file:
             self._left_of_file -= size
         elif self.is_own(array):
-            self.packed_bytes += size
+            self.packed_bytes += size + (array.nbytes if beside else 0)
         elif size <= self.left:
             self.left -= size
         else:
@@ -152,12 +153,12 @@ class Room:
 class Form(NamedTuple):
     """How a constant is packed.
 
-    size: the elements of f32 that it takes. most: with what some plans may make of it. pack: puts a constant into the
+    size: the elements of f32 that it takes. beside: whether it is kept as it is too. pack: puts a constant into the
     memory for it, and says what the operator of a node that reads it becomes.
     """
 
     size: int
-    most: int
+    beside: bool
     pack: Callable[[Array, Array], Callable[[Op], Op]]
 
 
@@ -182,7 +183,7 @@ class PackedWeights:
             array = constants[value.number]
             if may_be_packed(array):
                 form = _form(value, nodes, array, types, operator)
-                if form is not None and room.takes_packed(array, form.most * array.itemsize):
+                if form is not None and room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
                     wanted[value] = form, nodes
         self.values = wanted.keys()
         # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
@@ -193,7 +194,8 @@ class PackedWeights:
             assert array is not None, "it is a constant"
             start, end = end, end + form.size
             changed = form.pack(array, memory[start:end])
-            room.leave_file(array)
+            if not form.beside:
+                room.leave_file(array)
             # It is freed before the next one is packed.
             constants[value.number] = None
             del array
@@ -249,7 +251,7 @@ def _matrix_form(
         matrix, shape = PackedMatrix.of(array.T if is_transposed else array, memory), Shape(array.shape)
         return lambda op: PackedMatMul(op, shape, matrix)
 
-    return Form(array.size, array.size, pack)
+    return Form(array.size, False, pack)
 
 
 def _order(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from math import inf, isfinite, prod
 
 import numpy as np
@@ -11,12 +11,7 @@ import numpy as np
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.kernels.convolve import Convolver
-from ir_exec.kernels.winograd import (
-    WinogradConvolver,
-    is_worth_transforming,
-    transformed_filters,
-    written_out_filters,
-)
+from ir_exec.kernels.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
 from ir_exec.ops import In, Op
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.runtime.packed import Form, HoldsInput, is_of_floats
@@ -50,11 +45,10 @@ def filter_form(
         return None
 
     def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
-        filters, shape = transformed_filters(array.reshape(grouped.shape), memory), Shape(array.shape)
-        return lambda op: PackedConvolution(op, shape, filters)
+        filters = transformed_filters(array.reshape(grouped.shape), memory)
+        return lambda op: PackedConvolution(op, Shape(array.shape), filters, None if are_known else array)
 
-    size = array.size // 3**axes * 4**axes
-    return Form(size, size if are_known else size + array.size, pack)
+    return Form(array.size // 3**axes * 4**axes, not are_known, pack)
 
 
 class PackedConvolution(HoldsInput):
@@ -64,11 +58,12 @@ class PackedConvolution(HoldsInput):
 
     _op: Convolving
     _shape: Shape
-    _filters: Array
+    _transformed: Array
+    _filters: Array | None
 
-    def __init__(self, op: Op, shape: Shape, filters: Array) -> None:
-        """op: the convolution. shape: of its filters, which are as `transformed_filters` makes them."""
-        vars(self).update(_op=op, _shape=shape, _filters=filters)
+    def __init__(self, op: Op, shape: Shape, transformed: Array, filters: Array | None) -> None:
+        """op: the convolution. shape: of its filters. filters: themselves, where some images may be too small."""
+        vars(self).update(_op=op, _shape=shape, _transformed=transformed, _filters=filters)
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
         return self._op.multiply_adds([*inputs, self._shape.static], outputs)
@@ -86,12 +81,7 @@ class PackedConvolution(HoldsInput):
     def _convolver(self, data: tuple[int, ...]) -> Callable[[Array], Array]:
         kernel = self._shape.static[self._op.filter_axes :]
         axes = self._op.sliding(data[2:], kernel)
-        filters = (*self._filters.shape[1:], *kernel)
-        if is_worth_transforming(filters, prod([axis.count for axis in axes])):
-            return WinogradConvolver(axes, data, self._filters)
-        return partial(Convolver(axes, data, filters, self._filters.dtype), filters=self._written_out)
-
-    @cached_property
-    def _written_out(self) -> Array:
-        """For inputs with fewer windows than a file without their number may stand for; all plans share it."""
-        return written_out_filters(self._filters, len(self._shape.static) - self._op.filter_axes)
+        grouped = (*self._transformed.shape[1:], *kernel)
+        if self._filters is None or is_worth_transforming(grouped, prod([axis.count for axis in axes])):
+            return WinogradConvolver(axes, data, self._transformed)
+        return partial(Convolver(axes, data, grouped, self._filters.dtype), filters=self._filters)

@@ -11,12 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.kernels.windows import SlidingAxis
-from ir_exec.kernels.winograd import (
-    WinogradConvolver,
-    is_worth_transforming,
-    transformed_filters,
-    written_out_filters,
-)
+from ir_exec.kernels.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
 from ir_exec.types import Array
 from tests.kernels.test_strips import whole_numbers
 
@@ -112,9 +107,8 @@ def test_what_is_not_finite_stays_in_its_windows(value: float) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
-def test_filters_come_back() -> None:
+def test_filters_lie_where_there_is_memory_for_them() -> None:
     weights = whole_numbers(2, 3, 4, 3, 3)
-    assert np.array_equal(written_out_filters(transformed_filters(weights), 2), weights)
     memory = np.zeros(2 * 3 * 4 * 16, np.float32)
     assert np.shares_memory(transformed_filters(weights, memory), memory)
     assert np.array_equal(memory.reshape(16, 2, 3, 4), transformed_filters(weights))

@@ -156,12 +156,25 @@ def test_plain_and_observed_plans_read_the_file() -> None:
 
 
 def test_images_of_unknown_sizes() -> None:
-    compiled = ir_exec.compile_model(convolution(shape=[-1, 48, -1, -1]))
+    model = convolution(shape=[-1, 48, -1, -1])
+    compiled = ir_exec.compile_model(model)
     for height, width in ((28, 30), (5, 7), (1, 1), (15, 30), (6, 8)):
         images = np.concatenate([IMAGES[:, :, :height, :width]] * 2)
         outputs, count = transformed(compiled, images)
         assert count == 1
         assert_right(outputs[0], sums(images, FILTERS[np.newaxis], PADS))
+        if height * width < 100:
+            assert_array_equal(outputs[0], ir_exec.compile_model(model, optimize=False)([images])[0])
+
+
+@pytest.mark.parametrize("sizes", [[28, 30], [-1, -1]])
+def test_filters_that_the_process_holds_are_counted(sizes: list[int]) -> None:
+    half = build.convert(build.constant(FILTERS.astype(np.float16)), "f32")
+    data = build.parameter([1, 48, *sizes], "f32")
+    compiled = ir_exec.compile_model(build.model(build.convolution(data, half, **STEPS)))
+    assert transformed(compiled, IMAGES)[1] == 1
+    both = FILTERS.nbytes * 16 // 9 + (FILTERS.nbytes if -1 in sizes else 0)
+    assert compiled.memory_plan({0: IMAGES.shape}).constants == both
 
 
 def test_infinite_data_runs_as_written() -> None:
