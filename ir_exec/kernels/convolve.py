@@ -7,13 +7,15 @@ a place of its own in the result, so threads may share them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import prod
+from functools import partial
+from math import isfinite, prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.parallel import Worker
+from ir_exec.kernels.blas import has_small_kernels
+from ir_exec.kernels.parallel import Worker, even_count
 from ir_exec.kernels.precision import accumulator, rounded, widened
 from ir_exec.kernels.products import matrix_products, share_products
 from ir_exec.kernels.views import by_rows
@@ -84,6 +86,7 @@ class Convolver:
         _, groups, outputs, windows = self._shape
         self._make_worker = self._by_columns
         self._is_shared = True
+        self._band = 0
         if self._is_pointwise:
             return
         along = self._column // max(self._axes[0].kernel, 1)
@@ -96,6 +99,8 @@ class Convolver:
                 # A part of few channels takes nearly as long as one of many.
                 even = -(-groups // -(-groups // most))
                 self._parts = self._portions(self._counts, most if most >= groups else even)
+            elif self._has_wide_rows():
+                self._arrange_bands()
             else:
                 self._arrange_rows(costs.CHUNK_ELEMENTS if self._is_shared else costs.DEPTHWISE_ELEMENTS)
             return
@@ -116,6 +121,13 @@ class Convolver:
         each = costs.DEPTHWISE_NANOSECONDS + self._column * costs.SHIFTED_MULTIPLICATION_NANOSECONDS
         return prod(self._shape) * each * self._axes[0].stride
 
+    def _has_wide_rows(self) -> bool:
+        """Whether BLAS takes less for rows of windows than for their elements; of integers it computes none."""
+        first, *others = self._axes
+        width = prod(axis.count for axis in others) if others else first.count
+        is_wide = width >= costs.WIDE_ROW or has_small_kernels()
+        return is_wide and np.dtype(accumulator(self._dtype)).kind == "f"
+
     def _saves_copies(self, outputs: int, along: int) -> bool:
         """Whether rows of the kernel, laid along the data one by one, take less than copies of whole windows."""
         first = self._axes[0]
@@ -133,9 +145,37 @@ class Convolver:
         sizes = block_sizes(self._counts, most)
         self._parts = self._portions(sizes, most // max(prod(sizes), 1))
 
+    def _arrange_bands(self) -> None:
+        self._make_worker = self._by_bands
+        if len(self._axes) == 1:
+            # One row of windows, and one of data.
+            self._axes = SlidingAxis(1, 1, 1, 1, 0, 1), *self._axes
+            self._grouped = (*self._grouped[:3], 1, *self._grouped[3:])
+        first, *others = self._axes
+        across = prod(axis.kernel for axis in others)
+        self._band = min(costs.BAND_ROWS if has_small_kernels() else 1, max(first.count, 1))
+        height = (self._band - 1) * first.stride + (first.kernel - 1) * first.dilation + 1
+        copied = across * first.stride
+        each = copied * costs.BESIDE_NANOSECONDS + across * height / costs.MULTIPLICATIONS_A_NANOSECOND
+        self._nanoseconds = prod(self._shape) * each
+        self._is_shared = True
+        # Of one image of a channel.
+        elements = max(copied * prod([axis.count for axis in self._axes]), 1)
+        pairs = max(self._shape[0] * self._shape[1], 1)
+        pieces = pairs * elements / costs.BAND_ELEMENTS
+        if self._nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS:
+            pieces = even_count(pieces)
+        pairs = -(-pairs // max(round(pieces), 1))
+        rows = -(-first.count * costs.BAND_ELEMENTS // elements)
+        rows = first.count if pairs > 1 else max(rows // self._band, 1) * self._band
+        sizes = (max(min(rows, first.count), 1), *[axis.count for axis in others])
+        self._parts = self._portions(sizes, pairs)
+        self._laid = {part.axes: _laid_beside(part.axes[1:]) for part in self._parts}
+
     def _portions(self, sizes: Sequence[int], pairs: int) -> list[_Part]:
         parts = []
-        for block, place, _ in portions(self._shape[:2], self._counts, sizes, pairs):
+        counts = [axis.count for axis in self._axes]
+        for block, place, _ in portions(self._shape[:2], counts, sizes, pairs):
             axes = tuple([axis.part(windows) for axis, windows in zip(self._axes, block, strict=True)])
             parts.append(_Part(place, axes, covered_part(axes)))
         return parts
@@ -150,14 +190,21 @@ class Convolver:
             # The data is the matrix of all windows.
             matrix_products(weights.reshape(*self._filters[:2], self._column), grouped, result)
         elif result.size:
-
-            def make_worker() -> Worker:
-                compute = self._make_worker(grouped, weights, result)
-                return lambda number: compute(self._parts[number])
-
-            share_products(len(self._parts), make_worker, nanoseconds=self._nanoseconds if self._is_shared else 0)
+            self._compute(partial(self._make_worker, grouped, weights, result))
+            if self._band > 1:
+                # Zeros beside a filter make NaN of infinities outside of its window.
+                flat = result.reshape(-1)
+                if not isfinite(np.dot(flat, flat)):
+                    self._compute(partial(self._by_bands, grouped, weights, result, high=1))
         batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
+
+    def _compute(self, make: Callable[[], Callable[[_Part], None]]) -> None:
+        def make_worker() -> Worker:
+            compute = make()
+            return lambda number: compute(self._parts[number])
+
+        share_products(len(self._parts), make_worker, nanoseconds=self._nanoseconds if self._is_shared else 0)
 
     def _by_columns(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
         """Matrix products.
@@ -218,6 +265,38 @@ class Convolver:
 
         return compute
 
+    def _by_bands(self, data: Array, filters: Array, result: Array, high: int | None = None) -> Callable[[_Part], None]:
+        """For one channel in each group: several rows of windows, `high`, are one product.
+
+        Its first matrix has the filter in each row, at the elements that the row covers, and the second one the rows of
+        the data, each as often side by side as a row of the kernel has elements, and shifted by one of them.
+        """
+        first, *others = self._axes
+        across = prod(axis.kernel for axis in others)
+        bands = _bands(filters.reshape(*self._filters[:2], first.kernel, across), first, high or self._band)
+        scratch = Scratch(data.dtype)
+        ahead = (slice(None),) * 3
+        filled: tuple[SlidingAxis, ...] = ()
+
+        def compute(part: _Part) -> None:
+            nonlocal filled
+            axes = part.axes[1:]
+            images = data[part.images][:, :, 0, part.covered[0][0]]
+            sizes = [axis.kernel for axis in axes], [axis.count for axis in axes]
+            rows = scratch.array((*images.shape[:2], part.covered[2][0], *sizes[0], *sizes[1]))
+            if part.axes != filled:
+                rows.fill(0)
+                filled = part.axes
+            inside = rows[:, :, part.covered[1][0]]
+            for place, to, come in self._laid[part.axes]:
+                copy_rows(images[ahead + come], inside[ahead + place + to])
+            rows = rows.reshape(*images.shape[:2], -1, prod(sizes[1]))
+            for output in range(self._filters[1]):
+                band = bands[part.images[1], output]
+                _multiply_bands(band, rows, result[part.place][:, :, output], first.stride * across)
+
+        return compute
+
     def _by_channels(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
         """For one channel in each group and more groups than windows: with the channels along the last axis.
 
@@ -253,6 +332,51 @@ class Convolver:
                     filtered[:, output] = total.reshape(-1, channels).T
 
         return compute
+
+
+def _laid_beside(axes: Sequence[SlidingAxis]) -> list[tuple[tuple[int, ...], Place, Place]]:
+    """For each place of a kernel, the windows whose element there lies on the data, and these elements."""
+    found = []
+    for place in np.ndindex(*[axis.kernel for axis in axes]):
+        reached = [pair for axis, k in zip(axes, place, strict=True) if (pair := axis.reach(k)) is not None]
+        if len(reached) == len(axes):
+            found.append((place, tuple([to for to, _ in reached]), tuple([come for _, come in reached])))
+    return found
+
+
+def _bands(filters: Array, axis: SlidingAxis, rows: int) -> Array:
+    """Filters [..., kernel, across] along the diagonals of matrices [..., rows, elements that so many rows cover].
+
+    axis: the windows, of which rows follow each other.
+    """
+    kernel, across = filters.shape[-2:]
+    height = (rows - 1) * axis.stride + (kernel - 1) * axis.dilation + 1
+    bands = np.zeros((*filters.shape[:-2], rows, height * across), filters.dtype)
+    *others, row, step = bands.strides
+    strides = (*others, row + axis.stride * across * step, axis.dilation * across * step, step)
+    np.ndarray((*filters.shape[:-2], rows, kernel, across), filters.dtype, bands, 0, strides)[...] = filters[
+        ..., np.newaxis, :, :
+    ]
+    return bands
+
+
+def _multiply_bands(bands: Array, rows: Array, out: Array, step: int) -> None:
+    """out = the products of bands and the rows that they cover.
+
+    bands: [groups, rows of windows, rows of data]. rows: [batch, groups, rows of data, windows of a row]. out: [batch,
+    groups, windows]. step: rows of data between one row of windows and the next.
+    """
+    high, height = bands.shape[1:]
+    pairs, width = rows.shape[:2], rows.shape[3]
+    whole = out.shape[2] // (width * high)
+    strides = (*rows.strides[:2], high * step * rows.strides[2], *rows.strides[2:])
+    covered = np.ndarray((*pairs, whole, height, width), rows.dtype, rows, 0, strides)
+    end = whole * high * width
+    np.matmul(bands[:, np.newaxis], covered, out=out[..., :end].reshape(*pairs, whole, high, width))
+    if end < out.shape[2]:
+        behind = rows[:, :, whole * high * step :]
+        target = out[..., end:].reshape(*pairs, -1, width)
+        np.matmul(bands[:, : target.shape[2], : behind.shape[2]], behind, out=target)
 
 
 def _windows_at_once(elements: int) -> int:
