@@ -282,6 +282,9 @@ class Convolver:
             nonlocal filled
             axes = part.axes[1:]
             images = data[part.images][:, :, 0, part.covered[0][0]]
+            if across > 1 and images.strides[-1] != images.itemsize:
+                # It is read once for each element of a row of the kernel.
+                images = images.copy()
             sizes = [axis.kernel for axis in axes], [axis.count for axis in axes]
             rows = scratch.array((*images.shape[:2], part.covered[2][0], *sizes[0], *sizes[1]))
             if part.axes != filled:
