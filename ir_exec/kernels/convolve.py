@@ -86,7 +86,8 @@ class Convolver:
         _, groups, outputs, windows = self._shape
         self._make_worker = self._by_columns
         self._is_shared = True
-        self._band = 0
+        # Rows of windows in one product of `_by_bands`, where that is the arrangement, and elements that they cover.
+        self._band = self._band_height = 0
         if self._is_pointwise:
             return
         along = self._column // max(self._axes[0].kernel, 1)
@@ -146,27 +147,27 @@ class Convolver:
         self._parts = self._portions(sizes, most // max(prod(sizes), 1))
 
     def _arrange_bands(self) -> None:
-        self._make_worker = self._by_bands
-        if len(self._axes) == 1:
+        if len(self._axes) == 1 and self._column < costs.LONG_KERNEL:
             # One row of windows, and one of data.
             self._axes = SlidingAxis(1, 1, 1, 1, 0, 1), *self._axes
             self._grouped = (*self._grouped[:3], 1, *self._grouped[3:])
         first, *others = self._axes
         across = prod(axis.kernel for axis in others)
-        self._band = min(costs.BAND_ROWS if has_small_kernels() else 1, max(first.count, 1))
-        height = (self._band - 1) * first.stride + (first.kernel - 1) * first.dilation + 1
-        copied = across * first.stride
+        wide = costs.BAND_ROWS if has_small_kernels() else 1
+        self._band = min(wide if others else costs.BAND_WINDOWS, max(first.count, 1))
+        self._band_height = height = (self._band - 1) * first.stride + (first.kernel - 1) * first.dilation + 1
+        copied = across * first.stride if others else height / self._band
         each = copied * costs.BESIDE_NANOSECONDS + across * height / costs.MULTIPLICATIONS_A_NANOSECOND
         self._nanoseconds = prod(self._shape) * each
         self._is_shared = True
         # Of one image of a channel.
-        elements = max(copied * prod([axis.count for axis in self._axes]), 1)
+        elements = max(copied * prod([axis.count for axis in self._axes]), 1.0)
         pairs = max(self._shape[0] * self._shape[1], 1)
         pieces = pairs * elements / costs.BAND_ELEMENTS
         if self._nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS:
             pieces = even_count(pieces)
         pairs = -(-pairs // max(round(pieces), 1))
-        rows = -(-first.count * costs.BAND_ELEMENTS // elements)
+        rows = int(first.count * costs.BAND_ELEMENTS / elements)
         rows = first.count if pairs > 1 else max(rows // self._band, 1) * self._band
         sizes = (max(min(rows, first.count), 1), *[axis.count for axis in others])
         self._parts = self._portions(sizes, pairs)
@@ -190,12 +191,15 @@ class Convolver:
             # The data is the matrix of all windows.
             matrix_products(weights.reshape(*self._filters[:2], self._column), grouped, result)
         elif result.size:
-            self._compute(partial(self._make_worker, grouped, weights, result))
+            if not self._band:
+                self._compute(partial(self._make_worker, grouped, weights, result))
+            else:
+                self._compute(partial(self._by_bands, grouped, self._bands(weights, self._band), result))
             if self._band > 1:
                 # Zeros beside a filter make NaN of infinities outside of its window.
                 flat = result.reshape(-1)
                 if not isfinite(np.dot(flat, flat)):
-                    self._compute(partial(self._by_bands, grouped, weights, result, high=1))
+                    self._compute(partial(self._by_bands, grouped, self._bands(weights, 1), result))
         batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
 
@@ -265,15 +269,23 @@ class Convolver:
 
         return compute
 
-    def _by_bands(self, data: Array, filters: Array, result: Array, high: int | None = None) -> Callable[[_Part], None]:
-        """For one channel in each group: several rows of windows, `high`, are one product.
+    def _bands(self, filters: Array, rows: int) -> Callable[[slice], Array]:
+        """The matrices of some groups for so many rows of windows; they are made at once unless they are large."""
+        first = self._axes[0]
+        split = filters.reshape(*self._filters[:2], first.kernel, -1)
+        if rows * filters.size * self._band_height // first.kernel > 2 * costs.BAND_ELEMENTS:
+            return lambda some: _diagonals(split[some], first, rows)
+        found = _diagonals(split, first, rows)
+        return lambda some: found[some]
+
+    def _by_bands(self, data: Array, bands: Callable[[slice], Array], result: Array) -> Callable[[_Part], None]:
+        """For one channel in each group: several rows of windows are one product.
 
         Its first matrix has the filter in each row, at the elements that the row covers, and the second one the rows of
         the data, each as often side by side as a row of the kernel has elements, and shifted by one of them.
         """
         first, *others = self._axes
         across = prod(axis.kernel for axis in others)
-        bands = _bands(filters.reshape(*self._filters[:2], first.kernel, across), first, high or self._band)
         scratch = Scratch(data.dtype)
         ahead = (slice(None),) * 3
         filled: tuple[SlidingAxis, ...] = ()
@@ -294,9 +306,9 @@ class Convolver:
             for place, to, come in self._laid[part.axes]:
                 copy_rows(images[ahead + come], inside[ahead + place + to])
             rows = rows.reshape(*images.shape[:2], -1, prod(sizes[1]))
+            matrices = bands(part.images[1])
             for output in range(self._filters[1]):
-                band = bands[part.images[1], output]
-                _multiply_bands(band, rows, result[part.place][:, :, output], first.stride * across)
+                _multiply_bands(matrices[:, output], rows, result[part.place][:, :, output], first.stride * across)
 
         return compute
 
@@ -347,7 +359,7 @@ def _laid_beside(axes: Sequence[SlidingAxis]) -> list[tuple[tuple[int, ...], Pla
     return found
 
 
-def _bands(filters: Array, axis: SlidingAxis, rows: int) -> Array:
+def _diagonals(filters: Array, axis: SlidingAxis, rows: int) -> Array:
     """Filters [..., kernel, across] along the diagonals of matrices [..., rows, elements that so many rows cover].
 
     axis: the windows, of which rows follow each other.
@@ -375,7 +387,12 @@ def _multiply_bands(bands: Array, rows: Array, out: Array, step: int) -> None:
     strides = (*rows.strides[:2], high * step * rows.strides[2], *rows.strides[2:])
     covered = np.ndarray((*pairs, whole, height, width), rows.dtype, rows, 0, strides)
     end = whole * high * width
-    np.matmul(bands[:, np.newaxis], covered, out=out[..., :end].reshape(*pairs, whole, high, width))
+    if width == 1:
+        # One axis: BLAS takes no rows that overlap, and its vectors are slow.
+        rows_of_data, target = np.ascontiguousarray(covered[..., 0]), out[..., :end].reshape(*pairs, whole, high)
+        np.matmul(rows_of_data, bands.swapaxes(1, 2), out=target)
+    else:
+        np.matmul(bands[:, np.newaxis], covered, out=out[..., :end].reshape(*pairs, whole, high, width))
     if end < out.shape[2]:
         behind = rows[:, :, whole * high * step :]
         target = out[..., end:].reshape(*pairs, -1, width)

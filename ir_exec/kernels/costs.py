@@ -13,15 +13,13 @@ from __future__ import annotations
 
 WORTH_SHARING_NANOSECONDS = 500_000
 """Work from which on another thread is woken. Where NumPy's calls are short, threads wait for the interpreter's lock
-between them: HSigmoid of 200,000 elements takes 140 us on one thread, 370 on two. Of 76 layers that take 0.2 to 10 ms
-on one thread, two took 8 per cent longer with 200,000 in place of this number, 2 with this one; of 52 gathers and
-scatters they took 0.83 of the time with 200,000, 0.81 with this one, and 0.84 with 1,000,000. MobileNet-v2, with many
-products of 200,000 and less, gains 3 per cent by it as well; ResNet-18 loses a sixth with 1,000,000."""
+between them: HSigmoid of 200,000 elements takes 140 us on one thread, 370 on two. Of 76 layers of 0.2 to 10 ms two took
+8 per cent longer on two threads with 200,000 in place of this number; 52 gathers and scatters took 0.83 of the time with
+200,000, 0.81 with this one, and 0.84 with 1,000,000."""
 
 PRODUCTS_WORTH_SHARING_NANOSECONDS = 300_000
 """The same for matrix products, whose calls are long: a U-Net takes 14.6 ms with 300,000, 16.4 with the number above,
-MobileNet-v2 16.2 and 16.8, ResNet-18 11.0 and 11.4. They take as long with 200,000, but beside two busy processes
-MobileNet-v2 takes 40 ms then, not 25."""
+and as long with 200,000, but beside two busy processes MobileNet-v2 takes 40 ms then, not 25."""
 
 SPIN_SECONDS = 1000e-6
 """How long the calling thread looks again and again whether its helpers are done, while other processes go first:
@@ -35,9 +33,8 @@ MOST_PIECES = 16
 
 PIECE_ELEMENTS = 2**17
 """Elements that go through all steps of an expression before the next ones do. Five steps take 0.3 to 0.4 ns an element
-from 2**15 to 2**17 elements at a time, twice as much and more with 2**13, where NumPy's calls count, and with 2**22,
-which leave the cache between the steps. On two threads, which wait for the interpreter's lock between the steps, Gelu,
-Sigmoid, Swish, Mish and SoftMax of 1.5 million elements take 0.81 to 0.89 of the time that they take with 2**16."""
+from 2**15 to 2**17 elements at a time, twice as much with 2**13, where NumPy's calls count, and with 2**22, which leave
+the cache. On two threads Gelu, Swish and others of 1.5 million elements take 0.81 to 0.89 of the time with 2**16."""
 
 CHUNK_ELEMENTS = 2**17
 """Elements of a chunk of index arithmetic, beam search, pooling and copied windows at most: with i32 or i64 offsets
@@ -149,8 +146,8 @@ stands for memory; most pieces have `CHUNK_ELEMENTS`."""
 
 SCORES_WORTH_A_LOOK = 2**12
 """Scores from which on the least and the greatest one are looked for, in 2 us and 0.05 ns each: 1,536 rows of 128, none
-of them beyond 50, take 181 us, not 410. With four of ten masked by -100, which leaves
-denormal numbers, 96 x 49 x 49 take 0.5 ms, not 2.4, and the product behind them 0.1, not 3.8."""
+of them beyond 50, take 181 us, not 410; with four of ten masked by -100, which leaves denormal numbers, 96 x 49 x 49
+take 0.5 ms, not 2.4."""
 
 SCORES_SUMMED_BY_BLAS = 2**10
 """Scores in a row up to which BLAS adds them: 1,536 rows of 128 take 9 us, not 52. It adds more of them one by one."""
@@ -168,7 +165,8 @@ ATTENTION_PIECE_NANOSECONDS = 500_000
 calls. Twelve heads of 197 queries take 1.97 ms on one thread and 1.52 on two; with 100,000 they took 2.18 and 2.56."""
 
 MULTIPLICATIONS_A_NANOSECOND = 50
-"""What one core does in a matrix product of f32: 49 in one of 64 x 64 x 64, 60 in one of 256 x 256 x 256."""
+"""What one core does in a matrix product of f32: 49 in one of 64 x 64 x 64, 60 in one of 256 x 256 x 256; with vectors
+of AVX-512 that are not calculated in halves 80 and 105."""
 
 PLAIN_MULTIPLICATION_NANOSECONDS = 0.7
 """A multiplication in a product of integers, which NumPy computes without BLAS: 0.5 ns of i32, 1.0 of i64."""
@@ -180,24 +178,35 @@ DEPTHWISE_NANOSECONDS = 1.9
 """An element of a depthwise convolution, beside its multiplications: copies, and sums of rows."""
 
 DEPTHWISE_WORTH_SHARING_NANOSECONDS = 1_600_000
-"""Depthwise convolutions that threads share. Their calls are of 5 to 50 us: of 18 convolutions of 0.4 to 4 ms those
-below 1.3 ms took 1.1 times as long on two threads, in larger parts, as on one in smaller ones."""
+"""Depthwise convolutions that threads share where they are many short calls, of 5 to 50 us: of 18 convolutions of 0.4
+to 4 ms those below 1.3 ms took 1.1 times as long on two threads as on one."""
 
 DEPTHWISE_ELEMENTS = 2**15
 """Windows of a depthwise convolution at a time on one thread: their copies and products fill a core's own cache. With
 four times as many 18 convolutions take 1.1 times as long."""
 
 WIDE_ROW = 20
-"""Rows"""
+"""Windows along the last axes from which on rows of them are worth a product for each channel alone, where BLAS copies
+small matrices first: 192 channels of 28 x 28 take 0.91 of the time, of 14 x 14 1.14."""
 
 BAND_ROWS = 6
-"""Rows"""
+"""Rows of windows in one product of a depthwise convolution where BLAS copies nothing: an output of 56 x 56 takes 0.38
+ns with 6, 0.48 with 4 and 0.51 with 8. Elsewhere one: 0.81 ns, 0.84 with 4."""
+
+BAND_WINDOWS = 16
+"""The same for windows of one axis: 256 channels of 500 with kernels of 31 elements take 220 us, with 8 or 32 253 and
+313."""
+
+LONG_KERNEL = 8
+"""Elements of a kernel from which on that is so; shorter ones along one axis are vectors: 256 channels of 200 with
+kernels of 3 elements take 63 us, 112 the other way."""
 
 BESIDE_NANOSECONDS = 0.2
-"""x"""
+"""Copying an element of the data for one element of a row of the kernel."""
 
 BAND_ELEMENTS = 2**19
-"""Elements"""
+"""Elements so copied at a time: 144 channels of 56 x 56 take 447 us, 454 with half of them, on two threads 358 and 425;
+64 channels of 224 x 224 3.3 and 3.7 ms."""
 
 UNLOCKED_SLICES = 2**9
 """Running sums of no more than 500 slices keep the interpreter's lock, so that no other thread computes meanwhile."""
@@ -230,8 +239,8 @@ UNSHARED_MULTIPLICATIONS = 2**13
 
 PRODUCT_PIECE_NANOSECONDS = 400_000
 """A piece of a product, about, where there are more than two: BLAS arranges one of the matrices anew for every piece.
-Four pieces take 5 to 20 per cent longer than one, sixteen 15 to 70. Of matrices in panels too, two threads take 350 us
-for two pieces of 230 us, and 390 to 405 for four or twelve."""
+Four pieces take 5 to 20 per cent longer than one; of matrices in panels two threads take 350 us for two pieces of 230
+us, and 390 to 405 for four or twelve."""
 
 MOST_PRODUCT_PIECES = 8
 """Into which a product is cut."""
@@ -277,8 +286,8 @@ STRIP_COLUMNS = 64
 
 TILED_BYTES = 2**20
 """Memory of the second matrix up to which a product is cut along both sides: each row of tiles reads it once more. With
-1,024 x 196 256 rows run at 55 multiplications a nanosecond in tiles, at 51 in one piece; with 768 x 768, which has 2.4
-MB, at 55 and 51 where it is in a cache, and at 38 and 45 where it is not."""
+1,024 x 196 256 rows run at 55 multiplications a nanosecond in tiles, at 51 in one piece; with 768 x 768 from memory at
+38 and 45."""
 
 TILE_ROWS = 48
 """Rows of such a tile at most: 24 or 48 rows by 64 columns run at 54 to 57 multiplications a nanosecond."""
@@ -294,8 +303,7 @@ LEAST_ROWS = 16
 
 PANELLED_ELEMENTS = 2**16
 """Elements of a constant matrix from which on it is kept in panels. From memory, 128 rows by 768 x 3,072 run at 49
-multiplications a nanosecond, 40 where the matrix lies by rows and 38 by columns; 16 rows by 768 x 768 at 40, 23 and 25;
-one row as fast. Smaller ones stay in the cache."""
+multiplications a nanosecond, 40 where the matrix lies by rows and 38 by columns; one row as fast."""
 
 PANELLED_ELEMENTS_OF_FEW_ROWS = 2**19
 """The same where the rows may be few: one row by 128 x 512 takes 8 us in panels, 4 by rows, and by 1,024 x 1,024 70 and
@@ -309,8 +317,8 @@ TRANSPOSED_BYTES = 2**20
 
 TURNED_BYTES = 2**22
 """A constant matrix that is kept in the other order instead, where its memory is the process's own anyway. From memory,
-12 rows of 256 by 256 x 512 take 76 us, 132 where the columns of the second are not contiguous; 65 rows of 192 by 192 x
-768 244 and 339, 197 rows 613 and 703. Larger matrices gain less, and turning takes 1 to 3 ns an element."""
+12 rows of 256 by 256 x 512 take 76 us, 132 where the columns of the second are not contiguous. Larger matrices gain
+less, and turning takes 1 to 3 ns an element."""
 
 WINDOW_ELEMENTS = 2**19
 """Elements of windows that are copied side by side before they are multiplied: 2 MiB, a core's own cache. With half of
@@ -328,18 +336,16 @@ to those of the other rows."""
 
 WINDOWS_AN_OUTPUT = 16
 """Windows for each output from which on that is so: the filters are arranged anew in each call. 1,376 channels of 8 x 8
-windows with 256 outputs take 15 ms that way, as one product of windows 6; 256 channels of 28 x 28 with 32 outputs 2.2
-and 2.7."""
+windows with 256 outputs take 15 ms that way, as one product of windows 6."""
 
 MULTIPLICATIONS_A_COPY = 20
 """Multiplications of a product in the time in which an element of a window is copied, 0.4 ns. 64 channels of 8 x 24 x
-24 with 64 outputs take 36 ms by rows of a kernel of 3 x 3 x 3, each of them three times, and 14 as windows; 256
-channels of 64 x 64 with 64 outputs 30 and 19 with a dilation of 2, 56 and 21 with one of 6."""
+24 with 64 outputs take 36 ms by rows of a kernel of 3 x 3 x 3, each of them three times, and 14 as windows."""
 
 WINOGRAD_CHANNELS = 40
 """Channels from which on convolutions with kernels of 3 x 3 take less time with fewer multiplications, by Winograd's
-algorithm: 56 x 56 windows of 24 channels with 128 outputs as long, of 32 with 64 615 us instead of 708 on one thread
-but 553 instead of 478 on two, of 40 with 40 524 instead of 713, and of 128 with 32 1,163 instead of 1,578."""
+algorithm: 56 x 56 windows of 32 channels with 64 outputs 615 us instead of 708 on one thread but 553 instead of 478 on
+two, of 40 with 40 524 instead of 713."""
 
 WINOGRAD_OUTPUTS = 32
 """The same for outputs."""
@@ -353,7 +359,7 @@ times as long."""
 
 WINOGRAD_ELEMENTS = 2**20
 """Transformed elements of images and of their products at a time, 4 MiB: 64 channels of 56 x 56 take 1.05 ms with these
-and 1.5 with twice as many, 256 of 14 x 14 0.9 with these and 1.2 with a quarter, for which filters are read again."""
+and 1.5 with twice as many; with a quarter 256 of 14 x 14 take 1.2 instead of 0.9, since filters are read again."""
 
 WINOGRAD_NANOSECONDS = 0.3
 """Making such an element, and reading it."""
@@ -416,7 +422,7 @@ holds, NumPy's calls are a sixth of the time of one token: 5.6 instead of 4.9 ms
 
 TOKENS_OF_A_BLOCK = 128
 """Tokens for each such block that is decoded at a time: BLAS arranges the tokens anew for every block. f16 of 5,632 x
-2,048 by 512 tokens takes 209 ms with 2**18 elements at a time, 139 with 2**21; by 64 tokens 25, 21 with 2**19, 29."""
+2,048 by 512 tokens takes 209 ms with 2**18 elements at a time, 139 with 2**21."""
 
 MOST_BLOCKS = 4
 """Of these at most."""
@@ -461,7 +467,7 @@ PAIRS_OF_SHORT_ROWS = 4_000
 
 ROWS_TO_JOIN = 1_000
 """Rows from which on they are joined as single elements, if they are short: three times 1,000 of 2 elements of f32 take
-8 us instead of 15, 10,000 of 2, 4 and 16 elements 16, 28 and 94 us instead of 137, 134 and 186."""
+8 us instead of 15, 10,000 of 16 elements 94 instead of 186."""
 
 SHORT_ROW_BYTES = 64
 """Bytes of a row up to which that is so."""
@@ -469,8 +475,7 @@ SHORT_ROW_BYTES = 64
 COLUMNS_OF_SUMS = 4
 COLUMNS_OF_EXTREMES = 16
 """Elements of a row up to which rows are reduced element by element, all of them at once: 20,000 sums of 4 take 22 us,
-310 by np.add.reduce; 20,000 greatest of 16 310 and 980. Up to 64 np.einsum takes 4 to 6 ns for a sum, reduce 20 to
-28."""
+310 by np.add.reduce; 20,000 greatest of 16 310 and 980."""
 
 ROWS_TO_REDUCE = 256
 """Rows from which on that is so."""
