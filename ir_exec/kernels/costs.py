@@ -14,8 +14,8 @@ from __future__ import annotations
 WORTH_SHARING_NANOSECONDS = 500_000
 """Work from which on another thread is woken. Where NumPy's calls are short, threads wait for the interpreter's lock
 between them: HSigmoid of 200,000 elements takes 140 us on one thread, 370 on two. Of 76 layers of 0.2 to 10 ms two took
-8 per cent longer on two threads with 200,000 in place of this number; 52 gathers and scatters took 0.83 of the time with
-200,000, 0.81 with this one, and 0.84 with 1,000,000."""
+8 per cent longer with 200,000 in place of this number; 52 gathers and scatters took 0.83 of the time with 200,000, 0.81
+with this one, and 0.84 with 1,000,000."""
 
 PRODUCTS_WORTH_SHARING_NANOSECONDS = 300_000
 """The same for matrix products, whose calls are long: a U-Net takes 14.6 ms with 300,000, 16.4 with the number above,

@@ -1,4 +1,4 @@
-"""TopK: the k greatest or least elements along an axis."""
+"""TopK: the k greatest or least elements along an axis; and the boxes of the highest probability."""
 
 from __future__ import annotations
 
@@ -8,16 +8,29 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels.boxes import best_first
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.indices import as_integers
+from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.kernels.sorting import best_of_slices, comparable, least_indices
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int
-from ir_exec.ops.base.dims import index_bounds
+from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, NonNegative
+from ir_exec.ops.base.dims import FOUR_COORDINATES, element_type_of, index_bounds, merged_dims
 from ir_exec.ops.base.shapes import normalize_axis, require_rank
-from ir_exec.types import BOOLEAN, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
+from ir_exec.types import (
+    BOOLEAN,
+    INTEGER,
+    NUMERIC,
+    Array,
+    Dim,
+    ElementType,
+    Shape,
+    TensorType,
+    convert,
+    element_types,
+)
 
-__all__ = ["TopK", "TopK1", "TopK3"]
+__all__ = ["ExperimentalDetectronTopKROIs", "TopK", "TopK1", "TopK3"]
 
 
 class _TopK(Op):
@@ -113,3 +126,35 @@ class TopK(_TopK):
     def check_attributes(self) -> None:
         if self.stable and self.sort == "none":
             raise ValueError("stable=true needs sort=value or sort=index, found sort=none")
+
+
+@op("ExperimentalDetectronTopKROIs", since=6)
+class ExperimentalDetectronTopKROIs(Op):
+    """The boxes of the highest probabilities, the highest first.
+
+    input_rois: floating, [n, 4]. rois_probs: the same type, [n]. output: the same type, [max_rois, 4]; of equal
+    probabilities the one with the lower index comes first, and zeros follow where there are fewer boxes; the
+    specification leaves both open.
+
+    Specification: sort/experimental-detectron-top-krois-6.
+    """
+
+    inputs = (In("input_rois", types=CALCULABLE_FLOAT), In("rois_probs", types=CALCULABLE_FLOAT, like="input_rois"))
+    jumps = True
+
+    max_rois: NonNegative = 0
+
+    def infer(self, input_rois: TensorType, rois_probs: TensorType) -> TensorType:
+        merged_dims(
+            {"input_rois": (input_rois, ("rois", "4 coordinates")), "rois_probs": (rois_probs, ("rois",))},
+            FOUR_COORDINATES,
+        )
+        kind = element_type_of((input_rois, rois_probs))
+        return TensorType(kind, Shape([self.max_rois, 4]))
+
+    def evaluate(self, input_rois: Array, rois_probs: Array) -> Array:
+        scores = convert(rois_probs, ElementType.f32)
+        order = best_first(scores, self.max_rois)
+        output = np.zeros((self.max_rois, 4), input_rois.dtype)
+        output[: len(order)] = input_rois[order]
+        return output

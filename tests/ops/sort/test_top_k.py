@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops.sort.top_k import TopK, TopK1, TopK3
 from ir_exec.types import Array, ElementType, TensorType
-from tests.helpers.operators import make
+from tests.helpers.operators import make, run
 from tests.helpers.values import between, known, typed
 
 I64_MAX = 2**63 - 1
@@ -128,3 +128,9 @@ def test_thousands_of_equal_elements_keep_their_order(mode: str, kind: type) -> 
             order = sorted(range(len(row)), key=lambda i: -row[i] if mode == "max" else row[i])[:15_000]  # at once
             assert found == (sorted(order) if sort == "index" else order)
         np.testing.assert_array_equal(values, np.take_along_axis(data, indices, 1))
+
+
+def test_best_rois_first_of_equal_ones_the_first() -> None:
+    rois = np.arange(16, dtype=np.float32).reshape(4, 4)
+    output = run(make("ExperimentalDetectronTopKROIs", 6, max_rois=5), rois, np.array([1, 3, 1, 2], np.float32))
+    assert output.tolist() == [*rois[[1, 3, 0, 2]].tolist(), [0, 0, 0, 0]]
