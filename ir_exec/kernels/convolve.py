@@ -288,7 +288,8 @@ class Convolver:
         across = prod(axis.kernel for axis in others)
         scratch = Scratch(data.dtype)
         ahead = (slice(None),) * 3
-        filled: tuple[SlidingAxis, ...] = ()
+        # For which windows the memory has zeros where these meet padding, and how many elements of it.
+        filled: tuple[tuple[SlidingAxis, ...], int] = (), 0
 
         def compute(part: _Part) -> None:
             nonlocal filled
@@ -299,9 +300,9 @@ class Convolver:
                 images = images.copy()
             sizes = [axis.kernel for axis in axes], [axis.count for axis in axes]
             rows = scratch.array((*images.shape[:2], part.covered[2][0], *sizes[0], *sizes[1]))
-            if part.axes != filled:
+            if part.axes != filled[0] or rows.size > filled[1]:
                 rows.fill(0)
-                filled = part.axes
+                filled = part.axes, rows.size
             inside = rows[:, :, part.covered[1][0]]
             for place, to, come in self._laid[part.axes]:
                 copy_rows(images[ahead + come], inside[ahead + place + to])

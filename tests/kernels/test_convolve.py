@@ -85,6 +85,20 @@ def test_they_are_the_sums_written_out(
             assert np.array_equal(convolve(data, filters), sums(data, filters, spatial))
 
 
+def test_parts_of_any_size_follow_each_other(small_kernels: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "BAND_ELEMENTS", 5 * 3 * 20 * 21)
+    spatial = [axis_of(20, 3, 1, 1, (1, 1)), axis_of(21, 3, 1, 1, (1, 1))]
+    data, filters = whole_numbers(2, 7, 20, 21), whole_numbers(7, 1, 1, 3, 3)
+    convolve = Convolver(spatial, data.shape, filters.shape, data.dtype)
+    sizes = [min(part.images[1].stop, 7) - part.images[1].start for part in convolve._parts]
+    assert len(set(sizes)) > 1
+    convolve._parts.sort(key=lambda part: min(part.images[1].stop, 7) - part.images[1].start)
+    # What was freed has no zeros.
+    dirty = [np.full(size, np.nan, np.float32) for size in (1000, 4000, 8000, 16000)]
+    del dirty
+    assert np.array_equal(convolve(data, filters), sums(data, filters, spatial))
+
+
 any_axis = st.tuples(
     st.integers(1, 15), st.integers(1, 5), st.integers(1, 3), st.integers(1, 3), st.tuples(*[st.integers(0, 4)] * 2)
 ).filter(lambda axis: axis_of(*axis).count > 0)
