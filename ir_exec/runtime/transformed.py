@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf, isfinite, prod
+from math import inf, prod
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from ir_exec.runtime.packed import Form, HoldsInput, is_of_floats
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = ["filter_form"]
+
+_LARGE = 1e30
 
 
 def filter_form(
@@ -40,8 +42,8 @@ def filter_form(
         windows = prod([dim.hi if dim.is_static else inf for dim in counts])
         if steps - {1} or not is_worth_transforming(grouped.shape, windows):
             return None
-    # Infinite filters cannot be had again from what they are transformed into.
-    if not isfinite(array.sum()):
+    # Others cannot be had again from the sums into which they are transformed; NaN is less than nothing.
+    if not max(float(array.max()), -float(array.min())) < _LARGE:
         return None
 
     def pack(array: Array, memory: Array) -> Callable[[Op], Op]:

@@ -93,9 +93,10 @@ def test_small_images_are_convolved_as_written() -> None:
     assert transformed(ir_exec.compile_model(convolution(shape=[1, 48, 7, 7])), IMAGES[:, :, :7, :7])[1] == 0
 
 
-def test_filters_that_are_not_finite_stay() -> None:
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, -3e38])
+def test_filters_that_are_no_usual_numbers_stay(value: float) -> None:
     filters = FILTERS.copy()
-    filters[0, 0, 1, 1] = np.inf
+    filters[0, 0, 1, 1] = value
     outputs, count = transformed(ir_exec.compile_model(convolution(filters)), IMAGES)
     assert count == 0
     assert_right(outputs[0][:, 1:], WANTED[:, 1:])
