@@ -127,7 +127,7 @@ class Convolver:
         first, *others = self._axes
         width = prod(axis.count for axis in others) if others else first.count
         is_wide = width >= costs.WIDE_ROW or has_small_kernels()
-        return is_wide and np.dtype(accumulator(self._dtype)).kind == "f"
+        return is_wide and self._column > 0 and np.dtype(accumulator(self._dtype)).kind == "f"
 
     def _saves_copies(self, outputs: int, along: int) -> bool:
         """Whether rows of the kernel, laid along the data one by one, take less than copies of whole windows."""

@@ -42,7 +42,7 @@ def filter_form(
         windows = prod([dim.hi if dim.is_static else inf for dim in counts])
         if steps - {1} or not is_worth_transforming(grouped.shape, windows):
             return None
-    # Others cannot be had again from the sums into which they are transformed; NaN is less than nothing.
+    # Others cannot be had again from the sums into which they are transformed. No comparison with NaN holds.
     if not max(float(array.max()), -float(array.min())) < _LARGE:
         return None
 

@@ -131,6 +131,14 @@ def test_what_is_not_finite_stays_in_its_windows(value: float, small_kernels: bo
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+def test_kernels_without_elements_give_zeros(small_kernels: bool) -> None:
+    spatial = [SlidingAxis(20, 0, 1, 1, 0, 21), axis_of(20, 3, 1, 1, (1, 1))]
+    data, filters = whole_numbers(1, 2, 20, 20), np.zeros((2, 1, 1, 0, 3), np.float32)
+    found = Convolver(spatial, data.shape, filters.shape, data.dtype)(data, filters)
+    assert found.shape == (1, 2, 21, 20)
+    assert not found.any()
+
+
 def test_sums_of_integers_need_no_wide_rows(small_kernels: bool) -> None:
     spatial = [axis_of(20, 3, 1, 1, (1, 1))] * 2
     data, filters = whole_numbers(1, 2, 20, 20).astype(np.int32), whole_numbers(2, 1, 1, 3, 3).astype(np.int32)
