@@ -20,6 +20,7 @@ from ir_exec.types import Array, ElementType, Shape, TensorType
 __all__ = ["filter_form"]
 
 _LARGE = 1e30
+"""From here on sums of filters, and of their products, may be infinite."""
 
 
 def filter_form(
