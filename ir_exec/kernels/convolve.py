@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from math import isfinite, prod
+from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,7 +27,9 @@ from ir_exec.kernels.windows import (
     blocks,
     copy_rows,
     covered_part,
+    is_finite,
     padded_part,
+    reached_elements,
     window_view,
 )
 from ir_exec.types import Array
@@ -86,8 +88,8 @@ class Convolver:
         _, groups, outputs, windows = self._shape
         self._make_worker = self._by_columns
         self._is_shared = True
-        # Rows of windows in one product of `_by_bands`, where that is the arrangement, and elements that they cover.
-        self._band = self._band_height = 0
+        # Rows of windows in one product of `_by_bands`, where that is the arrangement.
+        self._band = 0
         if self._is_pointwise:
             return
         along = self._column // max(self._axes[0].kernel, 1)
@@ -155,7 +157,7 @@ class Convolver:
         across = prod(axis.kernel for axis in others)
         wide = costs.BAND_ROWS if has_small_kernels() else 1
         self._band = min(wide if others else costs.BAND_WINDOWS, max(first.count, 1))
-        self._band_height = height = (self._band - 1) * first.stride + (first.kernel - 1) * first.dilation + 1
+        height = first.extent(self._band)
         copied = across * first.stride if others else height / self._band
         each = copied * costs.BESIDE_NANOSECONDS + across * height / costs.MULTIPLICATIONS_A_NANOSECOND
         self._nanoseconds = prod(self._shape) * each
@@ -167,11 +169,12 @@ class Convolver:
         if self._nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS:
             pieces = even_count(pieces)
         pairs = -(-pairs // max(round(pieces), 1))
-        rows = int(first.count * costs.BAND_ELEMENTS / elements)
-        rows = first.count if pairs > 1 else max(rows // self._band, 1) * self._band
-        sizes = (max(min(rows, first.count), 1), *[axis.count for axis in others])
-        self._parts = self._portions(sizes, pairs)
-        self._laid = {part.axes: _laid_beside(part.axes[1:]) for part in self._parts}
+        rows = max(first.count, 1)
+        if pairs == 1:
+            most = int(first.count * costs.BAND_ELEMENTS / elements)
+            rows = min(max(most // self._band, 1) * self._band, rows)
+        self._parts = self._portions((rows, *[axis.count for axis in others]), pairs)
+        self._laid = {part.axes: reached_elements(part.axes[1:]) for part in self._parts}
 
     def _portions(self, sizes: Sequence[int], pairs: int) -> list[_Part]:
         parts = []
@@ -195,11 +198,9 @@ class Convolver:
                 self._compute(partial(self._make_worker, grouped, weights, result))
             else:
                 self._compute(partial(self._by_bands, grouped, self._bands(weights, self._band), result))
-            if self._band > 1:
-                # Zeros beside a filter make NaN of infinities outside of its window.
-                flat = result.reshape(-1)
-                if not isfinite(np.dot(flat, flat)):
-                    self._compute(partial(self._by_bands, grouped, self._bands(weights, 1), result))
+            # Zeros beside a filter make NaN of infinities outside of its window.
+            if self._band > 1 and not is_finite(result):
+                self._compute(partial(self._by_bands, grouped, self._bands(weights, 1), result))
         batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
 
@@ -273,7 +274,7 @@ class Convolver:
         """The matrices of some groups for so many rows of windows; they are made at once unless they are large."""
         first = self._axes[0]
         split = filters.reshape(*self._filters[:2], first.kernel, -1)
-        if rows * filters.size * self._band_height // first.kernel > 2 * costs.BAND_ELEMENTS:
+        if rows * filters.size * first.extent(rows) // first.kernel > 2 * costs.BAND_ELEMENTS:
             return lambda some: _diagonals(split[some], first, rows)
         found = _diagonals(split, first, rows)
         return lambda some: found[some]
@@ -350,29 +351,17 @@ class Convolver:
         return compute
 
 
-def _laid_beside(axes: Sequence[SlidingAxis]) -> list[tuple[tuple[int, ...], Place, Place]]:
-    """For each place of a kernel, the windows whose element there lies on the data, and these elements."""
-    found = []
-    for place in np.ndindex(*[axis.kernel for axis in axes]):
-        reached = [pair for axis, k in zip(axes, place, strict=True) if (pair := axis.reach(k)) is not None]
-        if len(reached) == len(axes):
-            found.append((place, tuple([to for to, _ in reached]), tuple([come for _, come in reached])))
-    return found
-
-
 def _diagonals(filters: Array, axis: SlidingAxis, rows: int) -> Array:
     """Filters [..., kernel, across] along the diagonals of matrices [..., rows, elements that so many rows cover].
 
     axis: the windows, of which rows follow each other.
     """
     kernel, across = filters.shape[-2:]
-    height = (rows - 1) * axis.stride + (kernel - 1) * axis.dilation + 1
-    bands = np.zeros((*filters.shape[:-2], rows, height * across), filters.dtype)
+    bands = np.zeros((*filters.shape[:-2], rows, axis.extent(rows) * across), filters.dtype)
     *others, row, step = bands.strides
     strides = (*others, row + axis.stride * across * step, axis.dilation * across * step, step)
-    np.ndarray((*filters.shape[:-2], rows, kernel, across), filters.dtype, bands, 0, strides)[...] = filters[
-        ..., np.newaxis, :, :
-    ]
+    diagonals = np.ndarray((*filters.shape[:-2], rows, kernel, across), filters.dtype, bands, 0, strides)
+    diagonals[...] = filters[..., np.newaxis, :, :]
     return bands
 
 
@@ -390,8 +379,8 @@ def _multiply_bands(bands: Array, rows: Array, out: Array, step: int) -> None:
     end = whole * high * width
     if width == 1:
         # One axis: BLAS takes no rows that overlap, and its vectors are slow.
-        rows_of_data, target = np.ascontiguousarray(covered[..., 0]), out[..., :end].reshape(*pairs, whole, high)
-        np.matmul(rows_of_data, bands.swapaxes(1, 2), out=target)
+        target = out[..., :end].reshape(*pairs, whole, high)
+        np.matmul(np.ascontiguousarray(covered[..., 0]), bands.swapaxes(1, 2), out=target)
     else:
         np.matmul(bands[:, np.newaxis], covered, out=out[..., :end].reshape(*pairs, whole, high, width))
     if end < out.shape[2]:

@@ -18,17 +18,23 @@ from ir_exec.types import Array
 
 __all__ = [
     "Covered",
+    "Reached",
     "Scratch",
     "SlidingAxis",
     "block_sizes",
     "blocks",
     "copy_rows",
     "covered_part",
+    "is_finite",
     "padded_part",
+    "reached_elements",
     "window_view",
 ]
 
 Block: TypeAlias = tuple[slice, ...]
+
+Reached: TypeAlias = tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]
+"""An element of a kernel, the windows in which it lies on the data, and the data there; see `reached_elements`."""
 
 Covered: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]
 """Slices of the data, slices of what windows cover, and the shape of that; see `covered_part`."""
@@ -54,6 +60,10 @@ class SlidingAxis:
             return None
         start = first * self.stride - shift
         return slice(first, last + 1), slice(start, last * self.stride - shift + 1, self.stride)
+
+    def extent(self, windows: int) -> int:
+        """How many elements so many neighbouring windows cover, what lies between them included."""
+        return (windows - 1) * self.stride + (max(self.kernel, 1) - 1) * self.dilation + 1
 
     def positions(self) -> Iterator[int]:
         """Every k whose elements may lie on the data, rising.
@@ -156,12 +166,28 @@ def covered_part(axes: Sequence[SlidingAxis]) -> Covered:
     target: list[slice] = []
     shape = []
     for axis in axes:
-        length = (axis.count - 1) * axis.stride + (max(axis.kernel, 1) - 1) * axis.dilation + 1
+        length = axis.extent(axis.count)
         start, stop = min(max(-axis.pad, 0), axis.size), min(max(length - axis.pad, 0), axis.size)
         inside.append(slice(start, max(stop, start)))
         target.append(slice(start + axis.pad, max(stop, start) + axis.pad))
         shape.append(length)
     return tuple(inside), tuple(target), tuple(shape)
+
+
+def reached_elements(axes: Sequence[SlidingAxis]) -> list[Reached]:
+    """For each element of a kernel of several axes, the windows in which it lies on the data, and the data there."""
+    found = []
+    for element in np.ndindex(*[axis.kernel for axis in axes]):
+        pairs = [pair for axis, k in zip(axes, element, strict=True) if (pair := axis.reach(k)) is not None]
+        if len(pairs) == len(axes):
+            found.append((element, tuple([windows for windows, _ in pairs]), tuple([data for _, data in pairs])))
+    return found
+
+
+def is_finite(array: Array) -> bool:
+    """Whether no element of floats is infinite or NaN, nor their sum of squares, which is what is looked at."""
+    flat = array.reshape(-1)
+    return bool(np.isfinite(np.dot(flat, flat)))
 
 
 def window_view(covering: Array, axes: Sequence[SlidingAxis]) -> Array:

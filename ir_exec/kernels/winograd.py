@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import product
-from math import isfinite, prod
-from typing import Any, NamedTuple, TypeAlias
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.convolve import convolve
 from ir_exec.kernels.parallel import Worker, even_count
 from ir_exec.kernels.products import matrix_products, share_products
-from ir_exec.kernels.windows import Scratch, SlidingAxis, copy_rows
+from ir_exec.kernels.windows import Reached, Scratch, SlidingAxis, copy_rows, is_finite, reached_elements
 from ir_exec.types import Array
 
 __all__ = ["WinogradConvolver", "is_worth_transforming", "transformed_filters"]
@@ -69,21 +69,18 @@ def _along_all(matrix: Array, axes: int) -> Array:
     return np.asarray(reduce(np.kron, [matrix] * axes))
 
 
-Place: TypeAlias = tuple[slice, ...]
-
-
 class _Block(NamedTuple):
     """Some windows of an image that are convolved at a time.
 
     image, windows: where their sums lie in the result, the latter along its first spatial axis. sizes: of the even, or
     odd, places that they cover along every axis. copies: for evens and odds along every axis, where the data lies in
-    what is covered, and where it comes from.
+    what is covered, and where it comes from; see `reached_elements`.
     """
 
     image: int
     windows: slice
     sizes: tuple[int, ...]
-    copies: list[tuple[tuple[int, ...], Place, Place]]
+    copies: list[Reached]
 
 
 class WinogradConvolver:
@@ -104,6 +101,7 @@ class WinogradConvolver:
         multiplications = places * outputs * channels / costs.MULTIPLICATIONS_A_NANOSECOND
         each = multiplications + places * (outputs + channels) * costs.WINOGRAD_NANOSECONDS
         wanted = places * (outputs + channels) * tiles / costs.WINOGRAD_ELEMENTS
+        # A few elements too many take less than reading all filters once more.
         size = max(-(-tiles // (even_count(wanted) if wanted > 1.2 else 1)), 1)
         self._nanoseconds = each * tiles * data[0]
         self._blocks = [
@@ -121,14 +119,8 @@ class WinogradConvolver:
                 *[(axis, 0, -(-axis.count // 2)) for axis in others],
             ]
         ]
-        copies = []
-        for places in product((0, 1), repeat=len(axes)):
-            reached = [axis.reach(place) for axis, place in zip(axes, places, strict=True)]
-            if all(reached):
-                found = [pair for pair in reached if pair is not None]
-                copies.append((places, tuple([to for to, _ in found]), tuple([come for _, come in found])))
         windows = slice(2 * start, min(2 * stop, first.count))
-        return _Block(image, windows, tuple([axis.count for axis in axes]), copies)
+        return _Block(image, windows, tuple([axis.count for axis in axes]), reached_elements(axes))
 
     def __call__(self, data: Array) -> Array:
         result = np.empty(self._shape, np.float32)
@@ -139,13 +131,9 @@ class WinogradConvolver:
                 return lambda number: compute(self._blocks[number])
 
             share_products(len(self._blocks), make_worker, nanoseconds=self._nanoseconds)
-            flat = result.reshape(-1)
-            if not isfinite(np.dot(flat, flat)):
-                return self._written_out(data)
+            if not is_finite(result):
+                return convolve(self._axes, data, _filters(self._filters, len(self._axes)))
         return result
-
-    def _written_out(self, data: Array) -> Array:
-        return convolve(self._axes, data, _filters(self._filters, len(self._axes)))
 
     def _worker(self, data: Array, result: Array) -> Callable[[_Block], None]:
         scratch = [Scratch(data.dtype) for _ in range(2)]

@@ -22,7 +22,7 @@ from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.limits import Budget, owner_of
 from ir_exec.kernels.packed import PackedMatrix
 from ir_exec.ops import In, Op
-from ir_exec.runtime.rewrite.draft import Fusion
+from ir_exec.runtime.rewrite.draft import Fusion, is_known
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = ["Form", "HoldsInput", "PackedWeights", "Room", "is_of_floats", "may_be_packed", "replaced"]
@@ -219,13 +219,15 @@ def may_be_packed(array: Array | None) -> TypeGuard[Array]:
     """Whether a constant is of f32 and a large matrix, or the filters of convolutions that may be transformed."""
     if array is None or array.dtype != np.float32:
         return False
-    return array.size >= costs.PANELLED_ELEMENTS if array.ndim == 2 else array.shape[-2:] == (3, 3)
+    if array.ndim == 2:
+        return array.size >= costs.PANELLED_ELEMENTS
+    return array.shape[-2:] == (3, 3) and array.size >= 9 * costs.WINOGRAD_CHANNELS * costs.WINOGRAD_OUTPUTS
 
 
 def is_of_floats(node: Node, op: Op, types: Types) -> bool:
     """Whether an operator of this library calculates with f32 alone."""
     kinds = {types[one.number].element_type for one in (*node.values_in, *node.outputs)}
-    return type(op).__module__.startswith("ir_exec.ops.") and kinds == {ElementType.f32}
+    return is_known(op) and kinds == {ElementType.f32}
 
 
 def _form(

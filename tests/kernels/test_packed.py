@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.packed import PackedMatrix
-from ir_exec.kernels.parallel import THREADS
+from ir_exec.runtime.threads import RunThreads
 from tests.kernels.test_strips import whole_numbers
 
 
@@ -48,10 +48,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     a, matrix = random.standard_normal((50, 300), np.float32), random.standard_normal((300, 333), np.float32)
     found = []
     for threads in (1, 2, 3):
-        token = THREADS.set(threads)
-        try:
+        with RunThreads(threads):
             found.append(PackedMatrix.of(matrix).product(a))
-        finally:
-            THREADS.reset(token)
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.parallel import THREADS
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.kernels.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
+from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array
 from tests.kernels.test_strips import whole_numbers
 
@@ -124,11 +124,8 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(convolve._blocks) > 4
     found = []
     for threads in (1, 2, 3):
-        token = THREADS.set(threads)
-        try:
+        with RunThreads(threads):
             found.append(convolve(images))
-        finally:
-            THREADS.reset(token)
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
 

@@ -11,10 +11,12 @@ from ir_exec.infer import Types
 from ir_exec.ops import Op
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Draft", "FusedNode", "Fusion", "beside", "vector_beside"]
+__all__ = ["Draft", "FusedNode", "Fusion", "beside", "is_known", "vector_beside"]
 
-_OURS = "ir_exec.ops."
-"""The modules of the operators whose formulas patterns rely on."""
+
+def is_known(op: Op) -> bool:
+    """Whether an operator is one of this library, whose formula may be relied on."""
+    return type(op).__module__.startswith("ir_exec.ops.")
 
 
 class Draft:
@@ -73,7 +75,7 @@ class Draft:
         By its name, since importing the class would load modules of operators that the network does not have.
         """
         op = self.operator(node)
-        return op.type_name if type(op).__module__.startswith(_OURS) else ""
+        return op.type_name if is_known(op) else ""
 
     def type(self, value: Value) -> TensorType:
         return self._types[value.number]
