@@ -233,7 +233,8 @@ class _Cut(NamedTuple):
 
 @lru_cache(1024)
 def _cut(shape: tuple[int, ...], nanoseconds: float) -> _Cut:
-    """Pieces of a product of this shape [..., rows, columns]: batches first, then the longer side of the matrices.
+    """Pieces of a product of this shape [..., rows, columns]: batches first, then the longer side of the matrices, or
+    the other one where that can be cut into more of those wanted.
 
     What is on the shorter side is arranged anew by BLAS for every piece.
     """
@@ -243,10 +244,11 @@ def _cut(shape: tuple[int, ...], nanoseconds: float) -> _Cut:
     batches, groups = _parts(shape[axis] if len(shape) > 2 else 1, wanted, 1)
     wanted = -(-wanted // groups)
     down = along = 1
-    if rows > columns:
+    least = costs.LEAST_COLUMNS_OF_PIECE if rows >= costs.LEAST_ROWS else costs.LEAST_COLUMNS_OF_FEW_ROWS
+    # 197 rows of 192 columns are too few for two pieces, the columns are not.
+    if rows > columns and rows // costs.LEAST_ROWS_OF_PIECE >= min(wanted, columns // least):
         rows, down = _parts(rows, wanted, costs.LEAST_ROWS_OF_PIECE)
     else:
-        least = costs.LEAST_COLUMNS_OF_PIECE if rows >= costs.LEAST_ROWS else costs.LEAST_COLUMNS_OF_FEW_ROWS
         columns, along = _parts(columns, wanted, least)
     return _Cut(groups * down * along, axis, batches, rows, columns, down, along)
 

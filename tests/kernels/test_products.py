@@ -140,6 +140,17 @@ def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int,
         assert (count - 1) * each < total <= count * each
 
 
+@pytest.mark.parametrize(
+    ("shape", "pieces"),
+    [((4000, 900), (2, 1)), ((900, 4000), (1, 2)), ((197, 192), (1, 2)), ((224, 196), (1, 2)), ((200, 150), (1, 1))],
+)
+def test_the_longer_side_is_cut_unless_its_pieces_were_too_short(
+    shape: tuple[int, int], pieces: tuple[int, int]
+) -> None:
+    cut = products._cut(shape, 2 * costs.PRODUCT_PIECE_NANOSECONDS)
+    assert (cut.down, cut.along) == pieces
+
+
 def test_outside_of_a_run_blas_shares_its_products_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "for_each", None)
     left, right = whole_numbers(300, 200), whole_numbers(200, 900)
