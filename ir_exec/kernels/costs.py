@@ -45,16 +45,16 @@ LONG_ROW = 2**9
 ns each in a copy, 256 by 3,136 6.1."""
 
 COLUMNS_OF_A_COPY = 64
-"""Columns of a transposed array that are copied at a time, and rows from which on it pays. With 64, 256 rows of 3,136
-columns take 0.55 ns an element, 128 of 4,096 0.56, not 2.8; rows of 40 as long as without."""
+"""Columns of a transposed array that are copied at a time, and rows from which on it pays: 128 rows of 4,096 columns
+take 0.56 ns an element, not 2.8; rows of 40 as long as without."""
 
 INTERMEDIATE_ELEMENTS = 2**18
 """Elements of an intermediate array that is much larger than the output: copied windows of a deformable or transposed
 convolution, chosen rows of embeddings, overlaps of boxes. As f32 they fill a core's own cache."""
 
 FEW_CHANNELS = 8
-"""Up to so many planes are laid side by side one after the other. With 2, 4 and 8 of them an element takes 0.4 to 0.6
-ns, and 3.3, 2.0 and 1.1 all at once, where NumPy runs along the channels of a place; with 16 it takes 1.0 and 0.8."""
+"""Up to so many planes are laid side by side one after the other: with 8 an element takes 0.6 ns, and 1.1 all at once,
+with 16 it takes 1.0 and 0.8."""
 
 NEAR_CACHE_BYTES = 2**20
 """What a core's own cache holds. np.take reads a random element in 0.5 ns within it, in 0.7 to 0.9 ns beyond."""
@@ -84,7 +84,7 @@ of 64 elements take 1.4 ms instead of 10.5. Longer bags are summed by runs of ro
 
 ELEMENTS_A_PLACE = 2**7
 """Elements of all bags for each place in a bag from which on adding place by place pays: 64 bags of three rows of 16
-elements take 20 us instead of 24, but 4 such bags 18 instead of 11."""
+take 20 us, not 24, but 4 such bags 18, not 11."""
 
 FEW_ELEMENTS = 2**15
 """Up to so many elements a few NumPy calls on all of them are quicker than chunks, which have twice as many or more: a
@@ -113,8 +113,7 @@ FEW_GROUPS = 4
 """Fewer groups than these do not keep all threads busy: then data is copied by all threads before the groups begin."""
 
 LONG_SLICE_BYTES = 512
-"""Slices from which on the last update of each place is found first, so that threads write every slice once. On two
-busy cores, with 8 MiB, that was the slower way for slices of every length: measure on idle ones before a change."""
+"""Slices from which on the last update of each place is found first, so that threads write every slice once."""
 
 CHANNELS_OF_PRODUCTS = 16
 """Channels from which on a mean of weighted samples of images is a product for every bin: 100 boxes of 7 x 7 bins with
@@ -134,8 +133,8 @@ SPLIT_ELEMENTS = 2**19
 """Elements from which on a function of NumPy's own, or a conversion, is split among threads: about 0.2 ms of work."""
 
 FEW_REMAINDERS = 2**11
-"""Up to so many remainders of f32 NumPy's function is quicker than quotients in f64. It takes the longer, the larger
-the quotients are: np.fmod of 2,048 elements 14 to 27 us, not 28 to 33, of 16,384 already 108 to 450, not 67 to 79."""
+"""Up to so many remainders of f32 NumPy's function is quicker than quotients in f64: np.fmod of 2,048 elements takes 14
+to 27 us, not 28 to 33, of 16,384 already 108 to 450, not 67 to 79."""
 
 EXPONENTIAL_NANOSECONDS = 2.0
 """An element of a softmax, 1 ns of f32, 3.4 of f16, and of other functions with an exponential in them."""
@@ -146,8 +145,7 @@ stands for memory; most pieces have `CHUNK_ELEMENTS`."""
 
 SCORES_WORTH_A_LOOK = 2**12
 """Scores from which on the least and the greatest one are looked for, in 2 us and 0.05 ns each: 1,536 rows of 128, none
-of them beyond 50, take 181 us, not 410; with four of ten masked by -100, which leaves denormal numbers, 96 x 49 x 49
-take 0.5 ms, not 2.4."""
+of them beyond 50, take 181 us, not 410."""
 
 SCORES_SUMMED_BY_BLAS = 2**10
 """Scores in a row up to which BLAS adds them: 1,536 rows of 128 take 9 us, not 52. It adds more of them one by one."""

@@ -20,7 +20,7 @@ import numpy as np
 from ir_exec.kernels import costs
 from ir_exec.kernels.exponential import EXPONENT, power
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.pieces import by_pieces
+from ir_exec.kernels.pieces import by_pieces, lying_like
 from ir_exec.kernels.views import by_rows
 from ir_exec.types import Array, ElementType, convert, saturated
 
@@ -130,17 +130,19 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
         else:
             target[...] = of_part(part)
 
-    return by_pieces(write, data, np.empty(data.shape, dtype) if out is None else out)
+    return by_pieces(write, data, lying_like(data) if out is None else out)
 
 
 def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Array:
     """`function` of a copy of data as a vector, in which it may write; in `out` if that is given."""
-    if out is None:
-        result: Array = function(by_rows(data).flatten()).reshape(data.shape)
+    if out is None and data.flags.c_contiguous:
+        result: Array = function(data.flatten()).reshape(data.shape)
         return result
-    if out is not data:
+    if out is None:
+        out = data.copy("K")
+    elif out is not data:
         out[...] = by_rows(data)
-    vector = out.reshape(-1)
+    vector = out.ravel("K")
     found = function(vector)
     if found is not vector:
         vector[...] = found
@@ -166,6 +168,7 @@ except ImportError:
 
 
 def clip_elements(data: Array, *, lowest: Any, highest: Any, out: Array | None = None) -> Any:
+    """np.clip; with one limit and an infinite one it takes a quarter of the time of np.minimum and np.maximum."""
     return _clip(data, lowest, highest, out=out)
 
 

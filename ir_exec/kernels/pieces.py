@@ -12,16 +12,19 @@ from ir_exec.kernels.parallel import even_count, for_each, for_ranges
 from ir_exec.kernels.views import by_rows
 from ir_exec.types import Array, ElementType, convert
 
-__all__ = ["by_pieces", "by_slices", "converted"]
+__all__ = ["by_pieces", "by_slices", "converted", "lying_like"]
 
 
 def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Array) -> Array:
     """A function of elements, on as many threads as the context allows; returns output.
 
-    write: takes some of the elements as a vector, and a vector into which it writes their results. output: contiguous,
-        the shape of data.
+    write: takes some of the elements as a vector, and a vector into which it writes their results. output: the shape of
+        data, contiguous or `lying_like` it.
     """
-    source, target = by_rows(data).reshape(-1), output.reshape(-1)
+    if output.flags.c_contiguous:
+        source, target = by_rows(data).reshape(-1), output.reshape(-1)
+    else:
+        source, target = data.ravel("K"), output.ravel("K")
 
     def work(start: int, stop: int) -> None:
         write(source[start:stop], target[start:stop])
@@ -31,6 +34,13 @@ def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Arra
         size = -(-source.size // even_count(source.size / size))
     for_ranges(source.size, size, work, nanoseconds=costs.EXPONENTIAL_NANOSECONDS * source.size)
     return output
+
+
+def lying_like(data: Array) -> Array:
+    """An empty array of the shape and the dtype of data; where data is a transposed tensor, it lies in the same order."""
+    found = np.empty_like(data)
+    lies = [own == other for size, own, other in zip(data.shape, found.strides, data.strides, strict=True) if size > 1]
+    return found if all(lies) else np.empty(data.shape, data.dtype)
 
 
 def converted(data: Array, target: ElementType) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import ml_dtypes
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.elementwise import Function, calculated_real, floor_remainder, truncated_remainder
+from ir_exec.kernels.elementwise import Function, calculated_real, floor_remainder, of_copy, truncated_remainder
 from ir_exec.types import Array
 
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
@@ -54,6 +55,38 @@ def test_every_element_is_that_of_the_function(function: Function, dtype: type, 
     np.testing.assert_array_equal(data, before)
     assert calculated_real(function, over, over) is over
     same(over)
+
+
+@pytest.mark.usefixtures("_pieces")
+@pytest.mark.parametrize("function", [np.exp, in_place], ids=["ufunc", "expression"])
+@pytest.mark.parametrize("dtype", FLOATS, ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize(
+    "lie",
+    [
+        lambda data: data.transpose(0, 2, 1),
+        lambda data: data.transpose(2, 0, 1),
+        lambda data: data[:, 1:, ::2],
+        lambda data: data[:, 1:].transpose(0, 2, 1),
+        lambda data: data[..., ::-1],
+        lambda data: np.broadcast_to(data[:, :1], (2, 5, 6)),
+    ],
+    ids=["transposed", "turned", "part", "transposed part", "reversed", "repeated"],
+)
+def test_elements_may_lie_in_any_order(lie: Callable[[Array], Array], dtype: type, function: Function) -> None:
+    data = lie((np.arange(48) % 7).reshape(2, 4, 6).astype(dtype))
+    before = data.copy()
+    found = calculated_real(function, data)
+    expected = calculated_real(function, np.ascontiguousarray(data))
+    assert np.array_equal(found, expected)
+    assert np.array_equal(of_copy(in_place, data.astype(np.float32)), of_copy(in_place, before.astype(np.float32)))
+    assert np.array_equal(data, before)
+
+
+def test_transposed_tensors_stay_transposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 4)
+    data = np.ones((1, 6, 4), np.float32).transpose(0, 2, 1)
+    for found in (calculated_real(in_place, data), of_copy(in_place, data)):
+        assert found[0].strides == data[0].strides
 
 
 def test_integers_are_calculated_with_in_f64() -> None:

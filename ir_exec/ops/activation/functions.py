@@ -28,6 +28,7 @@ from ir_exec.kernels.elementwise import (
 )
 from ir_exec.kernels.error_function import normal_odds_exponent
 from ir_exec.kernels.exponential import EXPONENT, power
+from ir_exec.kernels.pieces import lying_like
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, type_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float
@@ -176,15 +177,24 @@ class PReLU(Op):
 def _leaky(data: Array, slope: Array) -> Array:
     if data.dtype.kind != "f" or not np.isfinite(slope).all():
         return np.where(data < 0, data * slope, data)
-    out = np.empty(np.broadcast_shapes(data.shape, slope.shape), data.dtype)
-    return in_parts(_bent, (data, slope), out) if out.size >= costs.SPLIT_ELEMENTS else _bent(data, slope, out)
+    shape = np.broadcast_shapes(data.shape, slope.shape)
+    out = lying_like(data) if shape == data.shape else np.empty(shape, data.dtype)
+    bent = _bent_up if slope.size and slope.min() > 0 and slope.max() <= 1 else _bent
+    return in_parts(bent, (data, slope), out) if out.size >= costs.SPLIT_ELEMENTS else bent(data, slope, out)
+
+
+def _bent_up(data: Array, slope: Array, out: Array) -> Array:
+    """For slopes that make no element larger, nor NaN of an infinite one."""
+    np.multiply(data, slope, out=out)
+    return np.maximum(data, out, out=out)
 
 
 def _bent(data: Array, slope: Array, out: Array) -> Array:
     """One of both terms is 0, so that the sum is exact; np.where takes several times as long where signs alternate."""
-    np.minimum(data, 0, out=out)
+    clip_elements(data, lowest=-math.inf, highest=0, out=out)
     np.multiply(out, slope, out=out)
-    return np.add(out, np.maximum(data, 0), out=out)
+    positive: Array = clip_elements(data, lowest=0, highest=math.inf)
+    return np.add(out, positive, out=out)
 
 
 def _may_be_slope(data: Shape, slope: Shape) -> bool:
@@ -316,7 +326,7 @@ def _softplus(x: Array) -> Array:
     e -= whole - 1
     e /= whole
     e += np.log(whole, out=whole)
-    e += np.maximum(x, 0, out=x)
+    e += clip_elements(x, lowest=0, highest=math.inf, out=x)
     return e
 
 
@@ -332,7 +342,7 @@ SoftPlus = unary(
 
 def _mish(x: Array) -> Array:
     # tanh(ln(1 + e)) = (e² + 2e) / (e² + 2e + 2); beyond 20 that is 1 in f64, and e² does not overflow before.
-    e = np.minimum(x, 20)
+    e = clip_elements(x, lowest=-math.inf, highest=20)
     e *= EXPONENT
     power(e, out=e)
     e *= e + 2
@@ -353,13 +363,13 @@ Mish = unary(
 
 def _elu(x: Array, alpha: float) -> Array:
     # e^x - 1 = 2t / (1 - t) with t = tanh(x / 2), which loses no digits below zero: np.expm1 takes four times as long.
-    below = np.minimum(x, 0)
+    below: Array = clip_elements(x, lowest=-math.inf, highest=0)
     below *= 0.5
     np.tanh(below, out=below)
     divisor = 1 - below
     below /= divisor
     below *= 2 * alpha
-    positive = np.maximum(x, 0, out=x)
+    positive: Array = clip_elements(x, lowest=0, highest=math.inf, out=x)
     # An infinite alpha is multiplied by nothing where data is positive.
     return np.add(positive, below, out=below) if math.isfinite(alpha) else np.where(positive > 0, positive, below)
 

@@ -92,6 +92,7 @@ PRELU = [
 ]
 CASES += [case("PReLU", data_of("f32", a), data_of("f32", b, -1, 2, 1), constants={1}) for a, b in PRELU]
 CASES += [case("PReLU", data_of("f32", a), data_of("f32", b, -1, 2, 1)) for a, b in PRELU[:4]]
+CASES += [case("PReLU", data_of(kind, a), data_of(kind, b, 0.01, 1)) for a, b in PRELU[::2] for kind in ("f32", "f16")]
 CASES += [case("PReLU", data_of(kind, (2, 3, 4)), data_of(kind, (3,), -1, 2, 1)) for kind in ("f16", "bf16", "f64")]
 CASES += [case("PReLU", array(kind, -3, -1, 0, 5), array(kind, 2)) for kind in ("i32", "i8", "i64")]
 CASES += [

@@ -136,6 +136,15 @@ def test_one_slope_per_channel_goes_before_broadcasting() -> None:
     assert_array_equal(result[0], [[-1, -1, -1], [-2, -2, -2], [-3, -3, -3]])
 
 
+@pytest.mark.parametrize("slope", [1e-30, 0.25, 1.0, 0.0, -0.5, 1.5, math.inf, math.nan])
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_slopes_of_special_numbers(kind: str, slope: float) -> None:
+    data = array(kind, -math.inf, -1e30, -1, -1e-30, 0, 1e-30, 1, 1e30, math.inf, math.nan)
+    with np.errstate(all="ignore"):
+        expected = np.where(data < 0, data * array(kind, slope), data)
+    assert_array_equal(evaluate(make("PReLU"), data, array(kind, slope)), expected)
+
+
 @pytest.mark.parametrize(
     ("type", "opset", "shapes", "code", "port"),
     [
