@@ -90,6 +90,12 @@ FEW_ELEMENTS = 2**15
 """Up to so many elements a few NumPy calls on all of them are quicker than chunks, which have twice as many or more: a
 scatter of slices takes 4.5 us instead of 9.4 at 2**15 elements, 17 instead of 20 at 2**17."""
 
+ROWS_OF_A_RUN = 2**8
+"""Rows from which on windows along them are pooled in one run."""
+
+SHORT_KERNEL = 5
+"""Elements of a window up to which that is done: the windows at the ends of rows are pooled column by column."""
+
 SEGMENT_ELEMENTS_A_PLACE = 2**11
 """Elements of all segments from which on they are compared place by place: np.maximum.reduceat runs along a segment,
 and takes 5 to 10 ns an element where these are short, a call for each place of all of them 6 us and 1 ns an element."""

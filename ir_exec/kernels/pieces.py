@@ -37,7 +37,7 @@ def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Arra
 
 
 def lying_like(data: Array) -> Array:
-    """An empty array of the shape and the dtype of data; where data is a transposed tensor, it lies in the same order."""
+    """An empty array of the shape and the dtype of data, in the same order in memory if data is a transposed tensor."""
     found = np.empty_like(data)
     lies = [own == other for size, own, other in zip(data.shape, found.strides, data.strides, strict=True) if size > 1]
     return found if all(lies) else np.empty(data.shape, data.dtype)

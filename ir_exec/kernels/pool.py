@@ -29,6 +29,8 @@ def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int,
     """Every window of one axis of the data reduced to one element; `start` counts in windows with padding."""
     if (axis.kernel, axis.stride, axis.pad, axis.count) == (1, 1, 0, axis.size):
         return data
+    if _fill_one_run(data, axis, position):
+        return _along_run(ufunc, data, axis, start)
     shape = (*data.shape[:position], axis.count, *data.shape[position + 1 :])
     before = (slice(None),) * position
     whole, partial = _elements(axis)
@@ -43,6 +45,39 @@ def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int,
     for windows, elements in partial:
         target = result[(*before, windows)]
         ufunc(target, data[(*before, elements)], out=target)
+    return result
+
+
+def _fill_one_run(data: Array, axis: SlidingAxis, position: int) -> bool:
+    """Whether the windows lie along rows, at all elements, and rows are many, so that they are pooled as one."""
+    after = (axis.kernel - 1) * axis.dilation - axis.pad
+    return (
+        position == data.ndim - 1
+        and axis.stride == 1
+        and axis.count == axis.size
+        and 1 < axis.kernel <= costs.SHORT_KERNEL
+        and min(axis.pad, after) >= 0
+        and axis.pad + after < axis.size
+        and data.size >= costs.ROWS_OF_A_RUN * axis.size
+        and data.flags.c_contiguous
+    )
+
+
+def _along_run(ufunc: np.ufunc, data: Array, axis: SlidingAxis, start: object) -> Array:
+    """Windows of all rows at once; those at the ends of a row, which reach into other rows then, once more."""
+    result = np.empty(data.shape, data.dtype)
+    offsets = [k * axis.dilation - axis.pad for k in range(axis.kernel)]
+    flat, pooled = data.reshape(-1), result.reshape(-1)[-offsets[0] : data.size - offsets[-1]]
+    first, *others = [flat[axis.pad + offset :][: pooled.size] for offset in offsets]
+    for elements in others:
+        ufunc(first, elements, out=pooled)
+        first = pooled
+    for window in (*range(axis.pad), *range(axis.size - offsets[-1], axis.size)):
+        column = result[..., window]
+        column[...] = start
+        for offset in offsets:
+            if 0 <= window + offset < axis.size:
+                ufunc(column, data[..., window + offset], out=column)
     return result
 
 
@@ -96,8 +131,10 @@ def greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
     def pool(images: Array) -> Array:
         for position, axis in enumerate(axes, 1):
             images = pooled_along(greater, images, axis, position, lowest)
-        # A window without an element that counts.
-        return images if wide.dtype.kind != "f" else greater(images, lowest)
+        # A window without an element that counts, or none but such as are no numbers.
+        if wide.dtype.kind != "f" or images.min(initial=lowest) >= lowest:
+            return images
+        return np.asarray(greater(images, lowest))
 
     return rounded(by_images(pool, wide, axes), data.dtype)
 

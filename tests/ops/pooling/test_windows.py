@@ -78,10 +78,16 @@ def counted(size: int, axis: int, attributes: dict[str, Any]) -> tuple[int, int,
     return count, begin, end
 
 
-@given(problem=problems(), widening=st.data(), axis=st.integers(-3, 2), chunk=st.sampled_from([1, 20, 2**17]))
+@given(
+    problem=problems(),
+    widening=st.data(),
+    axis=st.integers(-3, 2),
+    chunk=st.sampled_from([1, 20, 2**17]),
+    rows=st.sampled_from([1, 2**8]),
+)
 @settings(max_examples=120)
 def test_pooling_looks_at_every_window(
-    problem: tuple[Array, dict[str, Any]], widening: st.DataObject, axis: int, chunk: int
+    problem: tuple[Array, dict[str, Any]], widening: st.DataObject, axis: int, chunk: int, rows: int
 ) -> None:
     data, attributes = problem
     if not fits(data, attributes):
@@ -117,6 +123,7 @@ def test_pooling_looks_at_every_window(
         means[False][index] = total / (volume if padded else max(len(found), 1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "CHUNK_ELEMENTS", chunk)
+        patch.setattr(costs, "ROWS_OF_A_RUN", rows)
         if axis >= -data.ndim:
             values, indices = MaxPool14(**attributes, axis=axis).evaluate(data)
             assert np.array_equal(values, greatest)

@@ -1,0 +1,63 @@
+"""Windows of many rows, pooled in one run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ir_exec.kernels import costs
+from ir_exec.kernels.pool import greatest, pooled_along
+from ir_exec.kernels.windows import SlidingAxis
+from ir_exec.types import Array
+
+
+def both(ufunc: np.ufunc, data: Array, axis: SlidingAxis, start: float) -> tuple[Array, Array]:
+    """In one run where that is possible, and one row after the other."""
+    found = []
+    for rows in (1, 2**40):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(costs, "ROWS_OF_A_RUN", rows)
+            found.append(pooled_along(ufunc, data, axis, data.ndim - 1, data.dtype.type(start)))
+    return found[0], found[1]
+
+
+@given(
+    shape=st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 12)),
+    kernel=st.integers(1, 6),
+    dilation=st.integers(1, 3),
+    pad=st.integers(-1, 12),
+    dtype=st.sampled_from([np.float32, np.float64, np.int32, np.int8]),
+    seed=st.integers(0, 99),
+)
+def test_rows_know_nothing_of_each_other(
+    shape: tuple[int, ...], kernel: int, dilation: int, pad: int, dtype: type, seed: int
+) -> None:
+    data = np.random.default_rng(seed).integers(-9, 9, shape).astype(dtype)
+    axis = SlidingAxis(shape[-1], kernel, 1, dilation, pad, shape[-1])
+    for ufunc, start in ((np.maximum, -100), (np.add, 0)):
+        assert np.array_equal(*both(ufunc, data, axis, start))
+
+
+def test_sums_differ_by_rounding_alone() -> None:
+    data = np.random.default_rng(0).standard_normal((40, 9, 14), np.float32)
+    assert np.allclose(*both(np.add, data, SlidingAxis(14, 5, 1, 1, 2, 14), 0), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("special", [np.nan, -np.inf, np.inf])
+def test_special_numbers_stay_in_their_windows(special: float) -> None:
+    data = np.zeros((1, 300, 1, 4), np.float32)
+    data[0, 7, 0, 3] = special
+    axes = [SlidingAxis(1, 1, 1, 1, 0, 1), SlidingAxis(4, 3, 1, 1, 1, 4)]
+    expected = np.zeros(data.shape, np.float32)
+    if special == np.inf:
+        expected[0, 7, 0, 2:] = np.inf
+    assert np.array_equal(greatest(data, axes), expected)
+
+
+def test_windows_of_nothing_but_what_is_no_number_have_the_lowest_one() -> None:
+    data = np.full((1, 300, 1, 4), np.nan, np.float32)
+    data[0, 0, 0, 0] = -np.inf
+    axes = [SlidingAxis(1, 1, 1, 1, 0, 1), SlidingAxis(4, 3, 1, 1, 1, 4)]
+    assert np.array_equal(greatest(data, axes), np.full(data.shape, np.finfo(np.float32).min))
