@@ -137,7 +137,12 @@ class Binary(Op):
         is_called_directly = is_own_type(types[0]) and is_small(*types) and self.auto_broadcast != "pdpd"
         if not (isinstance(function, np.ufunc) and is_called_directly):
             return self.evaluate
-        return partial(_by_columns, function) if _has_short_rows(types[0].shape, types[1].shape) else function
+        a, b = (type.shape for type in types)
+        if _has_short_rows(a, b):
+            return partial(_by_columns, function)
+        # Where neither has all elements, the result need not lie as the first one does.
+        are_static = a.is_static and b.is_static
+        return partial(function, order="C") if are_static and broadcast_shapes(a, b) not in (a, b) else function
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
         """What `evaluate` applies to aligned inputs of these types without doing more; None where it does more."""

@@ -335,3 +335,16 @@ def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], element_type: Elem
             out = kernel(data, out=data)
             assert out is data
             assert_array_equal(out, wanted, strict=True)
+
+
+@pytest.mark.parametrize(("a", "b"), [((8, 20, 1), (8, 1, 30)), ((8, 20, 30), (8, 1, 30)), ((8, 20, 30), (8, 20, 30))])
+def test_pairs_of_transposed_inputs_lie_by_rows(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    """Where one input has all elements the result lies as it does."""
+    left, right = (np.random.default_rng(0).random(shape[::-1], np.float32).T for shape in (a, b))
+    kernel = make("Add").kernel(TensorType.of(left), TensorType.of(right))
+    found = kernel(left, right)
+    assert_array_equal(found, np.ascontiguousarray(left) + np.ascontiguousarray(right))
+    assert (found if found.shape not in (a, b) else found.T).flags.c_contiguous
+    out = np.empty(found.shape, np.float32)
+    assert kernel(left, right, out=out) is out
+    assert_array_equal(out, found)
