@@ -1,0 +1,289 @@
+"""What the products and the passes of a network must take with NumPy, against OpenVINO's time for it, on one thread.
+
+Beside each network its skeleton runs: for every matrix product of its layers one call on matrices of these sizes that
+lie ready, for every layer of its plan that is no product and no view one copy of as many elements as it gives, and
+nothing else. A product runs in the fastest of several arrangements; weights of MatMul are in memory of their own. Of
+3 x 3 convolutions the products with transformed filters count where they are faster, of depthwise ones those of bands
+of rows. So windows are copied and filters arranged for nothing, a normalization is one copy, the softmax of attention
+one exponential, and there is no Python but the loop over the calls. What a network takes beyond that could be saved at
+most.
+
+    python -m benchmarks.limits [--only TEXT] [--seconds 1] [FILE.xml ...]
+
+FILE.xml: IR files in place of the networks of `benchmarks.networks`. Their inputs are those of FILE.inputs.npz, by the
+names of the parameters, or in0, in1 and so on; where there is no such file they are drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from math import prod
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
+# OpenVINO's telemetry forks a process that would take part in the measurement.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
+
+import openvino as ov
+
+import ir_exec
+from benchmarks.measure import Paired, geometric_mean, measure_pair, write_json
+from benchmarks.networks import PRECISE, networks
+from ir_exec.cli.allocator import keep_freed_memory
+from ir_exec.debug.drawing import drawn_inputs
+from ir_exec.debug.recording import bytes_moved
+from ir_exec.kernels import strips
+from ir_exec.kernels.blas import takes_strips, works_alone
+from ir_exec.kernels.packed import PackedMatrix
+from ir_exec.runtime.compiled import CompiledModel
+from ir_exec.runtime.plan import Step
+from ir_exec.runtime.threads import RunThreads
+from ir_exec.types import Array
+
+ONE_THREAD = PRECISE | {"INFERENCE_NUM_THREADS": "1"}
+BAND = 6
+"""Rows of windows of a depthwise convolution in one product."""
+
+OTHERS = 2**21
+"""Elements of other layers that are read between two reads of a layer's weights."""
+
+_Shape: TypeAlias = tuple[int, ...]
+_Call: TypeAlias = Callable[[], object]
+
+
+class Product(NamedTuple):
+    """[batch, rows, inner] times [batch, inner, columns]. are_weights: whether the second matrix is read from memory of
+    its own, once in a run; all others are in the cache."""
+
+    batch: int
+    rows: int
+    inner: int
+    columns: int
+    are_weights: bool = False
+
+
+class Work(NamedTuple):
+    """ways: products of a layer, all of one of these lists. exponentials: how many elements go through one.
+    copied: how many are copied."""
+
+    ways: list[list[Product]]
+    exponentials: int = 0
+    copied: int = 0
+
+
+def stored_networks(paths: Iterable[str]) -> Iterator[tuple[str, Path, list[Array]]]:
+    for path in map(Path, paths):
+        stored = path.with_suffix(".inputs.npz")
+        model = ir_exec.read_model(path)
+        if not stored.exists():
+            yield path.stem, path, [*drawn_inputs(model, 0).values()]
+            continue
+        with np.load(stored) as found:
+            names = [next((name for name in port.names if name in found), None) for port in model.inputs]
+            arrays = [found[name or f"in{place}"] for place, name in enumerate(names)]
+        yield path.stem, path, arrays
+
+
+def work_of(path: Path, inputs: list[Array]) -> list[Work]:
+    """Products of the layers as they are in the file, passes of the layers that the plan has instead of them."""
+    model = ir_exec.read_model(path)
+    found: list[Work] = []
+
+    def record(step: Step, *, of_products: bool) -> Step:
+        are_products = any(node.type in WAYS for node in (step.node, *step.members))
+
+        def evaluate(*arrays: Array, **further: Any) -> Any:
+            result = step.evaluate(*arrays, **further)
+            outputs = list(result) if isinstance(result, tuple) else [result]
+            if of_products and are_products:
+                found.append(WAYS[step.node.type]([array.shape for array in arrays], outputs[0].shape, step.op))
+            elif not (of_products or are_products or step.node.bodies) and bytes_moved(step.op, arrays, outputs):
+                found.append(Work([], copied=sum(output.size for output in outputs)))
+            return result
+
+        return replace(step, evaluate=evaluate)
+
+    work: list[Work] = []
+    for optimize in (False, True):
+        instrument = partial(record, of_products=not optimize)
+        compiled = CompiledModel(model, threads=1, optimize=optimize, instrument=instrument)
+        # What follows from constants is computed in the first run alone.
+        for _ in range(2):
+            found.clear()
+            compiled(inputs)
+        work += found
+    return work
+
+
+def _of_matrices(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
+    a, b = inputs[:2]
+    inner = a[-2 if op.transpose_a and len(a) > 1 else -1]
+    columns = 1 if len(b) == 1 else result[-1]
+    if len(b) <= 2 or prod(b[:-2]) == 1:
+        return Work([[Product(1, prod(result) // columns, inner, columns, are_weights=True)]])
+    rows = 1 if len(a) == 1 else result[-2]
+    return Work([[Product(prod(result) // (rows * columns), rows, inner, columns)]])
+
+
+def _of_windows(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
+    filters = inputs[1] if op.filter_axes == 3 else (1, *inputs[1])
+    groups, outputs, channels, *kernel = filters
+    windows = prod(result[2:])
+    batch = result[0] * groups
+    ways = [[Product(batch, outputs, channels * prod(kernel), windows)]]
+    if set(kernel) == {3} and len(kernel) > 1 and not {*op.strides, *op.dilations} - {1}:
+        places = 4 ** len(kernel)
+        ways.append([Product(places * batch, outputs, channels, -(-windows // 2 ** len(kernel)))])
+    if outputs * channels == 1 and len(kernel) > 1:
+        height = (BAND - 1) * (op.strides[0] if op.strides else 1) + kernel[0]
+        bands = -(-result[2] // BAND)
+        ways.append([Product(batch * bands, BAND, height * prod(kernel[1:]), windows // result[2])])
+    return Work(ways)
+
+
+def _of_transposed(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
+    data, filters = inputs[:2]
+    groups, channels = (filters[0], filters[1]) if op.filter_axes == 3 else (1, filters[0])
+    outputs = prod(filters[op.filter_axes - 1 :])
+    return Work([[Product(data[0] * groups, outputs, channels, prod(data[2:]))]])
+
+
+def _of_attention(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
+    query, key, value = inputs[:3]
+    batch, rows, keys = prod(result[:-2]), result[-2], key[-2]
+    scores, sums = Product(batch, rows, query[-1], keys), Product(batch, rows, keys, value[-1])
+    return Work([[scores, sums]], exponentials=batch * rows * keys)
+
+
+def _of_steps(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
+    shapes = dict(zip((declared.name for declared in op.inputs), inputs, strict=False))
+    w, r = ((1, *shapes[name])[-3:] for name in ("w", "r"))
+    batch = shapes["x"][0]
+    steps = shapes["x"][1] if len(shapes["x"]) > 2 else 1
+    # All steps at once with w, one after the other with r.
+    return Work([[Product(w[0], w[1], w[2], batch * steps), *[Product(r[0], r[1], r[2], batch)] * steps]])
+
+
+WAYS: dict[str, Callable[[Sequence[_Shape], _Shape, Any], Work]] = {
+    "MatMul": _of_matrices,
+    "Convolution": _of_windows,
+    "GroupConvolution": _of_windows,
+    "ConvolutionBackpropData": _of_transposed,
+    "GroupConvolutionBackpropData": _of_transposed,
+    "ScaledDotProductAttention": _of_attention,
+    **dict.fromkeys(("LSTMCell", "GRUCell", "RNNCell", "LSTMSequence", "GRUSequence", "RNNSequence"), _of_steps),
+}
+
+
+class Skeleton:
+    """The calls for this work, for one thread of a run. products, passes: their seconds, each call by itself."""
+
+    def __init__(self, work: Sequence[Work]) -> None:
+        products = [product for one in work for way in one.ways for product in way]
+        sizes = [batch * max(a * b, b * c, a * c) for batch, a, b, c, _ in products]
+        sizes += [max(one.copied, one.exponentials) for one in work]
+        self._pool = np.full(max(sizes, default=0) + 1, 0.5, np.float32)
+        self._target = np.empty_like(self._pool)
+        self._others = np.zeros(OTHERS, np.float32)
+        self._calls: list[_Call] = []
+        self.products = self.passes = 0.0
+        with RunThreads(1):
+            works_alone()
+            for one in work:
+                found = [self._add([self._fastest(product) for product in way]) for way in one.ways]
+                if found:
+                    seconds, calls = min(found, key=lambda way: way[0])
+                    self._calls += calls
+                    self.products += seconds
+                for count, call in ((one.exponentials, np.exp), (one.copied, np.positive)):
+                    if count:
+                        moved = partial(call, self._pool[:count], self._target[:count])
+                        self._calls.append(moved)
+                        self.passes += _seconds(moved)
+
+    def __call__(self) -> None:
+        with RunThreads(1):
+            works_alone()
+            for call in self._calls:
+                call()
+
+    @staticmethod
+    def _add(found: list[tuple[float, _Call]]) -> tuple[float, list[_Call]]:
+        return sum(seconds for seconds, _ in found), [call for _, call in found]
+
+    def _fastest(self, product: Product) -> tuple[float, _Call]:
+        batch, rows, inner, columns, are_weights = product
+        a = self._pool[: batch * rows * inner].reshape(batch, rows, inner)
+        out = self._target[: batch * rows * columns].reshape(batch, rows, columns)
+        b, turned = [
+            (np.full(prod(shape), 0.5, np.float32) if are_weights else self._pool[: prod(shape)]).reshape(shape)
+            for shape in ((batch, inner, columns), (batch, columns, inner))
+        ]
+        turned = turned.swapaxes(1, 2)
+        if batch == 1:
+            a, b, turned, out = a[0], b[0], turned[0], out[0]
+        calls: list[_Call] = [partial(np.matmul, a, b, out), partial(np.matmul, a, turned, out)]
+        if takes_strips():
+            calls += [partial(strips.multiply, a, b, out), partial(strips.multiply, a, turned, out)]
+            if batch == 1 and columns >= 64 and inner:
+                calls.append(partial(PackedMatrix.of(b).product, a))
+        times = [_seconds(call, self._others if are_weights else None) for call in calls]
+        return min(zip(times, calls, strict=True), key=lambda found: found[0])
+
+
+def _seconds(call: _Call, others: Array | None = None) -> float:
+    """The least of some tries. others: what the cache holds instead of what was read in the last one."""
+    times = []
+    for _ in range(4):
+        if others is not None:
+            np.negative(others, out=others)
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def measure(name: str, path: Path, inputs: list[Array], seconds: float) -> tuple[Paired, Paired, float]:
+    """The network, its skeleton, and the share of products in the time of the latter."""
+    ours = ir_exec.compile_model(path, threads=1)
+    skeleton = Skeleton(work_of(path, inputs))
+    request = ov.Core().compile_model(path, "CPU", ONE_THREAD).create_infer_request()
+    whole, least = [
+        measure_pair(name, contestant, lambda: request.infer(inputs), seconds=seconds)
+        for contestant in (lambda: ours(inputs), skeleton)
+    ]
+    return whole, least, skeleton.products / max(skeleton.products + skeleton.passes, 1e-9)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="networks whose name holds this text")
+    parser.add_argument("--seconds", type=float, default=1.0, help="how long each network is measured, twice")
+    parser.add_argument("paths", nargs="*", metavar="FILE.xml", help="IR files")
+    arguments = parser.parse_args()
+    keep_freed_memory()
+    found = []
+    print(f"{'in parts of OpenVINO':40}  ir_exec  skeleton  products of it")
+    for name, path, inputs in stored_networks(arguments.paths) if arguments.paths else networks():
+        if arguments.only in name:
+            whole, least, share = measure(name, path, inputs, arguments.seconds)
+            found.append((whole, least, share))
+            print(f"{name:40} {1 / whole.ratio:8.2f} {1 / least.ratio:9.2f} {share:15.2f}", flush=True)
+    ours, theirs = (geometric_mean(1 / row[place].ratio for row in found) for place in (0, 1))
+    above = sum(least.ratio < 1 / 1.2 for _, least, _ in found)
+    print(f"geometric mean of {len(found)}: ir_exec {ours:.2f}, skeleton {theirs:.2f}; {above} skeletons above 1.2")
+    if not arguments.paths:
+        further = {least.name: {**vars(least), "products": share} for _, least, share in found}
+        write_json("limits", [whole for whole, _, _ in found], skeletons=further)
+
+
+if __name__ == "__main__":
+    main()
