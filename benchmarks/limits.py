@@ -36,11 +36,11 @@ import openvino as ov
 
 import ir_exec
 from benchmarks.measure import Paired, geometric_mean, measure_pair, write_json
-from benchmarks.networks import PRECISE, networks
+from benchmarks.networks import PRECISE, compare, networks
 from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.recording import bytes_moved
-from ir_exec.kernels import strips
+from ir_exec.kernels import costs, strips
 from ir_exec.kernels.blas import takes_strips, works_alone
 from ir_exec.kernels.packed import PackedMatrix
 from ir_exec.runtime.compiled import CompiledModel
@@ -49,9 +49,6 @@ from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array
 
 ONE_THREAD = PRECISE | {"INFERENCE_NUM_THREADS": "1"}
-BAND = 6
-"""Rows of windows of a depthwise convolution in one product."""
-
 OTHERS = 2**21
 """Elements of other layers that are read between two reads of a layer's weights."""
 
@@ -143,9 +140,9 @@ def _of_windows(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
         places = 4 ** len(kernel)
         ways.append([Product(places * batch, outputs, channels, -(-windows // 2 ** len(kernel)))])
     if outputs * channels == 1 and len(kernel) > 1:
-        height = (BAND - 1) * (op.strides[0] if op.strides else 1) + kernel[0]
-        bands = -(-result[2] // BAND)
-        ways.append([Product(batch * bands, BAND, height * prod(kernel[1:]), windows // result[2])])
+        height = (costs.BAND_ROWS - 1) * (op.strides[0] if op.strides else 1) + kernel[0]
+        bands = -(-result[2] // costs.BAND_ROWS)
+        ways.append([Product(batch * bands, costs.BAND_ROWS, height * prod(kernel[1:]), windows // result[2])])
     return Work(ways)
 
 
@@ -233,7 +230,7 @@ class Skeleton:
         calls: list[_Call] = [partial(np.matmul, a, b, out), partial(np.matmul, a, turned, out)]
         if takes_strips():
             calls += [partial(strips.multiply, a, b, out), partial(strips.multiply, a, turned, out)]
-            if batch == 1 and columns >= 64 and inner:
+            if batch == 1 and columns >= costs.STRIP_COLUMNS and inner:
                 calls.append(partial(PackedMatrix.of(b).product, a))
         times = [_seconds(call, self._others if are_weights else None) for call in calls]
         return min(zip(times, calls, strict=True), key=lambda found: found[0])
@@ -256,6 +253,7 @@ def measure(name: str, path: Path, inputs: list[Array], seconds: float) -> tuple
     ours = ir_exec.compile_model(path, threads=1)
     skeleton = Skeleton(work_of(path, inputs))
     request = ov.Core().compile_model(path, "CPU", ONE_THREAD).create_infer_request()
+    compare(name, ours(inputs), request.infer(inputs))
     whole, least = [
         measure_pair(name, contestant, lambda: request.infer(inputs), seconds=seconds)
         for contestant in (lambda: ours(inputs), skeleton)
