@@ -137,12 +137,7 @@ class Binary(Op):
         is_called_directly = is_own_type(types[0]) and is_small(*types) and self.auto_broadcast != "pdpd"
         if not (isinstance(function, np.ufunc) and is_called_directly):
             return self.evaluate
-        a, b = (type.shape for type in types)
-        if _has_short_rows(a, b):
-            return partial(_by_columns, function)
-        # Where neither has all elements, the result need not lie as the first one does.
-        are_static = a.is_static and b.is_static
-        return partial(function, order="C") if are_static and broadcast_shapes(a, b) not in (a, b) else function
+        return _arranged(function, types[0].shape, types[1].shape)
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
         """What `evaluate` applies to aligned inputs of these types without doing more; None where it does more."""
@@ -185,13 +180,17 @@ def binary(
     return _registered(Operator, type_name, since)
 
 
-def _has_short_rows(a: Shape, b: Shape) -> bool:
-    """Whether NumPy would run along the last axis, as all others are not of both, and it is short."""
+def _arranged(function: np.ufunc, a: Shape, b: Shape) -> Callable[..., Any]:
+    """The function for these shapes, told in which order to go where its own is slow."""
     if not (a.is_static and b.is_static and a.rank and b.rank) or a == b:
-        return False
-    *outer, size = np.broadcast_shapes(a.static, b.static)
+        return function
+    shape = *outer, size = np.broadcast_shapes(a.static, b.static)
     is_short = 1 < size <= costs.COLUMNS_OF_PAIRS and a[-1] == b[-1]
-    return is_short and prod(outer) >= costs.PAIRS_OF_SHORT_ROWS
+    if is_short and prod(outer) >= costs.PAIRS_OF_SHORT_ROWS:
+        # It would run along the last axis, as all others are not of both.
+        return partial(_by_columns, function)
+    # Where neither has all elements, the result need not lie as the first one does.
+    return function if shape in (a.static, b.static) else partial(function, order="C")
 
 
 def _by_columns(function: np.ufunc, a: Array, b: Array, *, out: Array | None = None) -> Array:
