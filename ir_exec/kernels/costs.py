@@ -94,7 +94,7 @@ ROWS_OF_A_RUN = 2**8
 """Rows from which on windows along them are pooled in one run."""
 
 SHORT_KERNEL = 5
-"""Elements of a window up to which that is done: the windows at the ends of rows are pooled column by column."""
+"""Elements of a window up to which that is done: windows at the ends are pooled one by one."""
 
 SEGMENT_ELEMENTS_A_PLACE = 2**11
 """Elements of all segments from which on they are compared place by place: np.maximum.reduceat runs along a segment,

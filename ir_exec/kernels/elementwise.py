@@ -11,6 +11,7 @@ kernels wrap; here it is the type itself, wrapped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, TypeAlias
@@ -26,6 +27,8 @@ from ir_exec.types import Array, ElementType, convert, saturated
 
 __all__ = [
     "Function",
+    "at_least",
+    "at_most",
     "calculated",
     "calculated_real",
     "clip_elements",
@@ -168,8 +171,16 @@ except ImportError:
 
 
 def clip_elements(data: Array, *, lowest: Any, highest: Any, out: Array | None = None) -> Any:
-    """np.clip; with one limit and an infinite one it takes a quarter of the time of np.minimum and np.maximum."""
     return _clip(data, lowest, highest, out=out)
+
+
+def at_least(data: Array, least: float, out: Array | None = None) -> Array:
+    """np.maximum of floats and a number, which takes four times as long."""
+    return np.asarray(_clip(data, least, math.inf, out=out))
+
+
+def at_most(data: Array, most: float, out: Array | None = None) -> Array:
+    return np.asarray(_clip(data, -math.inf, most, out=out))
 
 
 def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:

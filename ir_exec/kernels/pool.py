@@ -49,7 +49,7 @@ def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int,
 
 
 def _fill_one_run(data: Array, axis: SlidingAxis, position: int) -> bool:
-    """Whether the windows lie along rows, at all elements, and rows are many, so that they are pooled as one."""
+    """Whether windows lie along rows, at all elements, and rows are many."""
     after = (axis.kernel - 1) * axis.dilation - axis.pad
     return (
         position == data.ndim - 1
@@ -73,11 +73,8 @@ def _along_run(ufunc: np.ufunc, data: Array, axis: SlidingAxis, start: object) -
         ufunc(first, elements, out=pooled)
         first = pooled
     for window in (*range(axis.pad), *range(axis.size - offsets[-1], axis.size)):
-        column = result[..., window]
-        column[...] = start
-        for offset in offsets:
-            if 0 <= window + offset < axis.size:
-                ufunc(column, data[..., window + offset], out=column)
+        column = slice(window, window + 1)
+        result[..., column] = pooled_along(ufunc, data, axis.part(column), data.ndim - 1, start)
     return result
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from math import inf
-
 import numpy as np
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.elementwise import clip_elements
+from ir_exec.kernels.elementwise import at_least
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.kernels.reduce import reduce_rows
 from ir_exec.kernels.views import by_rows
@@ -78,7 +76,7 @@ def exponentials(scores: Array, out: Array) -> None:
     if least is None or scores.size < costs.SCORES_WORTH_A_LOOK or not _MASKED < scores.min() < least:
         np.exp(scores, out=out)
         return
-    clip_elements(scores, lowest=least, highest=inf, out=out)
+    at_least(scores, least, out)
     np.exp(out, out=out)
     # That of the least exponent.
     out -= out.min()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_exec.kernels import costs
+from ir_exec.kernels import costs, pool
 from ir_exec.kernels.pool import greatest, pooled_along
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.types import Array
@@ -38,6 +38,15 @@ def test_rows_know_nothing_of_each_other(
     axis = SlidingAxis(shape[-1], kernel, 1, dilation, pad, shape[-1])
     for ufunc, start in ((np.maximum, -100), (np.add, 0)):
         assert np.array_equal(*both(ufunc, data, axis, start))
+
+
+def test_many_short_rows_are_pooled_in_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[int] = []
+    monkeypatch.setattr(pool, "_along_run", lambda ufunc, data, axis, start: runs.append(data.size) or data)
+    axis = SlidingAxis(7, 3, 1, 1, 1, 7)
+    for images in (np.zeros((50, 7, 7)), np.zeros((3, 7, 7)), np.zeros((50, 7, 7))[:, ::-1]):
+        pooled_along(np.maximum, images, axis, 2, 0.0)
+    assert runs == [50 * 7 * 7]
 
 
 def test_sums_differ_by_rounding_alone() -> None:

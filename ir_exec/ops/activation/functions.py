@@ -18,6 +18,8 @@ from ir_exec.errors import ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import (
     Function,
+    at_least,
+    at_most,
     calculated,
     calculated_real,
     clip_elements,
@@ -191,10 +193,9 @@ def _bent_up(data: Array, slope: Array, out: Array) -> Array:
 
 def _bent(data: Array, slope: Array, out: Array) -> Array:
     """One of both terms is 0, so that the sum is exact; np.where takes several times as long where signs alternate."""
-    clip_elements(data, lowest=-math.inf, highest=0, out=out)
+    at_most(data, 0, out)
     np.multiply(out, slope, out=out)
-    positive: Array = clip_elements(data, lowest=0, highest=math.inf)
-    return np.add(out, positive, out=out)
+    return np.add(out, at_least(data, 0), out=out)
 
 
 def _may_be_slope(data: Shape, slope: Shape) -> bool:
@@ -326,7 +327,7 @@ def _softplus(x: Array) -> Array:
     e -= whole - 1
     e /= whole
     e += np.log(whole, out=whole)
-    e += clip_elements(x, lowest=0, highest=math.inf, out=x)
+    e += at_least(x, 0, x)
     return e
 
 
@@ -342,7 +343,7 @@ SoftPlus = unary(
 
 def _mish(x: Array) -> Array:
     # tanh(ln(1 + e)) = (e² + 2e) / (e² + 2e + 2); beyond 20 that is 1 in f64, and e² does not overflow before.
-    e = clip_elements(x, lowest=-math.inf, highest=20)
+    e = at_most(x, 20)
     e *= EXPONENT
     power(e, out=e)
     e *= e + 2
@@ -363,13 +364,13 @@ Mish = unary(
 
 def _elu(x: Array, alpha: float) -> Array:
     # e^x - 1 = 2t / (1 - t) with t = tanh(x / 2), which loses no digits below zero: np.expm1 takes four times as long.
-    below: Array = clip_elements(x, lowest=-math.inf, highest=0)
+    below = at_most(x, 0)
     below *= 0.5
     np.tanh(below, out=below)
     divisor = 1 - below
     below /= divisor
     below *= 2 * alpha
-    positive: Array = clip_elements(x, lowest=0, highest=math.inf, out=x)
+    positive = at_least(x, 0, x)
     # An infinite alpha is multiplied by nothing where data is positive.
     return np.add(positive, below, out=below) if math.isfinite(alpha) else np.where(positive > 0, positive, below)
 
