@@ -6,6 +6,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Mapping
 from math import prod
+from mmap import mmap
 from threading import Lock
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, encode, is_packed, packed_size
-from ir_exec.ir.weights import Weights
+from ir_exec.ir.weights import Weights, forget_pages
+from ir_exec.kernels.limits import owner_of
 from ir_exec.types import Array, ElementType
 
 __all__ = ["HeldWeights", "reserve_offset", "stored_size"]
@@ -89,15 +91,18 @@ class HeldWeights(Weights):
         return spare
 
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
-        """As `Weights.read`; an array that is held is returned as a view of itself."""
+        """As `Weights.read`; an array that is held is returned as a view of itself where it is aligned."""
         if offset < _FIRST and self._base is not None:
             return self._base.read(element_type, shape, offset, size)
         held = self._arrays.get(offset)
         if held is None or held.shape != shape or ElementType.of(held) is not element_type:
             return super().read(element_type, shape, offset, size)
-        view = held.view()
-        view.flags.writeable = False
-        return view
+        # Of what is not aligned, as tensors in ONNX files, every layer would make a copy in every run.
+        array = held.view() if held.flags.aligned else held.copy()
+        if array.base is None:
+            self.forget(held)
+        array.flags.writeable = False
+        return array
 
     def slice(self, offset: int, size: int) -> memoryview:
         """As `Weights.slice`; bytes of one array at a time."""
@@ -122,8 +127,8 @@ class HeldWeights(Weights):
             self._base.require_unchanged()
 
     def maps(self, array: Array) -> bool:
-        """As `Weights.maps`."""
-        return self._base is not None and self._base.maps(array)
+        """As `Weights.maps`, of any file."""
+        return _mapping_of(array) is not None or (self._base is not None and self._base.maps(array))
 
     def holds(self, array: Array) -> bool:
         """As `Weights.holds`."""
@@ -133,8 +138,10 @@ class HeldWeights(Weights):
 
     def forget(self, array: Array) -> None:
         """As `Weights.forget`."""
-        if self._base is not None:
+        if self._base is not None and self._base.maps(array):
             self._base.forget(array)
+        elif (mapping := _mapping_of(array)) is not None:
+            forget_pages(mapping, array.ctypes.data - np.frombuffer(mapping, np.uint8).ctypes.data, array.nbytes)
 
     def close(self) -> None:
         """As `Weights.close`; the arrays are let go too."""
@@ -144,6 +151,12 @@ class HeldWeights(Weights):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self._arrays, self._base)
+
+
+def _mapping_of(array: Array) -> mmap | None:
+    """The file whose memory an array is a view of."""
+    base = owner_of(array).base
+    return base if isinstance(base, mmap) else None
 
 
 def _bytes_of(array: Array, order: BitOrder) -> memoryview:

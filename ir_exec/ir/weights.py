@@ -23,7 +23,7 @@ from ir_exec.types import Array, ElementType
 if TYPE_CHECKING:
     from ir_exec.ir.remote import RemoteFile
 
-__all__ = ["Weights", "default_weights_path", "spare_bytes"]
+__all__ = ["Weights", "default_weights_path", "forget_pages", "spare_bytes"]
 
 _MAX_OFFSET = 2**63 - 1
 
@@ -267,15 +267,7 @@ class _MappedFile:
         self._inode = status.st_dev, status.st_ino
 
     def forget(self, offset: int, size: int) -> None:
-        """Take these bytes out of the process's memory, of which there is a copy now; they are read again if needed.
-
-        Files seldom align constants, so that most of some are copied: they should not be there twice.
-        """
-        advice = getattr(mmap, "MADV_DONTNEED", None)
-        start = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE
-        size = (offset + size - start) // mmap.PAGESIZE * mmap.PAGESIZE
-        if advice is not None and size > 0:
-            self._mapping.madvise(advice, start, size)
+        forget_pages(self._mapping, offset, size)
 
     @property
     def stamp(self) -> _Stamp:
@@ -294,6 +286,18 @@ class _MappedFile:
         if not is_same:
             message = "the weights have changed since they were opened"
             raise WeightsError(message, hint="read the model again", location=Location(path=self._path))
+
+
+def forget_pages(mapping: mmap.mmap, offset: int, size: int) -> None:
+    """Take bytes of a file out of the process's memory, of which there is a copy now; they are read again if needed.
+
+    Files seldom align constants, so that most of some are copied: they should not be there twice.
+    """
+    advice = getattr(mmap, "MADV_DONTNEED", None)
+    start = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE
+    size = (offset + size - start) // mmap.PAGESIZE * mmap.PAGESIZE
+    if advice is not None and size > 0:
+        mapping.madvise(advice, start, size)
 
 
 def _unpickled(

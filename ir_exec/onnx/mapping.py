@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 __all__ = ["without_large_tensors"]
 
-_LEAST = 2**20
+_LEAST = 2**17
 """Bytes of a tensor that is left on the disk."""
 
 _GRAPH, _INITIALIZER = 7, 5

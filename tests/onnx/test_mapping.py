@@ -120,3 +120,22 @@ def test_converting_holds_no_copy_of_the_weights(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert peak < LARGE.nbytes / 2
+
+
+@pytest.mark.parametrize("shift", range(4))
+def test_what_stays_in_the_file_is_read_aligned_and_may_be_let_go(tmp_path: Path, shift: int) -> None:
+    proto = network()
+    proto.producer_name = "." * shift
+    path = tmp_path / "m.onnx"
+    path.write_bytes(proto.SerializeToString())
+    opened = ir_exec.read_model(path)
+    (node,) = (node for node in opened.graph.nodes if node.type == "Const" and node.op.shape == LARGE.shape)
+    assert opened.weights is not None
+    for _ in range(2):
+        array = node.op.evaluate(weights=opened.weights)
+        assert array.flags.aligned
+        # Of what is aligned there is no copy, and the pages are the file's.
+        assert opened.weights.maps(array) == opened.weights.holds(array)
+        np.testing.assert_array_equal(array, LARGE)
+        opened.weights.forget(array)
+        np.testing.assert_array_equal(array, LARGE)
