@@ -199,3 +199,14 @@ def test_large_arrays_that_are_broadcast_both_ways(shapes: tuple[tuple[int, ...]
     assert found.shape == (short.size, long.size)
     for row, number in zip(found, short.ravel(), strict=True):
         np.testing.assert_array_equal(row, long.ravel() + number)
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
+@pytest.mark.parametrize("exponent", [-3, -2, 0, 2, 3, 4, 5])
+def test_whole_exponents_of_every_kind_of_base(kind: str, exponent: int) -> None:
+    base = array(kind, -np.inf, -3.5, -1, -0.0, 0.0, 0.5, 2, np.inf, np.nan)
+    with np.errstate(divide="ignore"):
+        one = evaluate(make("Power"), base, array(kind, exponent)).astype(np.float64)
+        expected = np.power(base.astype(np.float64), exponent)
+    np.testing.assert_allclose(one, expected, rtol={"f16": 1e-3, "bf16": 1e-2}.get(kind, 1e-6))
+    np.testing.assert_array_equal(np.signbit(one[:-1]), np.signbit(expected[:-1]))
