@@ -22,7 +22,7 @@ sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module
 
 from benchmarks.measure import Paired, draw_chart, print_table, write_json
 from benchmarks.networks import measure, networks
-from ir_exec.cli.allocator import keep_freed_memory
+from ir_exec.cli.process import keep_freed_memory
 
 BUSY = "while True: sum(range(10**5))"
 

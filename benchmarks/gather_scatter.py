@@ -27,7 +27,7 @@ sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.paren
 
 import ir_exec
 from benchmarks.measure import Paired, draw_chart, geometric_mean, measure_pair, print_table, write_json
-from ir_exec.cli.allocator import keep_freed_memory
+from ir_exec.cli.process import keep_freed_memory
 from ir_exec.types import Array, ElementType
 from tests.conformance.build import build
 from tests.conformance.case import Case

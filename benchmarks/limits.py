@@ -37,7 +37,7 @@ import openvino as ov
 import ir_exec
 from benchmarks.measure import Paired, geometric_mean, measure_pair, write_json
 from benchmarks.networks import PRECISE, compare, networks
-from ir_exec.cli.allocator import keep_freed_memory
+from ir_exec.cli.process import keep_freed_memory
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.recording import bytes_moved
 from ir_exec.kernels import costs, strips

@@ -38,7 +38,7 @@ from benchmarks.encoder import write_encoder
 from benchmarks.fp16 import measure_fp16
 from benchmarks.measure import Paired, draw_chart, measure_pair, print_table, write_json
 from benchmarks.rewrites import measure_rewrites
-from ir_exec.cli.allocator import keep_freed_memory
+from ir_exec.cli.process import keep_freed_memory
 from ir_exec.types import Array
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -28,7 +28,7 @@ import openvino as ov
 import ir_exec
 from benchmarks.measure import Paired, draw_chart, geometric_mean, measure_pair, print_table, write_json
 from benchmarks.operator_cases import SIZES, cases
-from ir_exec.cli.allocator import keep_freed_memory
+from ir_exec.cli.process import keep_freed_memory
 from tests.conformance.build import build
 from tests.conformance.case import Case
 

@@ -42,7 +42,7 @@ def abs(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = |data|; the lowest integer of a signed type wraps to itself."""
+    """output = |data|"""
 
 def acos(
     data: Input,
@@ -51,7 +51,7 @@ def acos(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arccos data, in radians; NaN beyond [-1, 1]."""
+    """output = arccos data, in radians"""
 
 def acosh(
     data: Input,
@@ -60,7 +60,7 @@ def acosh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arcosh data; NaN below 1."""
+    """output = arcosh data"""
 
 def adaptive_avg_pool(
     data: Input,
@@ -70,7 +70,7 @@ def adaptive_avg_pool(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The mean of each window; that of integers is rounded to the nearest, ties to even."""
+    """The mean of each window"""
 
 def adaptive_max_pool(
     data: Input,
@@ -93,7 +93,7 @@ def add(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a + b; integers wrap."""
+    """output = a + b"""
 
 def asin(
     data: Input,
@@ -102,7 +102,7 @@ def asin(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arcsin data, in radians; NaN beyond [-1, 1]."""
+    """output = arcsin data, in radians"""
 
 def asinh(
     data: Input,
@@ -129,7 +129,7 @@ def atanh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = artanh data; ±inf at ±1, NaN beyond."""
+    """output = artanh data"""
 
 def avg_pool(
     data: Input,
@@ -146,7 +146,7 @@ def avg_pool(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """AvgPool-14 with dilated windows. dilations: the distance between neighbouring elements, by default 1."""
+    """AvgPool-14 with dilated windows."""
 
 def batch_norm_inference(
     data: Input,
@@ -172,7 +172,7 @@ def batch_to_space(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Blocks from the batch axis laid out in space; then the ends of the spatial axes are cut off."""
+    """Blocks from the batch axis laid out in space"""
 
 def bgr_to_nv12(
     image: Input,
@@ -182,7 +182,7 @@ def bgr_to_nv12(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """RGBtoNV12-17 for channels in the order B, G, R. Specification: image/bgr-to-nv12-17."""
+    """RGBtoNV12-17 for channels in the order B, G, R."""
 
 def binary_convolution(
     data: Input,
@@ -199,7 +199,7 @@ def binary_convolution(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Convolution of bits, of which 1 counts as 1 and 0 as -1; elements of padding are the bit pad_value."""
+    """Convolution of bits, of which 1 counts as 1 and 0 as -1"""
 
 def bitwise_and(
     a: Input,
@@ -211,7 +211,7 @@ def bitwise_and(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a and b, bit by bit; of booleans the logical operator."""
+    """output = a and b, bit by bit"""
 
 def bitwise_left_shift(
     a: Input,
@@ -223,7 +223,7 @@ def bitwise_left_shift(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a · 2^b: the bits of a shifted to the left by b; those that leave the type are lost."""
+    """output = a · 2^b: the bits of a shifted to the left by b"""
 
 def bitwise_not(
     data: Input,
@@ -232,7 +232,7 @@ def bitwise_not(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data with every bit inverted; of booleans the logical operator."""
+    """output = data with every bit inverted"""
 
 def bitwise_or(
     a: Input,
@@ -244,7 +244,7 @@ def bitwise_or(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a or b, bit by bit; of booleans the logical operator."""
+    """output = a or b, bit by bit"""
 
 def bitwise_right_shift(
     a: Input,
@@ -268,7 +268,7 @@ def bitwise_xor(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a exclusive or b, bit by bit; of booleans the logical operator."""
+    """output = a exclusive or b, bit by bit"""
 
 def broadcast(
     data: Input,
@@ -313,7 +313,7 @@ def clamp(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = min(max(data, min), max). For integers `min` is rounded up and `max` down."""
+    """output = min(max(data, min), max)."""
 
 def col2im(
     data: Input,
@@ -348,7 +348,7 @@ def convert(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data, converted to `destination_type`; `ir_exec.types.conversion` says how."""
+    """output = data, converted to `destination_type`"""
 
 def convert_like(
     data: Input,
@@ -432,7 +432,7 @@ def ctc_greedy_decoder(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The labels of the most probable path, the last class being the blank; -1 behind the last label."""
+    """The labels of the most probable path, the last class being the blank"""
 
 def ctc_greedy_decoder_seq_len(
     data: Input,
@@ -462,7 +462,7 @@ def ctc_loss(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """-log of the probability of all paths with these labels; the classes of a step have probabilities softmax(logits)."""
+    """-log of the probability of all paths with these labels"""
 
 def cum_sum(
     data: Input,
@@ -578,7 +578,7 @@ def divide(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a / b; the quotient of integers is rounded towards zero."""
+    """output = a / b"""
 
 def einsum(
     inputs: Sequence[Input],
@@ -612,7 +612,7 @@ def embedding_bag_offsets(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """EmbeddingBagOffsetsSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated."""
+    """EmbeddingBagOffsetsSum-3 with `reduction` mean too, of rows without weights"""
 
 def embedding_bag_offsets_sum(
     emb_table: Input,
@@ -637,7 +637,7 @@ def embedding_bag_packed(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """EmbeddingBagPackedSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated."""
+    """EmbeddingBagPackedSum-3 with `reduction` mean too, of rows without weights"""
 
 def embedding_bag_packed_sum(
     emb_table: Input,
@@ -692,7 +692,7 @@ def erfinv(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the y with erf(y) = data; ±inf at ±1, NaN beyond."""
+    """output = the y with erf(y) = data"""
 
 def exp(
     data: Input,
@@ -832,7 +832,7 @@ def fake_quantize(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
-    * (output_high - output_low) + output_low; ties are rounded to even.
+    * (output_high - output_low) + output_low
     """
 
 def floor(
@@ -888,7 +888,7 @@ def gather_nd(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Slices or elements that tuples choose: output[p, i] = data[p, *indices[p, i]]; the batch axes p stay apart."""
+    """Slices or elements that tuples choose: output[p, i] = data[p, *indices[p, i]]"""
 
 def gather_tree(
     step_ids: Input,
@@ -1051,7 +1051,7 @@ def gru_cell(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas."""
+    """H' = (1 - z) ."""
 
 def gru_sequence(
     x: Input,
@@ -1072,7 +1072,7 @@ def gru_sequence(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas."""
+    """H' = (1 - z) ."""
 
 def hard_sigmoid(
     data: Input,
@@ -1112,7 +1112,7 @@ def i420_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """I420toRGB-8 with the channels in the order B, G, R. Specification: image/i420-to-bgr-8."""
+    """I420toRGB-8 with the channels in the order B, G, R."""
 
 def i420_to_rgb(
     y: Input,
@@ -1174,7 +1174,7 @@ def inverse(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The inverse of every matrix: output @ data = 1; with `adjoint` (false by default) the transpose of that."""
+    """The inverse of every matrix: output @ data = 1"""
 
 def irdft(
     data: Input,
@@ -1205,7 +1205,7 @@ def is_inf(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether data is -inf (with `detect_negative`) or +inf (with `detect_positive`); both count by default."""
+    """output = whether data is -inf (with `detect_negative`) or +inf (with `detect_positive`)"""
 
 def is_nan(
     data: Input,
@@ -1262,7 +1262,7 @@ def log(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = ln data; -inf for 0, NaN for negative data."""
+    """output = ln data"""
 
 def log_softmax(
     data: Input,
@@ -1293,7 +1293,7 @@ def logical_not(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = not data; of numbers, 1 for 0 and 0 for all others."""
+    """output = not data"""
 
 def logical_or(
     a: Input,
@@ -1350,7 +1350,7 @@ def lstm_cell(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; `LSTM` has their formulas."""
+    """C' = f ."""
 
 def lstm_sequence(
     x: Input,
@@ -1371,7 +1371,7 @@ def lstm_sequence(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas."""
+    """C' = f ."""
 
 def matmul(
     a: Input,
@@ -1434,7 +1434,7 @@ def maximum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the greater of a and b; NaN where either is."""
+    """output = the greater of a and b"""
 
 def minimum(
     a: Input,
@@ -1446,7 +1446,7 @@ def minimum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the lesser of a and b; NaN where either is."""
+    """output = the lesser of a and b"""
 
 def mish(
     data: Input,
@@ -1515,7 +1515,7 @@ def multiply(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a · b; integers wrap."""
+    """output = a · b"""
 
 def mvn(
     data: Input,
@@ -1537,7 +1537,7 @@ def negative(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = -data; integers wrap."""
+    """output = -data"""
 
 def nms_rotated(
     boxes: Input,
@@ -1580,7 +1580,7 @@ def non_zero(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The indices of the elements that are not 0: one column for each, in row-major order; NaN is not 0."""
+    """The indices of the elements that are not 0: one column for each, in row-major order"""
 
 def normalize_l2(
     data: Input,
@@ -1614,7 +1614,7 @@ def nv12_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """NV12toRGB-8 with the channels in the order B, G, R. Specification: image/nv12-to-bgr-8."""
+    """NV12toRGB-8 with the channels in the order B, G, R."""
 
 def nv12_to_rgb(
     y: Input,
@@ -1665,7 +1665,7 @@ def power(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a to the power of b; 1 where b is 0."""
+    """output = a to the power of b"""
 
 def prelu(
     data: Input,
@@ -1698,7 +1698,7 @@ def prior_box(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """At every point of a grid boxes of several sizes and aspect ratios; see `_Priors` for inputs and output."""
+    """At every point of a grid boxes of several sizes and aspect ratios"""
 
 def prior_box_clustered(
     output_size: Input,
@@ -1716,7 +1716,7 @@ def prior_box_clustered(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """At every point of a grid boxes of given widths and heights; see `_Priors` for inputs and output."""
+    """At every point of a grid boxes of given widths and heights"""
 
 def proposal(
     class_probs: Input,
@@ -1784,7 +1784,7 @@ def range(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """start, start + step, start + 2 * step, ... before stop, in the element type `output_type`."""
+    """start, start + step, start + 2 * step, ..."""
 
 def rdft(
     data: Input,
@@ -1795,7 +1795,7 @@ def rdft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The DFT of real numbers. Along the last of `axes` the output has S // 2 + 1 numbers: the others are conjugates."""
+    """The DFT of real numbers."""
 
 def reduce_l1(
     data: Input,
@@ -1828,7 +1828,7 @@ def reduce_logical_and(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Whether all elements are true; true of no elements."""
+    """Whether all elements are true"""
 
 def reduce_logical_or(
     data: Input,
@@ -1839,7 +1839,7 @@ def reduce_logical_or(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Whether any element is true; false of no elements."""
+    """Whether any element is true"""
 
 def reduce_max(
     data: Input,
@@ -1850,7 +1850,7 @@ def reduce_max(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The greatest element; of no elements minus infinity, or the lowest value of a type without infinity."""
+    """The greatest element"""
 
 def reduce_mean(
     data: Input,
@@ -1861,7 +1861,7 @@ def reduce_mean(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The mean of the elements, that of integers rounded towards zero; 0 of no elements, as in OpenVINO."""
+    """The mean of the elements, that of integers rounded towards zero"""
 
 def reduce_min(
     data: Input,
@@ -1872,7 +1872,7 @@ def reduce_min(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The least element; of no elements infinity, or the greatest value of a type without infinity."""
+    """The least element"""
 
 def reduce_prod(
     data: Input,
@@ -1883,7 +1883,7 @@ def reduce_prod(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The product of the elements; 1 of no elements. Integers of 8 bits saturate, others wrap."""
+    """The product of the elements"""
 
 def reduce_sum(
     data: Input,
@@ -1894,7 +1894,7 @@ def reduce_sum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The sum of the elements; 0 of no elements. Integers of 8 bits saturate, others wrap."""
+    """The sum of the elements"""
 
 def region_yolo(
     data: Input,
@@ -1964,7 +1964,7 @@ def reverse_sequence(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[b, s] = data[b, seq_lengths[b] - 1 - s] for s < seq_lengths[b], else data[b, s]; shown for axes 0 and 1."""
+    """output[b, s] = data[b, seq_lengths[b] - 1 - s] for s < seq_lengths[b], else data[b, s]"""
 
 def rgb_to_nv12(
     image: Input,
@@ -1975,7 +1975,7 @@ def rgb_to_nv12(
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
     """Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
-    V = 0.439 R - 0.368 G - 0.071 B + 128; U and V, clipped and rounded, are the means of each 2x2 pixels.
+    V = 0.439 R - 0.368 G - 0.071 B + 128
     """
 
 def rnn_cell(
@@ -2031,7 +2031,7 @@ def roi_align(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`."""
+    """Regions of interest pooled to one size"""
 
 def roi_align_rotated(
     data: Input,
@@ -2047,7 +2047,7 @@ def roi_align_rotated(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Rotated regions of interest pooled to one size; see `_Align`."""
+    """Rotated regions of interest pooled to one size"""
 
 def roi_pooling(
     data: Input,
@@ -2074,7 +2074,7 @@ def roll(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Elements move by `shift` along each of `axes`; those that leave at one end return at the other."""
+    """Elements move by `shift` along each of `axes`"""
 
 def round(
     data: Input,
@@ -2149,7 +2149,7 @@ def search_sorted(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[p, i]: the index for inserting values[p, i] into sorted_sequence[p, :]; p are all axes but the last."""
+    """output[p, i]: the index for inserting values[p, i] into sorted_sequence[p, :]"""
 
 def segment_max(
     data: Input,
@@ -2195,7 +2195,7 @@ def shape_of(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the shape of data, as a vector of the type `output_type`: i64 (the default) or i32; empty for a scalar."""
+    """output = the shape of data, as a vector of the type `output_type`: i64 (the default) or i32"""
 
 def shuffle_channels(
     data: Input,
@@ -2224,7 +2224,7 @@ def sign(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN."""
+    """output = -1, 0 or 1 as data is negative, zero or positive"""
 
 def sin(
     data: Input,
@@ -2269,7 +2269,7 @@ def slice_scatter(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data, with output[start:stop:step] = updates; the slice is that of `Slice`."""
+    """output = data, with output[start:stop:step] = updates"""
 
 def softmax(
     data: Input,
@@ -2309,7 +2309,7 @@ def space_to_batch(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Zeros added to the ends of the spatial axes; then blocks in space laid along the batch axis."""
+    """Zeros added to the ends of the spatial axes"""
 
 def space_to_depth(
     data: Input,
@@ -2353,7 +2353,7 @@ def sqrt(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = √data; NaN for negative data."""
+    """output = √data"""
 
 def squared_difference(
     a: Input,
@@ -2365,7 +2365,7 @@ def squared_difference(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = (a - b)²; integers wrap."""
+    """output = (a - b)²"""
 
 def squeeze(
     data: Input,
@@ -2376,9 +2376,7 @@ def squeeze(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """As Squeeze-1; but with `allow_axis_skip`, false by default, a dim at one of `axes` that may be 1 or not leaves
-    the rank of the output open.
-    """
+    """As Squeeze-1"""
 
 def stft(
     signal: Input,
@@ -2440,7 +2438,7 @@ def subtract(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a - b; integers wrap."""
+    """output = a - b"""
 
 def swish(
     data: Input,

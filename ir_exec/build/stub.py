@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from inspect import Parameter
 from types import SimpleNamespace
@@ -127,7 +128,7 @@ def _docstring(cls: type[Op]) -> list[str]:
 
 def _told(cls: type[Op]) -> str:
     """What an operator computes; the rest, which `help` and the site have, would make the stub the largest file."""
-    return next(docstrings_of(cls)).split("\n\n")[0]
+    return re.split(r"(?<=\.)\s|;|\n\n", next(docstrings_of(cls)))[0]
 
 
 def _default(parameter: Parameter) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ir_exec import __version__
-from ir_exec.cli.endings import endings
+from ir_exec.cli.process import endings
 
 __all__ = ["main"]
 

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import FiniteRange
+from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.terminal import Table, check_hint, echo, errors_as_messages, show, table
 from ir_exec.debug.profile_report import (

@@ -10,12 +10,12 @@ from time import perf_counter
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.allocator import keep_freed_memory
 from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.parallel import worker_options
+from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, Table, Unusable, check_hint, echo, errors_as_messages, show, styled, table
 from ir_exec.debug.reference import differences

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,13 +12,14 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
-from ir_exec.errors import EvaluationError, IRError
-from ir_exec.model import Model, ShapeLike, as_shape
-from ir_exec.runtime.drawing import draw
-from ir_exec.types import Array, Shape
+from ir_exec.errors import EvaluationError, IRError, ResourceError, ShapeError
+from ir_exec.model import Model, ModelPort, ShapeLike, as_shape
+from ir_exec.runtime.memory import default_budget
+from ir_exec.types import BOOLEAN, STRING, Array, ElementType, Shape, element_types
 
 __all__ = [
     "Pattern",
+    "draw",
     "drawn_inputs",
     "first_fit",
     "fitting_shapes",
@@ -28,6 +30,10 @@ __all__ = [
     "without_needless",
 ]
 
+
+_RECORDS = element_types("u1 u3 u6 nf4")
+
+_WORDS = ("alpha", "beta", "gamma", "delta")
 
 _GUESSES = ((5, 32), (5, 64), (1, 16), (2, 32), (2, 8), (1, 224), (1, 256), (1, 1), (4, 4))
 """Of an open first dim, and of the open others. Few constants are 5, and from 5 no small step leads to 1, which is
@@ -362,3 +368,33 @@ def _pattern(scan: _Scan, period: int, steps: Sequence[int]) -> Pattern | None:
 def _seen(scan: _Scan, steps: Sequence[int]) -> tuple[Outcome, ...]:
     outcomes = map(scan.at, steps)
     return tuple([one for one in outcomes if one is not None and one.fits])
+
+
+def draw(port: ModelPort, wanted: Shape | None, random: np.random.Generator) -> Array:
+    """Random values for an input: floats from the normal distribution, integers of 16 bits and more 0 or 1 (they are
+    indices and masks as a rule), narrower ones over their whole range. Dims that are not known are their least size, 1
+    or more. Raises ShapeError for an input of unknown rank without a shape, and ResourceError where the array would not
+    fit into memory."""
+    shape = port.shape if wanted is None else wanted
+    if shape.dims is None:
+        raise ShapeError(
+            f"the rank of input {port.name!r} is not known: say which shape it is to have", code=Code.input_array_shape
+        )
+    sizes = tuple([max(dim.lo, 0 if dim.is_static else 1) for dim in shape.dims])
+    if math.prod(sizes) * 8 > default_budget():
+        raise ResourceError(f"input {port.name!r} of shape {list(sizes)} does not fit into memory")
+    kind = port.element_type if port.element_type.is_known else ElementType.f32
+    if kind in STRING:
+        return np.asarray(random.choice(_WORDS, sizes), object)
+    if kind in BOOLEAN:
+        return random.integers(0, 2, sizes).astype(np.bool_)
+    if kind is ElementType.f8e8m0:
+        return np.exp2(random.integers(-4, 5, sizes)).astype(kind.dtype)  # it holds powers of two alone
+    if kind in _RECORDS:
+        return random.integers(0, 2**kind.bits, sizes, np.uint8).view(kind.dtype)
+    if kind.is_float:
+        return random.standard_normal(sizes).astype(kind.dtype)
+    if kind.bits > 8:
+        return random.integers(0, 2, sizes).astype(kind.dtype)
+    lowest = -(2 ** (kind.bits - 1)) if kind.is_signed else 0
+    return random.integers(lowest, lowest + 2**kind.bits, sizes).astype(kind.dtype)

@@ -17,6 +17,7 @@ from ir_exec.build.cutting import Cut, Region, below, cut, is_counted, needed, r
 from ir_exec.check import check_model, counted
 from ir_exec.codes import Code
 from ir_exec.debug.command import inputs_path
+from ir_exec.debug.drawing import draw
 from ir_exec.debug.extracting import Extracted, values_at
 from ir_exec.debug.files import Spill, write_npz
 from ir_exec.debug.walk import Visit, Walker
@@ -26,7 +27,6 @@ from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.compiled import compile_model
-from ir_exec.runtime.drawing import draw
 from ir_exec.runtime.fold import constant_values
 from ir_exec.types import Array
 

@@ -19,8 +19,9 @@ from ir_exec.ir.document import (
     Port,
     PortMapEntry,
     RtInfo,
+    join_names,
+    split_names,
 )
-from ir_exec.ir.names import join_names, split_names
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, encode, packed_size
 from ir_exec.ir.reader import MAX_BODY_DEPTH, read_document
 from ir_exec.ir.weights import Weights, default_weights_path, spare_bytes

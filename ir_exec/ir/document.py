@@ -16,7 +16,8 @@ in a file everything is text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -34,6 +35,8 @@ __all__ = [
     "PortMapEntry",
     "RtInfo",
     "UnreadableId",
+    "join_names",
+    "split_names",
 ]
 
 _LARGEST = 2**63 - 1
@@ -322,3 +325,29 @@ class Document(_Model):
         if not (year.isascii() and year.isdigit() and len(year) == 4 and 0 < len(release) <= 4):
             return None
         return int(year), int(release)
+
+
+_SEPARATOR = re.compile(r"(?<!\\),")
+
+
+def split_names(text: str | None) -> tuple[str, ...]:
+    r"""The names in a `names` or `output_names` attribute.
+
+    Names are separated by commas, `\,` is a comma within a name, and any other backslash is itself. Empty names are
+    none.
+    """
+    if not text:
+        return ()
+    if "," not in text:
+        return (text,)
+    return tuple([name.replace("\\,", ",") for name in _SEPARATOR.split(text) if name])
+
+
+def join_names(names: Iterable[str]) -> str:
+    r"""The attribute that lists these names.
+
+    A name that ends in a backslash goes last: before a comma it would read as an escape. Only one such name can be
+    told from the others, as in the files that OpenVINO writes.
+    """
+    ordered = sorted(names, key=lambda name: name.endswith("\\"))
+    return ",".join(name.replace(",", "\\,") for name in ordered)

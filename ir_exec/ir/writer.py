@@ -17,8 +17,7 @@ from lxml import etree
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, WeightsError
-from ir_exec.ir.document import Body, Document, Edge, Layer, Port, PortMapEntry, RtInfo
-from ir_exec.ir.names import join_names
+from ir_exec.ir.document import Body, Document, Edge, Layer, Port, PortMapEntry, RtInfo, join_names
 from ir_exec.ir.weights import default_weights_path
 
 __all__ = ["ByteRanges", "write_document"]

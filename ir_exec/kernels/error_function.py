@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ir_exec.kernels.exponential import EXPONENT
+from ir_exec.kernels.elementwise import EXPONENT
 from ir_exec.types import Array
 
 __all__ = ["erf", "erfinv", "normal_odds_exponent"]

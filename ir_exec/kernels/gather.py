@@ -20,7 +20,10 @@ from ir_exec.kernels.offsets import (
     AlongAxis,
     AxisOffsets,
     Indices,
+    Strategy,
     TupleOffsets,
+    always,
+    choose,
     fits_table,
     fits_tuple_table,
     is_native,
@@ -30,7 +33,6 @@ from ir_exec.kernels.offsets import (
     table_tuple_offsets,
 )
 from ir_exec.kernels.parallel import Worker, for_each, for_ranges
-from ir_exec.kernels.strategies import Strategy, always, choose
 from ir_exec.kernels.views import as_bits
 from ir_exec.types import Array
 

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels.views import as_unsigned
 from ir_exec.types import Array
 
@@ -24,6 +24,8 @@ __all__ = [
     "add_to_negative",
     "as_integers",
     "as_wide_integers",
+    "check_duplicates",
+    "check_indices",
     "count_from_front",
     "element_offsets",
     "find_indices",
@@ -159,3 +161,31 @@ def tuple_offsets(indices: Array, sizes: Sequence[int], first_axis: int, negativ
         offsets *= size
         offsets += find_indices(indices[..., component], size, first_axis + component, negative, component)
     return offsets
+
+
+def check_indices(
+    indices: Array, size: int, axis: int, negative: Negative, component: int | None = None
+) -> list[IRError]:
+    """What is wrong with the values of constant indices: IR701, or the warning IR702 for a tolerated negative one."""
+    try:
+        find_indices(indices, size, axis, negative, component)
+    except EvaluationError as error:
+        return [error]
+    values = as_integers(indices)
+    below = int(np.count_nonzero(values < 0))
+    if negative != "tolerated" or not below:
+        return []
+    message = (
+        f"{below} of {values.size} indices are negative, which the specification does not provide for; "
+        "they count from the end of the axis"
+    )
+    return [EvaluationError(message, code=Code.negative_index, port="indices", severity="warning")]
+
+
+def check_duplicates(offsets: Array) -> list[IRError]:
+    """The information IR703 where several constant indices choose the same element or slice to be overwritten."""
+    duplicates = offsets.size - np.unique(offsets).size
+    if not duplicates:
+        return []
+    message = f"{duplicates} of {offsets.size} indices choose what another one chooses too; the last one wins"
+    return [EvaluationError(message, code=Code.duplicate_index, port="indices", severity="info")]

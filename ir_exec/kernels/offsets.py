@@ -2,16 +2,16 @@
 
 A chunk is small enough for its indices, offsets and elements to stay in the processor's cache between the steps, and
 large enough for NumPy's calls not to count. One reduction finds whether all indices of a chunk lie on their axis; the
-offsets go into a buffer that the next chunk uses again.
+offsets go into a buffer that the next chunk uses again. A `Strategy` is one of the ways in which elements move then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, TypeVarTuple
 
 import numpy as np
 
@@ -31,8 +31,11 @@ __all__ = [
     "AlongAxis",
     "AxisOffsets",
     "Indices",
+    "Strategy",
     "Tile",
     "TupleOffsets",
+    "always",
+    "choose",
     "chunk_size",
     "fits_table",
     "fits_tuple_table",
@@ -285,3 +288,32 @@ def table_tuple_offsets(tuples: Array, sizes: tuple[int, ...]) -> Array:
 def _tuple_tables(sizes: tuple[int, ...]) -> list[Array]:
     """The offset of each place on each axis. Kept are 64 times 64 KiB at most for each axis: 12 MiB for three."""
     return [np.arange(size, dtype=np.int64) * prod(sizes[axis + 1 :]) for axis, size in enumerate(sizes)]
+
+
+Args = TypeVarTuple("Args")
+
+R = TypeVar("R")
+
+
+class Strategy(NamedTuple, Generic[*Args, R]):
+    """applies: whether the strategy can work on these arguments and pays. run: does the work. why: what it saves.
+
+    Both functions take the arguments of the kernel whose list this stands in.
+    """
+
+    name: str
+    applies: Callable[[*Args], bool]
+    run: Callable[[*Args], R]
+    why: str
+
+
+def choose(strategies: Sequence[Strategy[*Args, R]], *args: *Args) -> Strategy[*Args, R]:
+    """The first strategy that applies to the arguments; the last of a list applies to all."""
+    for strategy in strategies:
+        if strategy.applies(*args):
+            return strategy
+    raise AssertionError("the last strategy applies always")
+
+
+def always(*_args: object) -> bool:
+    return True

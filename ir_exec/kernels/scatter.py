@@ -21,7 +21,10 @@ from ir_exec.kernels.offsets import (
     AlongAxis,
     AxisOffsets,
     Indices,
+    Strategy,
     TupleOffsets,
+    always,
+    choose,
     chunk_size,
     fits_table,
     fits_tuple_table,
@@ -29,7 +32,6 @@ from ir_exec.kernels.offsets import (
     table_tuple_offsets,
 )
 from ir_exec.kernels.parallel import Worker, for_each, for_ranges
-from ir_exec.kernels.strategies import Strategy, always, choose
 from ir_exec.kernels.views import item_dtype
 from ir_exec.types import Array
 

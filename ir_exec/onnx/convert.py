@@ -22,10 +22,9 @@ from ir_exec.errors import (
     raise_error,
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
-from ir_exec.onnx.domains import canonical_domain, shown_domain
 from ir_exec.onnx.functions import Functions, not_taken, why_unsaid
 from ir_exec.onnx.order import in_order, name_of, place_of
-from ir_exec.onnx.registry import Version, find
+from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
 from ir_exec.onnx.values import Appended, Held, Missing, MissingValueError, Narrow, Sequence, Stack
 from ir_exec.types import Array

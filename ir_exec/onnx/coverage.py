@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from ir_exec.onnx.domains import MICROSOFT, ML, STANDARD, TRAINING, shown_domain
-from ir_exec.onnx.registry import find, registered
+from ir_exec.onnx.registry import MICROSOFT, ML, STANDARD, TRAINING, find, registered, shown_domain
 
 __all__ = ["Covered", "covered_operators", "onnx_page"]
 

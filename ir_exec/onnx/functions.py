@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ir_exec.build import Value
 from ir_exec.errors import ElementTypeError, Location, UnsupportedError
-from ir_exec.onnx.domains import ML, STANDARD, TRAINING, canonical_domain, shown_domain
+from ir_exec.onnx.registry import ML, STANDARD, TRAINING, canonical_domain, shown_domain
 from ir_exec.onnx.tensors import onnx_type
 from ir_exec.onnx.values import Held, Narrow, Sequence
 from ir_exec.types import ElementType

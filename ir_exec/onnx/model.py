@@ -13,8 +13,8 @@ from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Report, UnsupportedError, raise_error
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.convert import Converter, Scope
-from ir_exec.onnx.domains import NEWEST, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.functions import Functions
+from ir_exec.onnx.registry import NEWEST, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
 from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
 from ir_exec.types import Array, ElementType, TensorType

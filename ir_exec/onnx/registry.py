@@ -23,9 +23,31 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from ir_exec.onnx.domains import MICROSOFT, ML, STANDARD, TRAINING, canonical_domain
+__all__ = [
+    "KINDS",
+    "MICROSOFT",
+    "ML",
+    "NEWEST",
+    "STANDARD",
+    "TRAINING",
+    "Attribute",
+    "Version",
+    "canonical_domain",
+    "find",
+    "onnx_op",
+    "registered",
+    "shown_domain",
+    "versions",
+]
 
-__all__ = ["KINDS", "Attribute", "Version", "find", "onnx_op", "registered", "versions"]
+STANDARD = ""
+ML = "ai.onnx.ml"
+TRAINING = "ai.onnx.preview.training"
+MICROSOFT = "com.microsoft"
+
+
+NEWEST = 28
+"""The newest version of the standard domain that the functions of `ir_exec.onnx.ops` were written for."""
 
 FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -211,3 +233,13 @@ def registered() -> list[Version]:
 def _import(domain: str) -> None:
     for family in FAMILIES.get(domain, ()):
         import_module(f"ir_exec.onnx.ops.{family}")
+
+
+def canonical_domain(domain: str) -> str:
+    """The standard domain has two spellings."""
+    return STANDARD if domain == "ai.onnx" else domain
+
+
+def shown_domain(domain: str) -> str:
+    """The domain as messages name it."""
+    return domain or "ai.onnx"

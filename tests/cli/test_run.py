@@ -15,11 +15,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import ir_exec
-from ir_exec.cli import allocator, main
+from ir_exec.cli import main, process
 from ir_exec.cli.arrays import statistics
+from ir_exec.debug.drawing import draw
 from ir_exec.kernels import limits
 from ir_exec.model import ModelPort
-from ir_exec.runtime.drawing import draw
 from ir_exec.types import ALL, ElementType, Shape
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
@@ -285,7 +285,7 @@ class LibC:
 def libc(monkeypatch: pytest.MonkeyPatch) -> LibC:
     libc = LibC()
     monkeypatch.setattr("ctypes.CDLL", lambda name: libc)
-    for variable in allocator._VARIABLES:
+    for variable in process._VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     return libc
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from numpy.lib import introspect
 
-from ir_exec.kernels import costs
+from ir_exec.kernels import costs, elementwise
 from ir_exec.kernels.elementwise import Function, calculated_real, floor_remainder, of_copy, truncated_remainder
 from ir_exec.types import Array
 
@@ -149,3 +150,28 @@ def test_remainders_of_few_elements(function, expected, shape: tuple[int, ...]) 
     found = function(a, b)
     assert found.shape == shape
     assert_same_bits(np.atleast_1d(found), np.atleast_1d(expected(a, b)))
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-13)])
+def test_powers_are_exponentials(dtype: type, tolerance: float) -> None:
+    """In either base; which one is taken depends on the machine."""
+    x = np.linspace(-80, 80, 1001).astype(dtype)
+    found = elementwise.power(x * dtype(elementwise.EXPONENT))
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, [math.exp(number) for number in x.tolist()], rtol=tolerance)
+    assert elementwise.power(dtype(-math.inf)) == 0
+
+
+@pytest.mark.parametrize(
+    ("loops", "expected"),
+    [
+        ({"exp2": {"ff": {"current": "AVX512_SKX", "available": "AVX512_SKX baseline(SSE)"}}}, True),
+        ({"exp2": {"ff": {"current": "baseline(SSE SSE2)", "available": "AVX512_SKX baseline(SSE)"}}}, False),
+        ({"exp2": {"dd": {"current": "AVX512_SKX", "available": "AVX512_SKX"}}}, False),
+        ({}, False),
+    ],
+    ids=["avx512", "avx2", "no loop of f32", "not told"],
+)
+def test_base_2_where_it_has_vectors(monkeypatch: pytest.MonkeyPatch, loops: dict[str, object], expected: bool) -> None:
+    monkeypatch.setattr(introspect, "opt_func_info", lambda func_name: loops)
+    assert elementwise._has_vectors_of_base_2() == expected

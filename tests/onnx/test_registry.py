@@ -12,8 +12,7 @@ import pytest
 from onnx import defs
 
 from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.domains import ML, STANDARD, TRAINING
-from ir_exec.onnx.registry import FAMILIES, Version, find, onnx_op, registered
+from ir_exec.onnx.registry import FAMILIES, ML, STANDARD, TRAINING, Version, find, onnx_op, registered
 
 SCHEMAS = [
     schema

@@ -96,7 +96,7 @@ def round_(data: Value) -> Value:
 
 @onnx_op("HardSwish", since=14)
 def hard_swish(data: Value) -> Value:
-    return build.multiply(data, build.hard_sigmoid(data, number(1 / 6, data), number(0.5, data)))
+    return build.hswish(data)
 
 
 def aligned(a: Value, b: Value, axis: int | None) -> Value:

@@ -8,13 +8,12 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Floats, Ints, chosen
-from ir_exec.onnx.domains import MICROSOFT
 from ir_exec.onnx.ops.convolution import convolve
 from ir_exec.onnx.ops.elementwise import gelu as standard_gelu
 from ir_exec.onnx.ops.image import grid_sample_16
 from ir_exec.onnx.ops.matrix import gemm
 from ir_exec.onnx.ops.normalization import normalized
-from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.values import as_i64, cast, concat, ints, known_rank, normal_axis, number, shape_of
 from ir_exec.types import ElementType
 

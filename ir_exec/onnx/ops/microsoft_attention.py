@@ -11,8 +11,7 @@ from ir_exec.build import Value
 from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
-from ir_exec.onnx.domains import MICROSOFT
-from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_rank, number, reshape, shape_of, size_along
 from ir_exec.types import ElementType
 

@@ -11,7 +11,6 @@ from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, UnsupportedError
 from ir_exec.onnx.attributes import Floats, Ints, Strings
-from ir_exec.onnx.domains import MICROSOFT
 from ir_exec.onnx.ops.pooling import average_pool
 from ir_exec.onnx.ops.quantization import (
     dequantized,
@@ -21,7 +20,7 @@ from ir_exec.onnx.ops.quantization import (
     quantized,
 )
 from ir_exec.onnx.ops.recurrent_layers import lstm_layer
-from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.values import cast, ints, known, known_rank, number
 from ir_exec.types import Array, ElementType
 

@@ -9,8 +9,7 @@ from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Floats, Ints, Strings, Tensor
 from ir_exec.onnx.convert import Call
-from ir_exec.onnx.domains import ML
-from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.registry import ML, onnx_op
 from ir_exec.onnx.values import as_i64, cast, ints, number, numbers, reshape
 from ir_exec.types import Array, ElementType
 

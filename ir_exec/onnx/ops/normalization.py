@@ -9,8 +9,7 @@ from ir_exec.build import Value
 from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
-from ir_exec.onnx.domains import MICROSOFT
-from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.tensors import element_type_of
 from ir_exec.onnx.values import cast, concat, ints, known_rank, known_scalar, normal_axis, number, shape_of
 from ir_exec.types import ElementType

@@ -11,8 +11,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError
-from ir_exec.onnx.domains import TRAINING
-from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.registry import TRAINING, onnx_op
 from ir_exec.onnx.values import cast, number
 
 __all__: list[str] = []

@@ -17,6 +17,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import (
+    EXPONENT,
     Function,
     at_least,
     at_most,
@@ -25,11 +26,11 @@ from ir_exec.kernels.elementwise import (
     clip_elements,
     held_between,
     in_parts,
+    power,
     sigmoid,
     working_dtype,
 )
 from ir_exec.kernels.error_function import normal_odds_exponent
-from ir_exec.kernels.exponential import EXPONENT, power
 from ir_exec.kernels.pieces import lying_like
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, type_limits
 from ir_exec.ops.base import In, Op, op

@@ -12,13 +12,20 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels import costs
 from ir_exec.kernels.gather import take_along_axis, take_slices, take_tuples
-from ir_exec.kernels.indices import Negative, OutOfRangeError, count_from_front, find_indices, lie_within, tuple_offsets
+from ir_exec.kernels.indices import (
+    Negative,
+    OutOfRangeError,
+    check_indices,
+    count_from_front,
+    find_indices,
+    lie_within,
+    tuple_offsets,
+)
 from ir_exec.kernels.offsets import slices_cost
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, NonNegative
 from ir_exec.ops.base.axes import given_axis, known_axis
 from ir_exec.ops.base.shapes import merge_dims, merge_shapes, normalize_axis, require_rank
-from ir_exec.ops.movement.known_indices import check_indices
 from ir_exec.types import INDEX, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
 
 __all__ = ["Gather1", "Gather7", "Gather8", "GatherElements", "GatherND5", "GatherND8", "GatherTree"]

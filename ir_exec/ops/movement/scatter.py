@@ -13,7 +13,15 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
-from ir_exec.kernels.indices import Negative, OutOfRangeError, element_offsets, find_indices, tuple_offsets
+from ir_exec.kernels.indices import (
+    Negative,
+    OutOfRangeError,
+    check_duplicates,
+    check_indices,
+    element_offsets,
+    find_indices,
+    tuple_offsets,
+)
 from ir_exec.kernels.offsets import Indices
 from ir_exec.kernels.scatter import copy_into, put_along_axis, put_slices, put_tuples, slice_offsets
 from ir_exec.kernels.scatter_reduced import Reduced, Reduction
@@ -22,7 +30,6 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.axes import given_axis, known_axis
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
-from ir_exec.ops.movement.known_indices import check_duplicates, check_indices
 from ir_exec.types import ALL, BOOLEAN, INDEX, INTEGER, STRING, Array, Dim, Shape, TensorType, element_types
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The lists of ways to gather and to scatter: which way is taken, and that all that apply give the same."""
+"""The lists of ways to scatter and to gather: which way is taken, and that all that apply give the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from ir_exec.kernels import costs, gather, scatter
 from ir_exec.kernels.indices import OutOfRangeError
-from ir_exec.kernels.strategies import Strategy, choose
+from ir_exec.kernels.offsets import Strategy, choose
 from ir_exec.types import Array
 
 RNG = np.random.default_rng(0)
