@@ -4,6 +4,10 @@ running against ONNX's ReferenceEvaluator and onnxruntime.
 The files are those of `tests/networks/onnx`; what IR reading is measured on is what each was converted to.
 
     python -m benchmarks.onnx [--only TEXT] [--seconds 2]
+    python -m benchmarks.onnx FILE.onnx... [--seconds 2] [--threads 1]
+
+Files that are named are run, with the inputs of FILE.inputs.npz or drawn ones: against OpenVINO, and against our run of
+the IR that OpenVINO makes of each.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ from onnx.reference import ReferenceEvaluator
 
 import ir_exec
 from benchmarks.measure import Paired, measure_pair, print_table, write_json
+from ir_exec.debug.drawing import drawn_inputs
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "networks" / "onnx"
 
@@ -64,11 +69,45 @@ def runners(path: Path, feeds: dict[str, Any]) -> dict[str, Callable[[], object]
     return {"ReferenceEvaluator": partial(evaluator.run, None, feeds), **found}
 
 
+def inputs_of(path: Path, model: ir_exec.Model) -> list[Any]:
+    stored = path.with_suffix(".inputs.npz")
+    arrays = dict(np.load(stored)) if stored.exists() else drawn_inputs(model, 0)
+    return [arrays[port.name] for port in model.inputs]
+
+
+def run_named(paths: list[Path], seconds: float, threads: int | None) -> None:
+    """Runs of these files against OpenVINO, and against our runs of what it makes of them, on so many threads."""
+    chosen = {} if threads is None else {"INFERENCE_NUM_THREADS": threads}
+    compiled = partial(ir_exec.compile_model, threads=threads)
+    tables: dict[str, list[Paired]] = {"OpenVINO": [], "our run of OpenVINO's IR": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for path in paths:
+            ours = compiled(path)
+            feeds = inputs_of(path, ir_exec.read_model(path))
+            converted = Path(folder) / f"{path.stem}.xml"
+            ov.save_model(ov.convert_model(path), converted, compress_to_fp16=False)
+            theirs = ov.compile_model(converted, "CPU", {"INFERENCE_PRECISION_HINT": "f32", **chosen})
+            calls = {
+                "OpenVINO": partial(theirs, feeds),
+                "our run of OpenVINO's IR": partial(compiled(converted), feeds),
+            }
+            for name, call in calls.items():
+                tables[name].append(measure_pair(path.stem, partial(ours, feeds), call, seconds=seconds))
+    for name, rows in tables.items():
+        print(f"\nrunning, against {name}")
+        print_table(rows, theirs=name)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("paths", nargs="*", type=Path, metavar="FILE.onnx", help="ONNX files to run")
+    parser.add_argument("--threads", type=int, help="of both, for files that are named")
     parser.add_argument("--only", default="", help="networks whose names hold this")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each measurement")
     options = parser.parse_args()
+    if options.paths:
+        run_named(options.paths, options.seconds, options.threads)
+        return
     tables: dict[str, list[Paired]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for path in sorted(one for one in FOLDER.glob("*.onnx") if options.only in one.stem):

@@ -25,6 +25,7 @@ from ir_exec.runtime.packed import PackedWeights, Room, may_be_packed
 from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
 from ir_exec.runtime.plans import Input, Plans
 from ir_exec.runtime.rewrite import Draft, rewritten
+from ir_exec.runtime.rewrite.batch_norm import BATCH_NORM
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.types import Array, TensorType
 
@@ -125,7 +126,7 @@ class Executor:
             self._folded = foldable(self._graph, types, expand_weights=self._expand_weights)
             self._constants = self._fold(types, overwrite)
             self._room.enter(self._constants)
-        if overwrite and self._optimize and self._packed is None and any(map(may_be_packed, self._constants)):
+        if overwrite and self._optimize and self._packed is None and self._has_packable(self._constants):
             self._pack(self._constants, types)
         if is_first:
             self._constants = self._turned(self._constants)
@@ -237,6 +238,9 @@ class Executor:
         plan = Planner(self._setting, nodes, types, slots, sorted(used), overwrite=overwrite).plan()
         _run(plan, slots)
         return [None if array is None else _kept(array) for array in slots]
+
+    def _has_packable(self, constants: list[Array | None]) -> bool:
+        return any(map(may_be_packed, constants)) or any(node.type == BATCH_NORM for node in self._graph.nodes)
 
     def _pack(self, constants: list[Array | None], types: Types) -> None:
         """Keep matrices by which only MatMul multiplies in panels.

@@ -22,6 +22,7 @@ from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.limits import Budget, owner_of
 from ir_exec.kernels.packed import PackedMatrix
 from ir_exec.ops import In, Op
+from ir_exec.runtime.rewrite.batch_norm import BATCH_NORM
 from ir_exec.runtime.rewrite.draft import Fusion, is_known
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
@@ -179,28 +180,41 @@ class PackedWeights:
     ) -> None:
         self._found: dict[Node, Node] = {}
         wanted = {}
-        for value, nodes in _readers(graph).items():
+        readers = _readers(graph)
+        has_norms = any(node.type == BATCH_NORM for node in graph.nodes)
+        for value, nodes in readers.items():
             array = constants[value.number]
+            norm = form = None
+            if has_norms and len(nodes) == 1 and nodes[0].inputs[0] is not value and array is not None:
+                from ir_exec.runtime.transformed import held_form, normalization_behind  # most files have none left
+
+                norm = normalization_behind(nodes[0], array, readers, constants, types, operator)
+                form = None if norm is None else held_form(array)
             if may_be_packed(array):
-                form = _form(value, nodes, array, types, operator)
-                if form is not None and room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
-                    wanted[value] = form, nodes
+                form = _form(value, nodes, array, types, operator) or form
+            if array is None or form is None:
+                continue
+            if room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
+                wanted[value] = form, nodes, norm
         self.values = wanted.keys()
         # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
-        memory = np.empty(sum(form.size for form, _ in wanted.values()), np.float32)
+        memory = np.empty(sum(form.size for form, *_ in wanted.values()), np.float32)
         end = 0
-        for value, (form, nodes) in wanted.items():
+        for value, (form, nodes, norm) in wanted.items():
             array = constants[value.number]
             assert array is not None, "it is a constant"
             start, end = end, end + form.size
-            changed = form.pack(array, memory[start:end])
+            changed = form.pack(array if norm is None else norm.scaled(array), memory[start:end])
             if not form.beside:
                 room.leave_file(array)
             # It is freed before the next one is packed.
             constants[value.number] = None
             del array
             for node in nodes:
-                self._found[node] = Fusion([node], changed(operator(node)), node.values_in[:1]).fused()
+                op, last = changed(operator(node)), node
+                if norm is not None:
+                    op, last = norm.shifted(op), norm.nodes[-1]
+                self._found[last] = Fusion(norm.nodes if norm else [node], op, node.values_in[:1]).fused()
 
     def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
         """`replaced`, with the nodes that multiply by what is packed."""

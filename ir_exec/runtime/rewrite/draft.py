@@ -43,12 +43,11 @@ class Draft:
         self._enter()
 
     def _enter(self) -> None:
-        self._position = {node: index for index, node in enumerate(self.nodes)}
-        self._made: dict[int, int] = {}
+        self._makers: dict[int, Node] = {}
         self._readers: dict[int, list[Node]] = {}
-        for index, node in enumerate(self.nodes):
+        for node in self.nodes:
             for output in node.outputs:
-                self._made[output.number] = index
+                self._makers[output.number] = node
             for value in dict.fromkeys(node.values_in):
                 self._readers.setdefault(value.number, []).append(node)
 
@@ -57,9 +56,9 @@ class Draft:
         return node not in self._replaced
 
     def replace(self, fusion: Fusion) -> None:
-        """Put one node in the place of the first of the nodes; the others go."""
+        """Put one node in the place of the last of the nodes; the others go."""
         self._replaced |= dict.fromkeys(fusion.nodes)
-        self._replaced[fusion.nodes[0]] = fusion.fused()
+        self._replaced[fusion.nodes[-1]] = fusion.fused()
 
     def settle(self) -> None:
         """Make the list of nodes anew after replacements."""
@@ -96,10 +95,10 @@ class Draft:
             return None
         return readers[0]
 
-    def is_there_before(self, value: Value, node: Node) -> bool:
-        """Whether the value exists before the node runs."""
-        made = self._made.get(value.number)
-        return made is None or made < self._position[node]
+    def maker(self, value: Value) -> Node | None:
+        """The node that computes a value which one other node reads, and nothing else; None where that is not so."""
+        node = self._makers.get(value.number)
+        return None if node is None or node in self._replaced or self.only_reader(value) is None else node
 
 
 def beside(node: Node, value: Value) -> Value | None:
@@ -108,11 +107,11 @@ def beside(node: Node, value: Value) -> Value | None:
     return others[0] if len(others) == 1 and len(node.values_in) == 2 else None
 
 
-def vector_beside(draft: Draft, kind: str, node: Node, value: Value, first: Node) -> Value | None:
+def vector_beside(draft: Draft, kind: str, node: Node, value: Value) -> Value | None:
     """What a node of this kind combines with each vector along the last axis of the value: one vector, in its element
-    type, that is there before `first`. None where it is anything else."""
+    type. None where it is anything else."""
     other = beside(node, value)
-    if draft.kind(node) != kind or other is None or not draft.is_there_before(other, first):
+    if draft.kind(node) != kind or other is None:
         return None
     vector, data = draft.type(other).shape, draft.type(value).shape
     if vector.dims is None or data.dims is None or not vector.is_static or not 0 < len(vector) <= len(data):
@@ -134,8 +133,8 @@ class FusedNode(Node):
 class Fusion(NamedTuple):
     """What takes the place of several nodes of a plan.
 
-    nodes: in their order; no other node reads an output of any but the last. op: computes the outputs of the last one
-    from `inputs`, which exist before the first.
+    nodes: the last one behind all others; no other node reads an output of any but that. op: computes its outputs from
+    `inputs`.
     """
 
     nodes: Sequence[Node]

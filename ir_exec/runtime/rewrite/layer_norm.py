@@ -1,4 +1,4 @@
-"""Normalization by mean and variance with its weight and bias, which exporters write as three layers."""
+"""Normalization by mean and variance with its weight and bias, which exporters write as three layers, or as nine."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ir_exec.ops import In, Op
 from ir_exec.ops.base.attributes import Float
 from ir_exec.ops.base.operator import check_contract
 from ir_exec.runtime.rewrite.draft import Draft, Fusion, vector_beside
+from ir_exec.runtime.rewrite.rms_norm import RMSNorm, is_mean_along_last
 from ir_exec.types import Array, TensorType, element_types
 
 __all__ = ["LayerNorm", "as_layer_norm"]
@@ -42,23 +43,41 @@ check_contract(LayerNorm, "LayerNorm")
 
 
 def as_layer_norm(draft: Draft, node: Node) -> Fusion | None:
-    """An MVN along the last axis, times a weight, perhaps plus a bias.
+    """An MVN along the last axis, times a weight, perhaps plus a bias; or a mean that is subtracted, the rest of which
+    is an RMSNorm with a weight.
 
     The squares are added up in another order.
     """
+    found = _from_mvn(draft, node) or _from_mean(draft, node)
+    if found is None:
+        return None
+    shifted = draft.only_reader(found.nodes[-1].outputs[0])
+    bias = None if shifted is None else vector_beside(draft, "Add", shifted, found.nodes[-1].outputs[0])
+    if shifted is None or bias is None:
+        return found
+    return Fusion([*found.nodes, shifted], found.op, [*found.inputs, bias])
+
+
+def _from_mvn(draft: Draft, node: Node) -> Fusion | None:
     if draft.kind(node) != "MVN" or len(node.values_in) != 2 or not _is_along_last(draft, *node.values_in):
         return None
-    data, epsilon = node.values_in[0], _epsilon(draft.operator(node))
+    epsilon = _epsilon(draft.operator(node))
     weighted = draft.only_reader(node.outputs[0])
-    weight = None if weighted is None else vector_beside(draft, "Multiply", weighted, node.outputs[0], node)
+    weight = None if weighted is None else vector_beside(draft, "Multiply", weighted, node.outputs[0])
     if epsilon is None or weighted is None or weight is None:
         return None
-    shifted = draft.only_reader(weighted.outputs[0])
-    bias = None if shifted is None else vector_beside(draft, "Add", shifted, weighted.outputs[0], node)
-    op = LayerNorm(epsilon=epsilon)
-    if shifted is None or bias is None:
-        return Fusion([node, weighted], op, [data, weight])
-    return Fusion([node, weighted, shifted], op, [data, weight, bias])
+    return Fusion([node, weighted], LayerNorm(epsilon=epsilon), [node.values_in[0], weight])
+
+
+def _from_mean(draft: Draft, node: Node) -> Fusion | None:
+    centred = draft.only_reader(node.outputs[0]) if is_mean_along_last(draft, node) else None
+    if centred is None or draft.kind(centred) != "Subtract" or centred.values_in != [node.values_in[0], *node.outputs]:
+        return None
+    scaled = draft.only_reader(centred.outputs[0])
+    op = None if scaled is None else draft.operator(scaled)
+    if scaled is None or not isinstance(op, RMSNorm) or len(scaled.values_in) != 2:
+        return None
+    return Fusion([node, centred, scaled], LayerNorm(epsilon=op.epsilon), [node.values_in[0], scaled.values_in[1]])
 
 
 def _is_along_last(draft: Draft, data: Value, axes: Value) -> bool:

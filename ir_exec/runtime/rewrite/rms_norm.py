@@ -10,7 +10,7 @@ from ir_exec.ops.base.operator import check_contract
 from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, vector_beside
 from ir_exec.types import Array, TensorType, element_types
 
-__all__ = ["RMSNorm", "as_rms_norm"]
+__all__ = ["RMSNorm", "as_rms_norm", "is_mean_along_last"]
 
 _FLOATS = element_types("f32 f64")
 
@@ -44,7 +44,7 @@ def as_rms_norm(draft: Draft, node: Node) -> Fusion | None:
     if data is None or draft.type(data).element_type not in _FLOATS or not _has_last_axis(draft.type(data)):
         return None
     mean = draft.only_reader(node.outputs[0])
-    if mean is None or not _is_mean_along_last(draft, mean):
+    if mean is None or not is_mean_along_last(draft, mean):
         return None
     shifted = draft.only_reader(mean.outputs[0])
     epsilon = None if shifted is None else _added(draft, shifted, mean.outputs[0])
@@ -55,7 +55,7 @@ def as_rms_norm(draft: Draft, node: Node) -> Fusion | None:
         return None
     nodes = [node, mean, shifted, *divided]
     weighted = draft.only_reader(nodes[-1].outputs[0])
-    weight = None if weighted is None else vector_beside(draft, "Multiply", weighted, nodes[-1].outputs[0], node)
+    weight = None if weighted is None else vector_beside(draft, "Multiply", weighted, nodes[-1].outputs[0])
     if weighted is None or weight is None:
         return Fusion(nodes, RMSNorm(epsilon=epsilon), [data])
     return Fusion([*nodes, weighted], RMSNorm(epsilon=epsilon), [data, weight])
@@ -74,7 +74,8 @@ def _has_last_axis(data: TensorType) -> bool:
     return bool(data.rank) and data.shape[-1].is_static and data.shape[-1].lo > 0
 
 
-def _is_mean_along_last(draft: Draft, node: Node) -> bool:
+def is_mean_along_last(draft: Draft, node: Node) -> bool:
+    """Whether a node gives the mean along the last axis, which stays, with one element."""
     if draft.kind(node) != "ReduceMean" or draft.type(node.outputs[0]).rank != (
         rank := draft.type(node.values_in[0]).rank
     ):

@@ -110,6 +110,24 @@ class Up(nn.Module):
 
 
 @network
+def unfolded(path: Path) -> tuple[Tensor, ...]:
+    """Convolutions and normalizations that the exporter was told to leave as they are, before and behind each other."""
+    first = nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU6())
+    module = nn.Sequential(first, block(16, 16, groups=16), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 8, 1))
+    for part in module.modules():
+        if isinstance(part, nn.BatchNorm2d):
+            for vector in (part.weight, part.bias, part.running_mean):
+                nn.init.normal_(vector)
+            nn.init.uniform_(part.running_var, 0.5, 2)
+    inputs = (torch.randn(1, 3, 20, 18),)
+    mode = torch.onnx.TrainingMode.PRESERVE
+    torch.onnx.export(
+        module.eval(), inputs, path, dynamo=False, opset_version=17, training=mode, do_constant_folding=False
+    )
+    return inputs
+
+
+@network
 def unet(path: Path) -> tuple[Tensor, ...]:
     inputs = (torch.randn(1, 3, 12, 18),)
     traced(Up(), inputs, path, 11, {2: "height", 3: "width"})
@@ -139,6 +157,34 @@ def windows(path: Path) -> tuple[Tensor, ...]:
 
     inputs = (torch.randn(1, 8, 8, 8),)
     traced(Windows(), inputs, path, 13)
+    return inputs
+
+
+@network
+def activations(path: Path) -> tuple[Tensor, ...]:
+    """Activations, a normalization and attention, of an opset that has operators for none of them."""
+
+    class Attended(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.before = nn.LayerNorm(24)
+            self.heads = nn.Linear(24, 72)
+            self.inner, self.outer = nn.Linear(24, 48), nn.Linear(48, 24)
+
+        def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+            heads = self.heads(self.before(functional.silu(x))).reshape(2, 10, 3, 4, 6).permute(2, 0, 3, 1, 4)
+            query, key, value = heads.unbind(0)
+            scores = query @ key.transpose(-1, -2) / 6**0.5 + mask
+            x = x + (scores.softmax(-1) @ value).transpose(1, 2).reshape(2, 10, 24)
+            x = self.outer(functional.gelu(self.inner(functional.hardswish(x)), approximate="tanh"))
+            return functional.gelu(x * torch.sigmoid(1.702 * x))
+
+    module = Attended()
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    inputs = (torch.randn(2, 10, 24), torch.zeros(2, 1, 1, 10))
+    inputs[1][1, ..., 7:] = -10_000
+    traced(module, inputs, path, 13)
     return inputs
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from tests.conformance.networks import networks
 from tests.helpers.network_text import NetworkText
 
 __all__ = ["Both", "of_model", "of_network", "of_text"]
+
+NETWORKS = Path(__file__).parents[2] / "networks"
 
 
 class Both(NamedTuple):
@@ -51,10 +54,10 @@ def of_model(model: ir_exec.Model, inputs: list[Array]) -> Both:
 
 
 def of_network(name: str) -> Both:
-    """Both runs of one of the real networks."""
-    path = networks()[name]
+    """Both runs of one of the real networks, of which `onnx/NAME` are ONNX files."""
+    path = NETWORKS / f"{name}.onnx" if name.startswith("onnx/") else networks()[name]
     with np.load(path.with_suffix(".inputs.npz")) as stored:
-        return of_model(ir_exec.read_model(path), [stored[f"in{i}"] for i in range(len(stored.files))])
+        return of_model(ir_exec.read_model(path), [stored[key] for key in stored.files])
 
 
 def of_text(net: NetworkText, *inputs: Array) -> Both:

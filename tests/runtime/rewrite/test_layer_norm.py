@@ -49,6 +49,36 @@ def test_every_way_to_write_it(axis: int, rank: int, shape: str, *, has_bias: bo
     both.assert_close()
 
 
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_it_is_found_in_nine_layers(*, has_bias: bool) -> None:
+    net = NetworkText()
+    x, axes = net.parameter("2,3,8"), net.const(np.array([-1], np.int64))
+    centred = net.op("Subtract", x, net.op("ReduceMean", x, axes, keep_dims="true"))
+    squares = net.op("Power", centred, net.const(np.array(2, np.float32)))
+    variance = net.op("ReduceMean", squares, axes, keep_dims="true")
+    deviation = net.op("Sqrt", net.op("Add", variance, net.const(np.array(1e-3, np.float32))))
+    value = net.op("Multiply", net.op("Divide", centred, deviation), net.const(WEIGHT))
+    net.result(net.op("Add", value, net.const(BIAS)) if has_bias else value)
+    both = of_text(net, X)
+    assert both.types == ["LayerNorm"]
+    wide = X.astype(np.float64)
+    expected = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-3) * WEIGHT
+    np.testing.assert_allclose(both.rewritten[0], expected + (BIAS if has_bias else 0), rtol=1e-4, atol=1e-5)
+    both.assert_close()
+
+
+def test_what_another_mean_is_subtracted_from_is_none() -> None:
+    net = NetworkText()
+    x, other, axes = net.parameter("2,3,8"), net.parameter("2,3,8"), net.const(np.array([-1], np.int64))
+    centred = net.op("Subtract", x, net.op("ReduceMean", other, axes, keep_dims="true"))
+    mean = net.op("ReduceMean", net.op("Multiply", centred, centred), axes, keep_dims="true")
+    deviation = net.op("Sqrt", net.op("Add", mean, net.const(np.array(1e-3, np.float32))))
+    net.result(net.op("Multiply", net.op("Divide", centred, deviation), net.const(WEIGHT)))
+    both = of_text(net, X, X + 1)
+    assert both.types == ["RMSNorm"]
+    both.assert_close()
+
+
 def another_axis(net: NetworkText, x: Output) -> Output:
     return net.op("Multiply", normalized(net, x, [1]), net.const(WEIGHT))
 

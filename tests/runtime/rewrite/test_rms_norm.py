@@ -139,14 +139,14 @@ def test_what_is_no_such_normalization_stays_as_it_is(written: Callable[[Network
     both.assert_close()
 
 
-def test_a_weight_that_comes_later_stays_a_layer() -> None:
-    """What is computed together stands where its first layer stood, so that it holds no input for longer."""
+def test_a_weight_that_comes_later_is_found_too() -> None:
+    """What is computed together stands where its last layer stood, before which all of its inputs are there."""
     net = NetworkText()
     x, other = net.parameter("2,3,8"), net.parameter("8")
     value = by_power(net, x, mean_of(net, squared(net, x)))
     net.result(net.op("Multiply", value, net.op("Exp", net.op("Negative", other))))
     both = of_text(net, X, WEIGHT)
-    assert [len(step.members) for step in both.fused] == [5]
+    assert [len(step.members) for step in both.fused] == [6]
     both.assert_close()
 
 
