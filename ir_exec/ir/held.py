@@ -91,18 +91,15 @@ class HeldWeights(Weights):
         return spare
 
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
-        """As `Weights.read`; an array that is held is returned as a view of itself where it is aligned."""
+        """As `Weights.read`; an array that is held is returned as a view of itself."""
         if offset < _FIRST and self._base is not None:
             return self._base.read(element_type, shape, offset, size)
         held = self._arrays.get(offset)
         if held is None or held.shape != shape or ElementType.of(held) is not element_type:
             return super().read(element_type, shape, offset, size)
-        # Of what is not aligned, as tensors in ONNX files, every layer would make a copy in every run.
-        array = held.view() if held.flags.aligned else held.copy()
-        if array.base is None:
-            self.forget(held)
-        array.flags.writeable = False
-        return array
+        view = held.view()
+        view.flags.writeable = False
+        return view
 
     def slice(self, offset: int, size: int) -> memoryview:
         """As `Weights.slice`; bytes of one array at a time."""

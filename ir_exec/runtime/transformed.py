@@ -93,8 +93,8 @@ def filter_form(
     kinds = {node.type for node in nodes}
     if kinds not in ({"Convolution"}, {"GroupConvolution"}):
         return None
-    grouped = array if kinds == {"GroupConvolution"} else array[np.newaxis]
-    axes = grouped.ndim - 3
+    grouped = array.shape if kinds == {"GroupConvolution"} else (1, *array.shape)
+    axes = len(grouped) - 3
     are_known = True
     for node in nodes:
         op = operator(node)
@@ -104,15 +104,17 @@ def filter_form(
         counts = (types[node.outputs[0].number].shape.dims or ())[2:]
         are_known = are_known and all(dim.is_static for dim in counts)
         windows = prod([dim.hi if dim.is_static else inf for dim in counts])
-        if steps - {1} or not is_worth_transforming(grouped.shape, windows):
+        if steps - {1} or not is_worth_transforming(grouped, windows):
             return None
     # Others cannot be had again from the sums into which they are transformed. No comparison with NaN holds.
     if not max(float(array.max()), -float(array.min())) < _LARGE:
         return None
 
     def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
-        filters = transformed_filters(array.reshape(grouped.shape), memory)
-        return lambda op: PackedConvolution(op, Shape(array.shape), None if are_known else array, filters)
+        filters = transformed_filters(array.reshape(grouped), memory)
+        return lambda op: PackedConvolution(
+            op, Shape(array.shape), None if are_known else np.require(array, None, "A"), filters
+        )
 
     return Form(array.size // 3**axes * 4**axes, not are_known, pack)
 

@@ -50,16 +50,6 @@ def test_an_array_is_not_copied():
     assert array.flags.writeable
 
 
-def test_an_array_that_is_not_aligned_is_copied():
-    stored = np.frombuffer(b"." + np.arange(1000, dtype=np.float32).tobytes(), np.uint8)
-    array = stored[1:].view(np.float32)
-    weights, (offset,) = held(array)
-    found = weights.read(ElementType.f32, (1000,), offset, 4000)
-    assert found.flags.aligned
-    assert not found.flags.writeable
-    np.testing.assert_array_equal(found, np.arange(1000))
-
-
 @given(st.integers(0, 80), st.integers(0, 80))
 def test_any_range_of_bytes(start, size):
     array = np.arange(10, dtype=np.float64)

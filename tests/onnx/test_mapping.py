@@ -123,19 +123,29 @@ def test_converting_holds_no_copy_of_the_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shift", range(4))
-def test_what_stays_in_the_file_is_read_aligned_and_may_be_let_go(tmp_path: Path, shift: int) -> None:
+@pytest.mark.parametrize("optimize", [False, True])
+def test_what_stays_in_the_file_is_multiplied_aligned(tmp_path: Path, shift: int, *, optimize: bool) -> None:
     proto = network()
     proto.producer_name = "." * shift
     path = tmp_path / "m.onnx"
     path.write_bytes(proto.SerializeToString())
+    data = np.random.default_rng(1).standard_normal((1, 1200), np.float32)
+    compiled = ir_exec.compile_model(path, optimize=optimize)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
+    (kept,) = (one for one in compiled._executor._constants or () if one is not None and one.shape == LARGE.shape)
+    assert kept.flags.aligned
+    np.testing.assert_array_equal(kept, LARGE)
+
+
+def test_pages_of_the_file_may_be_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(network().SerializeToString())
     opened = ir_exec.read_model(path)
     (node,) = (node for node in opened.graph.nodes if node.type == "Const" and node.op.shape == LARGE.shape)
     assert opened.weights is not None
-    for _ in range(2):
-        array = node.op.evaluate(weights=opened.weights)
-        assert array.flags.aligned
-        # Of what is aligned there is no copy, and the pages are the file's.
-        assert opened.weights.maps(array) == opened.weights.holds(array)
-        np.testing.assert_array_equal(array, LARGE)
-        opened.weights.forget(array)
-        np.testing.assert_array_equal(array, LARGE)
+    array = node.op.evaluate(weights=opened.weights)
+    assert opened.weights.maps(array)
+    opened.weights.forget(array)
+    np.testing.assert_array_equal(array, LARGE)
+    assert not opened.weights.maps(array.copy())
