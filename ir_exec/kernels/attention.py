@@ -92,8 +92,9 @@ class Attention:
         if self._is_nothing:
             return np.zeros(self._result, query.dtype)
         # Fewer multiplications than those of the scores.
-        factor = max(self._queries[-1], 1) ** -0.5 if scale is None else scale.reshape(())
-        queries = np.multiply(queries, factor, dtype=queries.dtype)
+        factor = max(self._queries[-1], 1) ** -0.5 if scale is None else float(scale.reshape(()))
+        if factor != 1:
+            queries = np.multiply(queries, factor, dtype=queries.dtype)
         if self._repeats:
             queries = np.broadcast_to(queries, self._queries)
         sinks = None if sink is None else widened(sink)

@@ -16,7 +16,7 @@ PRODUCTS_WORTH_SHARING_NANOSECONDS = 300_000
 """The same for matrix products, whose calls are long."""
 
 SPIN_SECONDS = 1000e-6
-"""How long the calling thread looks again and again whether its helpers are done: waking it takes 100 us."""
+"""How long the calling thread looks again and again whether its helpers are done, before it sleeps."""
 
 PIECE_NANOSECONDS = 60_000
 """The work of one piece of a gather or a scatter."""
@@ -34,8 +34,7 @@ LONG_ROW = 2**9
 """Elements from which on a row whose elements are apart in memory is long."""
 
 COLUMNS_OF_A_COPY = 64
-"""Columns of a transposed array that are copied at a time, and rows from which on it pays: 128 rows of 4,096 columns
-take 0.56 ns an element, not 2.8."""
+"""Columns of a transposed array that are copied at a time, and rows from which on it pays."""
 
 INTERMEDIATE_ELEMENTS = 2**18
 """Elements of an intermediate array that is much larger than the output."""
@@ -65,8 +64,7 @@ BYTE_NANOSECONDS = 0.04
 """Moving one byte of a slice from memory to memory."""
 
 FEW_ROWS_OF_A_BAG = 64
-"""Rows of each bag of embeddings up to which they are added place by place, all bags at once: 9,000 bags of four rows
-of 64 elements take 1.4 ms instead of 10.5."""
+"""Rows of each bag of embeddings up to which they are added place by place, all bags at once."""
 
 ELEMENTS_A_PLACE = 2**7
 """Elements of all bags for each place in a bag from which on that pays."""
@@ -84,7 +82,7 @@ SEGMENT_ELEMENTS_A_PLACE = 2**11
 """Elements of all segments from which on they are compared place by place."""
 
 FEW_CODES = 2**13
-"""Elements up to which they are converted to short floats one by one: a table takes 2 ms once."""
+"""Elements up to which they are converted to short floats one by one, without a table."""
 
 TABLE_ELEMENTS = 2**13
 """Indices, and sizes of axes, up to which a table of offsets is kept."""
@@ -129,7 +127,7 @@ SCORES_WORTH_A_LOOK = 2**12
 """Scores from which on the least and the greatest one are looked for."""
 
 SCORES_SUMMED_BY_BLAS = 2**10
-"""Scores in a row up to which BLAS adds them: 1,536 rows of 128 take 9 us, not 52."""
+"""Scores in a row up to which BLAS adds them."""
 
 SCORES_WORTH_A_BOUND = 2**14
 """Scores from which on queries and keys are looked at: where these are short, no greatest score is sought."""
@@ -141,7 +139,7 @@ ATTENTION_PIECE_NANOSECONDS = 500_000
 """A piece of attention at least."""
 
 MULTIPLICATIONS_A_NANOSECOND = 50
-"""What one core does in a matrix product of f32: 60 in one of 256 x 256 x 256."""
+"""What one core does in a matrix product of f32."""
 
 PLAIN_MULTIPLICATION_NANOSECONDS = 0.7
 """A multiplication in a product of integers, which NumPy computes without BLAS."""
@@ -184,7 +182,7 @@ ACCUMULATED_ELEMENT_NANOSECONDS = 1.7
 """An element of a running sum in blocks."""
 
 SUMMED_BLOCK = 8
-"""Elements of a block of running sums: 256 rows of 768 take 325 us, 650 without blocks."""
+"""Elements of a block of running sums."""
 
 SUMMED_IN_BLOCKS = 2**13
 """Elements of running sums from which on blocks pay."""
@@ -229,8 +227,7 @@ STRIP_MULTIPLICATIONS = 10**6
 """Products up to which OpenBLAS multiplies without copying first: longer ones are cut into strips."""
 
 TURNED_STRIP_ELEMENTS = 1200
-"""Elements of the result of a strip where both matrices are read along what is summed: 8 rows of 3,072 by 3,072 x 768
-take 1,880 us, in strips 380."""
+"""Elements of the result of a strip where both matrices are read along what is summed."""
 
 LEAST_TURNED_INNER = 128
 """Elements of a sum from which on such strips pay where rows are more than columns."""
@@ -257,7 +254,7 @@ LEAST_TILE_INNER = 128
 """Elements of a sum from which on such tiles pay."""
 
 LEAST_ROWS = 16
-"""Rows below which products are slow: 44 multiplications a nanosecond with 16 rows, 22 with 4."""
+"""Rows below which products are slow."""
 
 PANELLED_ELEMENTS = 2**16
 """Elements of a constant matrix from which on it is kept in panels."""
@@ -386,15 +383,13 @@ PARTITION_NANOSECONDS = 3.0
 """An element of rows of which the least ones are found."""
 
 SHORT_ROW_OF_SUMS = 64
-"""Elements behind the axes of a sum up to which np.einsum is faster than np.add.reduce: 784 x 3 x 2 summed along the
-second axis take 8 us instead of 53."""
+"""Elements behind the axes of a sum up to which np.einsum is faster than np.add.reduce."""
 
 SUMS_WORTH_EINSUM = 2**11
 """Elements from which on that is so."""
 
 COLUMNS_OF_PAIRS = 4
-"""Elements of rows up to which two arrays that share no other axis are calculated with column by column: 50,176 x 3
-minus 3 take 76 us instead of 284."""
+"""Elements of rows up to which two arrays that share no other axis are calculated with column by column."""
 
 PAIRS_OF_SHORT_ROWS = 4_000
 """Rows from which on that is so."""
@@ -407,7 +402,7 @@ SHORT_ROW_BYTES = 64
 
 COLUMNS_OF_SUMS = 4
 COLUMNS_OF_EXTREMES = 16
-"""Elements of a row up to which rows are reduced element by element: 20,000 sums of 4 take 22 us, not 310."""
+"""Elements of a row up to which rows are reduced element by element."""
 
 ROWS_TO_REDUCE = 256
 """Rows from which on that is so."""

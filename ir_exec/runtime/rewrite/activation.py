@@ -6,7 +6,7 @@ from math import inf, isclose, isnan, pi, sqrt
 
 from ir_exec.graph import Node, Value
 from ir_exec.ops import Op
-from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside
+from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, with_number
 from ir_exec.types import element_types
 
 __all__ = ["as_activation"]
@@ -37,7 +37,7 @@ def _as_swish(draft: Draft, node: Node) -> Fusion | None:
     if data is node.values_in[0]:
         return Fusion([node, last], _activation("Swish"), [data])
     scaled = draft.maker(node.values_in[0])
-    beta = beside(scaled, data) if scaled is not None and _with_number(draft, scaled, "Multiply") else None
+    beta = beside(scaled, data) if scaled is not None and with_number(draft, scaled, "Multiply") else None
     if scaled is None or beta is None or draft.type(beta).rank != 0:
         return None
     return Fusion([scaled, node, last], _activation("Swish"), [data, beta])
@@ -57,12 +57,12 @@ def _as_hswish(draft: Draft, node: Node) -> Fusion | None:
 def _as_clamp(draft: Draft, node: Node) -> Fusion | None:
     """max(x, least), min(x, most) or both in any order."""
     nodes, limits = [node], {"Maximum": -inf, "Minimum": inf}
-    first = _with_number(draft, node, *limits)
+    first = with_number(draft, node, *limits)
     if first is None or isnan(first[1]):
         return None
     limits[draft.kind(node)] = first[1]
     following = draft.only_reader(node.outputs[0])
-    second = _with_number(draft, following, *limits.keys() - {draft.kind(node)})
+    second = with_number(draft, following, *limits.keys() - {draft.kind(node)})
     if following is not None and second is not None:
         both = limits | {draft.kind(following): second[1]}
         if both["Maximum"] <= both["Minimum"]:
@@ -78,7 +78,7 @@ def _as_gelu(draft: Draft, node: Node) -> Fusion | None:
         return None
     data, nodes = (scaled[0], []) if is_exact else _cubic(draft, scaled[0])
     shifted = draft.only_reader(node.outputs[0])
-    one = _with_number(draft, shifted, "Add")
+    one = with_number(draft, shifted, "Add")
     if data is None or shifted is None or one is None or one[1] != 1:
         return None
     halved = _halved(draft, shifted.outputs[0], data)
@@ -100,7 +100,7 @@ def _cubic(draft: Draft, value: Value) -> tuple[Value | None, list[Node]]:
         if scaled is None or cubed is None:
             continue
         nodes = [cubed, scaled[1], added]
-        if _with_number(draft, cubed, "Power") == (data, 3):
+        if with_number(draft, cubed, "Power") == (data, 3):
             return data, nodes
         square = beside(cubed, data) if draft.kind(cubed) == "Multiply" else None
         squared = None if square is None else draft.maker(square)
@@ -132,22 +132,11 @@ def _scaled(draft: Draft, value: Value, factor: float) -> tuple[Value, Node] | N
     Files hold such numbers with seven digits and more.
     """
     node = draft.maker(value)
-    found = _with_number(draft, node, "Multiply", "Divide")
+    found = with_number(draft, node, "Multiply", "Divide")
     if node is None or found is None:
         return None
     wanted = 1 / factor if draft.kind(node) == "Divide" else factor
     return (found[0], node) if isclose(found[1], wanted, rel_tol=1e-6) else None
-
-
-def _with_number(draft: Draft, node: Node | None, *kinds: str) -> tuple[Value, float] | None:
-    """The first input of a node of one of these kinds, and the number that is the second one, or in the other order."""
-    if node is None or draft.kind(node) not in kinds:
-        return None
-    data, number = node.values_in
-    if draft.number(number) is None and draft.kind(node) not in ("Divide", "Power"):
-        data, number = number, data
-    found = draft.number(number)
-    return None if found is None else (data, found)
 
 
 def _activation(name: str, **attributes: str | float) -> Op:

@@ -8,10 +8,12 @@ from math import prod
 import numpy as np
 
 from ir_exec.graph import Node, Value
+from ir_exec.kernels import costs
 from ir_exec.kernels.attention import Attention
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside
+from ir_exec.runtime.memory import byte_size
+from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, with_number
 from ir_exec.types import Array, TensorType, element_types
 
 __all__ = ["Attending", "as_attention"]
@@ -65,15 +67,16 @@ check_contract(Attending, "Attending")
 
 def as_attention(draft: Draft, node: Node) -> Fusion | None:
     """A MatMul whose product is perhaps multiplied by a number, and a mask added, before a SoftMax along the last axis
-    and a second MatMul.
+    and a second MatMul; where the cache of a core does not hold all scores.
 
     Queries are multiplied by the number, not scores.
     """
-    if not _is_product(draft, node):
+    if not _is_product(draft, node) or byte_size(draft.type(node.outputs[0])) <= costs.NEAR_CACHE_BYTES:
         return None
     scores, nodes, scale, mask = draft.type(node.outputs[0]), [node], 1.0, None
     following = draft.only_reader(node.outputs[0])
-    if following is not None and (factor := _factor(draft, following, nodes[-1].outputs[0])) is not None:
+    factor = _factor(draft, following, node.outputs[0])
+    if following is not None and factor is not None:
         nodes, scale = [*nodes, following], factor
         following = draft.only_reader(following.outputs[0])
     if following is not None and draft.kind(following) == "Add":
@@ -105,15 +108,14 @@ def _is_transposed(draft: Draft, node: Node) -> bool:
     return bool(vars(draft.operator(node))["transpose_b"])
 
 
-def _factor(draft: Draft, node: Node, value: Value) -> float | None:
+def _factor(draft: Draft, node: Node | None, value: Value) -> float | None:
     """The number by which a node multiplies a value."""
-    other = beside(node, value)
-    number = None if other is None else draft.number(other)
-    if number is None or draft.type(node.outputs[0]).rank != draft.type(value).rank:
+    found = with_number(draft, node, "Multiply", "Divide")
+    if node is None or found is None or draft.type(node.outputs[0]).rank != draft.type(value).rank:
         return None
     if draft.kind(node) == "Multiply":
-        return number
-    return 1 / number if draft.kind(node) == "Divide" and node.values_in[0] is value and number else None
+        return found[1]
+    return 1 / found[1] if found[1] else None
 
 
 def _is_softmax(draft: Draft, node: Node, scores: TensorType) -> bool:

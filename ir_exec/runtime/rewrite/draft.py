@@ -11,7 +11,7 @@ from ir_exec.infer import Types
 from ir_exec.ops import Op
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Draft", "FusedNode", "Fusion", "beside", "is_known", "vector_beside"]
+__all__ = ["Draft", "FusedNode", "Fusion", "beside", "is_known", "vector_beside", "with_number"]
 
 
 def is_known(op: Op) -> bool:
@@ -105,6 +105,17 @@ def beside(node: Node, value: Value) -> Value | None:
     """The other input of a node of two; None where both are `value`."""
     others = [one for one in node.values_in if one is not value]
     return others[0] if len(others) == 1 and len(node.values_in) == 2 else None
+
+
+def with_number(draft: Draft, node: Node | None, *kinds: str) -> tuple[Value, float] | None:
+    """The first input of a node of one of these kinds, and the number that is the second one, or in the other order."""
+    if node is None or draft.kind(node) not in kinds:
+        return None
+    data, number = node.values_in
+    if draft.number(number) is None and draft.kind(node) not in ("Divide", "Power"):
+        data, number = number, data
+    found = draft.number(number)
+    return None if found is None else (data, found)
 
 
 def vector_beside(draft: Draft, kind: str, node: Node, value: Value) -> Value | None:

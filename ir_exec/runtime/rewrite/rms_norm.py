@@ -7,7 +7,7 @@ from ir_exec.kernels.row_norms import rms_normalized
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.attributes import Float
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, vector_beside
+from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, vector_beside, with_number
 from ir_exec.types import Array, TensorType, element_types
 
 __all__ = ["RMSNorm", "as_rms_norm", "is_mean_along_last"]
@@ -47,7 +47,7 @@ def as_rms_norm(draft: Draft, node: Node) -> Fusion | None:
     if mean is None or not is_mean_along_last(draft, mean):
         return None
     shifted = draft.only_reader(mean.outputs[0])
-    epsilon = None if shifted is None else _added(draft, shifted, mean.outputs[0])
+    epsilon = None if shifted is None else _number(draft, shifted, mean.outputs[0], "Add")
     if shifted is None or epsilon is None:
         return None
     divided = _divided(draft, shifted, data)
@@ -65,7 +65,7 @@ def _squared(draft: Draft, node: Node) -> Value | None:
     values = node.values_in
     if draft.kind(node) == "Multiply" and values[0] is values[1]:
         return values[0]
-    is_square = draft.kind(node) == "Power" and draft.number(values[1]) == 2
+    is_square = with_number(draft, node, "Power") == (values[0], 2)
     return values[0] if is_square and draft.type(values[0]) == draft.type(node.outputs[0]) else None
 
 
@@ -84,11 +84,11 @@ def is_mean_along_last(draft: Draft, node: Node) -> bool:
     return axis is not None and rank is not None and int(axis) in (-1, rank - 1)
 
 
-def _added(draft: Draft, node: Node, value: Value) -> float | None:
-    """The number that the node adds to the value, without another shape."""
-    other = beside(node, value)
-    is_sum = draft.kind(node) == "Add" and draft.type(node.outputs[0]).rank == draft.type(value).rank
-    return draft.number(other) if is_sum and other is not None else None
+def _number(draft: Draft, node: Node, value: Value, kind: str) -> float | None:
+    """The number that a node of this kind adds to the value, or to whose power it raises it, without another shape."""
+    found = with_number(draft, node, kind)
+    same = draft.type(node.outputs[0]).rank == draft.type(value).rank
+    return found[1] if found is not None and found[0] is value and same else None
 
 
 def _divided(draft: Draft, shifted: Node, data: Value) -> list[Node] | None:
@@ -111,12 +111,8 @@ def _divided(draft: Draft, shifted: Node, data: Value) -> list[Node] | None:
 
 
 def _exponent(draft: Draft, node: Node) -> float | None:
-    """The power to which the node raises its first input, without another shape."""
-    kind, rank = draft.kind(node), draft.type(node.values_in[0]).rank
-    if kind == "Sqrt":
-        return 0.5
-    is_power = kind == "Power" and draft.type(node.outputs[0]).rank == rank
-    return draft.number(node.values_in[1]) if is_power else None
+    """The power to which the node raises its first input."""
+    return 0.5 if draft.kind(node) == "Sqrt" else _number(draft, node, node.values_in[0], "Power")
 
 
 def _is_reciprocal(draft: Draft, node: Node, value: Value) -> bool:

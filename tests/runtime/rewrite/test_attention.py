@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec.kernels import costs
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output
 from tests.runtime.rewrite.helpers import of_network, of_text
@@ -17,6 +18,12 @@ QUERY = RANDOM.normal(size=(2, 3, 5, 8)).astype(np.float32)
 KEY = RANDOM.normal(size=(2, 3, 7, 8)).astype(np.float32)
 VALUE = RANDOM.normal(size=(2, 3, 7, 4)).astype(np.float32)
 MASK = np.where(np.arange(7) < 5, 0, -1e4).astype(np.float32).reshape(1, 1, 1, 7)
+
+
+@pytest.fixture(autouse=True)
+def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most scores of these tests would lie in a real one."""
+    monkeypatch.setattr(costs, "NEAR_CACHE_BYTES", 2)
 
 
 def attention(query: Array, key: Array, value: Array, scale: float = 1.0, mask: Array | float = 0.0) -> Array:
@@ -72,6 +79,16 @@ def test_values_that_lie_by_columns_and_a_bias_for_each_score() -> None:
     assert both.types == ["Attending"]
     expected = attention(QUERY, KEY[:1, :1], VALUE, mask=bias)
     np.testing.assert_allclose(both.rewritten[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_scores_that_the_cache_holds_stay_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = NetworkText()
+    query, key, value = (net.parameter(shape) for shape in ("2,3,5,8", "2,3,7,8", "2,3,7,4"))
+    net.result(net.op("MatMul", softmax(net, scores_of(net, query, key)), value))
+    scores_bytes = 2 * 3 * 5 * 7 * 4
+    for size, types in ((scores_bytes - 1, ["Attending"]), (scores_bytes, [])):
+        monkeypatch.setattr(costs, "NEAR_CACHE_BYTES", size)
+        assert of_text(net, QUERY, KEY, VALUE).types == types
 
 
 def of_matrices(net: NetworkText, query: Output, key: Output, value: Output) -> Output:
