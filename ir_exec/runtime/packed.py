@@ -8,7 +8,7 @@ observed, which then runs the layers of the file, it is computed anew in every r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -25,6 +25,9 @@ from ir_exec.ops import In, Op
 from ir_exec.runtime.rewrite.batch_norm import BATCH_NORM
 from ir_exec.runtime.rewrite.draft import Fusion, is_known
 from ir_exec.types import Array, ElementType, Shape, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.runtime.transformed import Normalization
 
 __all__ = ["Form", "HoldsInput", "PackedWeights", "Room", "is_of_floats", "may_be_packed", "replaced"]
 
@@ -179,23 +182,7 @@ class PackedWeights:
         room: Room,
     ) -> None:
         self._found: dict[Node, Node] = {}
-        wanted = {}
-        readers = _readers(graph)
-        has_norms = any(node.type == BATCH_NORM for node in graph.nodes)
-        for value, nodes in readers.items():
-            array = constants[value.number]
-            norm = form = None
-            if has_norms and len(nodes) == 1 and nodes[0].inputs[0] is not value and array is not None:
-                from ir_exec.runtime.transformed import held_form, normalization_behind  # most files have none left
-
-                norm = normalization_behind(nodes[0], array, readers, constants, types, operator)
-                form = None if norm is None else held_form(array)
-            if may_be_packed(array):
-                form = _form(value, nodes, array, types, operator) or form
-            if array is None or form is None:
-                continue
-            if room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
-                wanted[value] = form, nodes, norm
+        wanted = _wanted(graph, constants, types, operator, room)
         self.values = wanted.keys()
         # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
         memory = np.empty(sum(form.size for form, *_ in wanted.values()), np.float32)
@@ -219,6 +206,30 @@ class PackedWeights:
     def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
         """`replaced`, with the nodes that multiply by what is packed."""
         return replaced(nodes, self._found, results) if self._found else list(nodes)
+
+
+def _wanted(
+    graph: Graph, constants: Sequence[Array | None], types: Types, operator: Callable[[Node], Op], room: Room
+) -> dict[Value, tuple[Form, list[Node], Normalization | None]]:
+    """What is packed, and how; who reads it, and the normalization behind the one that does."""
+    wanted = {}
+    readers = _readers(graph)
+    has_norms = any(node.type == BATCH_NORM for node in graph.nodes)
+    for value, nodes in readers.items():
+        array = constants[value.number]
+        norm = form = None
+        if has_norms and len(nodes) == 1 and nodes[0].inputs[0] is not value and array is not None:
+            from ir_exec.runtime.transformed import held_form, normalization_behind  # most files have none left
+
+            norm = normalization_behind(nodes[0], array, readers, constants, types, operator)
+            form = None if norm is None else held_form(array)
+        if may_be_packed(array):
+            form = _form(value, nodes, array, types, operator) or form
+        if array is None or form is None:
+            continue
+        if room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
+            wanted[value] = form, nodes, norm
+    return wanted
 
 
 def _readers(graph: Graph) -> dict[Value, list[Node]]:

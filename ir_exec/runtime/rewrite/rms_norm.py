@@ -62,11 +62,11 @@ def as_rms_norm(draft: Draft, node: Node) -> Fusion | None:
 
 
 def _squared(draft: Draft, node: Node) -> Value | None:
-    values = node.values_in
-    if draft.kind(node) == "Multiply" and values[0] is values[1]:
-        return values[0]
-    is_square = with_number(draft, node, "Power") == (values[0], 2)
-    return values[0] if is_square and draft.type(values[0]) == draft.type(node.outputs[0]) else None
+    if draft.kind(node) == "Multiply" and node.values_in[0] is node.values_in[1]:
+        return node.values_in[0]
+    data, exponent = with_number(draft, node, "Power") or (None, 0)
+    is_square = data is not None and exponent == 2 and draft.type(data) == draft.type(node.outputs[0])
+    return data if is_square else None
 
 
 def _has_last_axis(data: TensorType) -> bool:
