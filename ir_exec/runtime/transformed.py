@@ -146,7 +146,7 @@ class PackedConvolution(HoldsInput):
     """Convolution or GroupConvolution with constant filters, which may be transformed, and perhaps a number for each
     output that is added; it is no operator of any file."""
 
-    type_name = "PackedConvolution"
+    type_name = "Convolution"
     inputs = (In("data"),)
 
     _op: Convolving

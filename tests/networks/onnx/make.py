@@ -121,9 +121,8 @@ def unfolded(path: Path) -> tuple[Tensor, ...]:
             nn.init.uniform_(part.running_var, 0.5, 2)
     inputs = (torch.randn(1, 3, 20, 18),)
     mode = torch.onnx.TrainingMode.PRESERVE
-    torch.onnx.export(
-        module.eval(), inputs, path, dynamo=False, opset_version=17, training=mode, do_constant_folding=False
-    )
+    kept = {"training": mode, "do_constant_folding": False, "input_names": ["input0"]}
+    torch.onnx.export(module.eval(), inputs, path, dynamo=False, opset_version=17, **kept)
     return inputs
 
 
