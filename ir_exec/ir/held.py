@@ -151,9 +151,9 @@ class HeldWeights(Weights):
 
 
 def _mapping_of(array: Array) -> mmap | None:
-    """The file whose memory an array is a view of."""
+    """The file whose memory an array is a view of; None where someone may have written to it, which would be lost."""
     base = owner_of(array).base
-    return base if isinstance(base, mmap) else None
+    return base if isinstance(base, mmap) and memoryview(base).readonly else None
 
 
 def _bytes_of(array: Array, order: BitOrder) -> memoryview:

@@ -260,8 +260,8 @@ class Executor:
 
     def _turned(self, slots: list[Array | None]) -> list[Array | None]:
         """The constants, with what has memory of its own in the order in which it is read: matrices as all their
-        readers read them, scattered elements by rows; and with aligned copies of tensors in ONNX files, of which every
-        layer would otherwise make one in every run."""
+        readers read them, scattered elements by rows; and, where weights are expanded, with aligned copies of tensors in
+        ONNX files, of which every layer would otherwise make one in every run."""
         readers: dict[int, list[bool]] = {}
         for node in self._graph.nodes:
             op = self._ops.get(node, node.op)
@@ -273,7 +273,7 @@ class Executor:
             if array is None:
                 continue
             by_columns = _is_small_matrix(array) and all(readers.get(number, [False]))
-            is_aligned = array.flags.aligned
+            is_aligned = array.flags.aligned or not self._expand_weights
             if not is_aligned or ((by_columns or is_scattered(array)) and self._room.is_own(array)):
                 # One at a time: the array before is freed.
                 turned[number] = _kept(np.array(array, order="F" if by_columns else "C"))

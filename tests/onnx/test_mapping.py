@@ -149,3 +149,18 @@ def test_pages_of_the_file_may_be_let_go(tmp_path: Path) -> None:
     opened.weights.forget(array)
     np.testing.assert_array_equal(array, LARGE)
     assert not opened.weights.maps(array.copy())
+
+
+@pytest.mark.parametrize("shift", range(4))
+def test_kept_weights_stay_in_the_file(tmp_path: Path, shift: int) -> None:
+    proto = network()
+    proto.producer_name = "." * shift
+    path = tmp_path / "m.onnx"
+    path.write_bytes(proto.SerializeToString())
+    opened = ir_exec.read_model(path)
+    compiled = ir_exec.compile_model(opened, weights="keep")
+    data = np.random.default_rng(1).standard_normal((1, 1200), np.float32)
+    np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
+    (kept,) = (one for one in compiled._executor._constants or () if one is not None and one.shape == LARGE.shape)
+    assert opened.weights is not None
+    assert opened.weights.maps(kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -190,3 +191,16 @@ def test_arrays_that_a_model_holds_are_not_there_twice(monkeypatch: pytest.Monke
 def test_other_processors_get_no_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing_of_weights, "has_small_kernels", lambda: False)
     assert packed(ir_exec.compile_model(product()), ROWS)[1] == 0
+
+
+@pytest.mark.parametrize("mode", ["r", "c", "r+"])
+def test_mapped_arrays_of_a_caller_keep_what_was_written_to_them(tmp_path: Path, mode: Any) -> None:
+    MATRIX.tofile(tmp_path / "matrix")
+    constant = np.memmap(tmp_path / "matrix", np.float32, mode, shape=MATRIX.shape)
+    if mode != "r":
+        constant *= 2
+    wanted = np.array(constant)
+    for _ in range(2):
+        outputs, _ = packed(ir_exec.compile_model(product(b=constant)), ROWS)
+        assert_allclose(outputs[0], ROWS @ wanted, rtol=1e-4, atol=1e-3)
+    assert_array_equal(constant, wanted)
