@@ -32,8 +32,9 @@ import openvino as ov
 from onnx.reference import ReferenceEvaluator
 
 import ir_exec
+from benchmarks.limits import stored_networks
 from benchmarks.measure import Paired, measure_pair, print_table, write_json
-from ir_exec.debug.drawing import drawn_inputs
+from benchmarks.networks import PRECISE
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "networks" / "onnx"
 
@@ -69,38 +70,27 @@ def runners(path: Path, feeds: dict[str, Any]) -> dict[str, Callable[[], object]
     return {"ReferenceEvaluator": partial(evaluator.run, None, feeds), **found}
 
 
-def inputs_of(path: Path, model: ir_exec.Model) -> list[Any]:
-    stored = path.with_suffix(".inputs.npz")
-    arrays = dict(np.load(stored)) if stored.exists() else drawn_inputs(model, 0)
-    return [arrays[port.name] for port in model.inputs]
-
-
-def run_named(paths: list[Path], seconds: float, threads: int | None) -> None:
+def run_named(paths: list[str], seconds: float, threads: int | None) -> None:
     """Runs of these files against OpenVINO, and against our runs of what it makes of them, on so many threads."""
     chosen = {} if threads is None else {"INFERENCE_NUM_THREADS": threads}
     compiled = partial(ir_exec.compile_model, threads=threads)
     tables: dict[str, list[Paired]] = {"OpenVINO": [], "our run of OpenVINO's IR": []}
     with tempfile.TemporaryDirectory() as folder:
-        for path in paths:
+        for name, path, feeds in stored_networks(paths):
             ours = compiled(path)
-            feeds = inputs_of(path, ir_exec.read_model(path))
-            converted = Path(folder) / f"{path.stem}.xml"
+            converted = Path(folder) / f"{name}.xml"
             ov.save_model(ov.convert_model(path), converted, compress_to_fp16=False)
-            theirs = ov.compile_model(converted, "CPU", {"INFERENCE_PRECISION_HINT": "f32", **chosen})
-            calls = {
-                "OpenVINO": partial(theirs, feeds),
-                "our run of OpenVINO's IR": partial(compiled(converted), feeds),
-            }
-            for name, call in calls.items():
-                tables[name].append(measure_pair(path.stem, partial(ours, feeds), call, seconds=seconds))
-    for name, rows in tables.items():
-        print(f"\nrunning, against {name}")
-        print_table(rows, theirs=name)
+            theirs = ov.compile_model(converted, "CPU", PRECISE | chosen)
+            for rows, call in zip(tables.values(), (theirs, compiled(converted)), strict=True):
+                rows.append(measure_pair(name, partial(ours, feeds), partial(call, feeds), seconds=seconds))
+    for title, rows in tables.items():
+        print(f"\nrunning, against {title}")
+        print_table(rows, theirs=title)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("paths", nargs="*", type=Path, metavar="FILE.onnx", help="ONNX files to run")
+    parser.add_argument("paths", nargs="*", metavar="FILE.onnx", help="ONNX files to run")
     parser.add_argument("--threads", type=int, help="of both, for files that are named")
     parser.add_argument("--only", default="", help="networks whose names hold this")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each measurement")

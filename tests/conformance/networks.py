@@ -10,7 +10,7 @@ from ir_exec.graph import Graph
 from ir_exec.types import Array
 from tests.conformance.build import IRFile
 
-__all__ = ["COLLECTION", "RUNNABLE", "arrays", "ir_file", "missing_operators", "networks"]
+__all__ = ["COLLECTION", "COPIES", "RUNNABLE", "arrays", "ir_file", "missing_operators", "networks"]
 
 COPIES = Path(__file__).parents[1] / "networks"
 

@@ -35,13 +35,18 @@ def network(function: Maker) -> Maker:
 
 
 def traced(
-    module: nn.Module, inputs: tuple[Tensor, ...], path: Path, opset: int, dynamic: dict[int, str] | None = None
+    module: nn.Module,
+    inputs: tuple[Tensor, ...],
+    path: Path,
+    opset: int,
+    dynamic: dict[int, str] | None = None,
+    **options: Any,
 ) -> None:
     """By the exporter that traces, with a name for each dim of the first input that is to be dynamic."""
     names = [f"input{at}" for at in range(len(inputs))]
     axes = {names[0]: dynamic} if dynamic else None
     torch.onnx.export(
-        module.eval(), inputs, path, dynamo=False, opset_version=opset, input_names=names, dynamic_axes=axes
+        module.eval(), inputs, path, dynamo=False, opset_version=opset, input_names=names, dynamic_axes=axes, **options
     )
 
 
@@ -120,9 +125,7 @@ def unfolded(path: Path) -> tuple[Tensor, ...]:
                 nn.init.normal_(vector)
             nn.init.uniform_(part.running_var, 0.5, 2)
     inputs = (torch.randn(1, 3, 20, 18),)
-    mode = torch.onnx.TrainingMode.PRESERVE
-    kept = {"training": mode, "do_constant_folding": False, "input_names": ["input0"]}
-    torch.onnx.export(module.eval(), inputs, path, dynamo=False, opset_version=17, **kept)
+    traced(module, inputs, path, 17, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False)
     return inputs
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +11,10 @@ from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.packed import HoldsInput
 from ir_exec.runtime.plan import Step
 from ir_exec.types import Array
-from tests.conformance.networks import networks
+from tests.conformance.networks import COPIES, networks
 from tests.helpers.network_text import NetworkText
 
 __all__ = ["Both", "of_model", "of_network", "of_text"]
-
-NETWORKS = Path(__file__).parents[2] / "networks"
 
 
 class Both(NamedTuple):
@@ -55,7 +52,7 @@ def of_model(model: ir_exec.Model, inputs: list[Array]) -> Both:
 
 def of_network(name: str) -> Both:
     """Both runs of one of the real networks, of which `onnx/NAME` are ONNX files."""
-    path = NETWORKS / f"{name}.onnx" if name.startswith("onnx/") else networks()[name]
+    path = COPIES / f"{name}.onnx" if name.startswith("onnx/") else networks()[name]
     with np.load(path.with_suffix(".inputs.npz")) as stored:
         return of_model(ir_exec.read_model(path), [stored[key] for key in stored.files])
 

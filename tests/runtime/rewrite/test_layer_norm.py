@@ -10,7 +10,7 @@ import pytest
 import ir_exec
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output
-from tests.runtime.rewrite.helpers import of_network, of_text
+from tests.runtime.rewrite.helpers import Both, of_network, of_text
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.normal(2, 3, (2, 3, 8)).astype(np.float32)
@@ -22,6 +22,14 @@ def test_it_is_found_in_real_networks() -> None:
     both = of_network("bert_tiny_fp16")
     assert both.types == ["LayerNorm"] * 5
     assert {len(step.members) for step in both.fused} == {3}
+    both.assert_close()
+
+
+def assert_normalized(both: Both, *, has_bias: bool) -> None:
+    assert both.types == ["LayerNorm"]
+    wide = X.astype(np.float64)
+    expected = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-3) * WEIGHT
+    np.testing.assert_allclose(both.rewritten[0], expected + (BIAS if has_bias else 0), rtol=1e-4, atol=1e-5)
     both.assert_close()
 
 
@@ -42,11 +50,7 @@ def test_every_way_to_write_it(axis: int, rank: int, shape: str, *, has_bias: bo
         value = net.op("Add", value, net.const(BIAS.reshape(dims)))
     net.result(value)
     both = of_text(net, X)
-    assert both.types == ["LayerNorm"]
-    wide = X.astype(np.float64)
-    expected = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-3) * WEIGHT
-    np.testing.assert_allclose(both.rewritten[0], expected + (BIAS if has_bias else 0), rtol=1e-4, atol=1e-5)
-    both.assert_close()
+    assert_normalized(both, has_bias=has_bias)
 
 
 @pytest.mark.parametrize("has_bias", [False, True])
@@ -60,11 +64,7 @@ def test_it_is_found_in_nine_layers(*, has_bias: bool) -> None:
     value = net.op("Multiply", net.op("Divide", centred, deviation), net.const(WEIGHT))
     net.result(net.op("Add", value, net.const(BIAS)) if has_bias else value)
     both = of_text(net, X)
-    assert both.types == ["LayerNorm"]
-    wide = X.astype(np.float64)
-    expected = (wide - wide.mean(-1, keepdims=True)) / np.sqrt(wide.var(-1, keepdims=True) + 1e-3) * WEIGHT
-    np.testing.assert_allclose(both.rewritten[0], expected + (BIAS if has_bias else 0), rtol=1e-4, atol=1e-5)
-    both.assert_close()
+    assert_normalized(both, has_bias=has_bias)
 
 
 def test_what_another_mean_is_subtracted_from_is_none() -> None:
