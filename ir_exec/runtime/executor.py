@@ -260,8 +260,8 @@ class Executor:
 
     def _turned(self, slots: list[Array | None]) -> list[Array | None]:
         """The constants, with what has memory of its own in the order in which it is read: matrices as all their
-        readers read them, scattered elements by rows; and, where weights are expanded, with aligned copies of tensors in
-        ONNX files, of which every layer would otherwise make one in every run."""
+        readers read them, scattered elements by rows; and, where weights are expanded, with aligned copies of tensors
+        in ONNX files, of which every layer would otherwise make one in every run."""
         readers: dict[int, list[bool]] = {}
         for node in self._graph.nodes:
             op = self._ops.get(node, node.op)
