@@ -134,10 +134,11 @@ class Binary(Op):
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """NumPy's function itself where there is nothing to do around it."""
         function = self.plain_function(*types)
-        is_called_directly = is_own_type(types[0]) and is_small(*types) and self.auto_broadcast != "pdpd"
-        if not (isinstance(function, np.ufunc) and is_called_directly):
+        if not (isinstance(function, np.ufunc) and is_own_type(types[0])) or self.auto_broadcast == "pdpd":
             return self.evaluate
-        return _arranged(function, types[0].shape, types[1].shape)
+        if types[0].rank == types[1].rank == 0:
+            return partial(_of_scalars, function, self.infer(*types).element_type.dtype)
+        return _arranged(function, types[0].shape, types[1].shape) if is_small(*types) else self.evaluate
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
         """What `evaluate` applies to aligned inputs of these types without doing more; None where it does more."""
@@ -191,6 +192,12 @@ def _arranged(function: np.ufunc, a: Shape, b: Shape) -> Callable[..., Any]:
         return partial(_by_columns, function)
     # Where neither has all elements, the result need not lie as the first one does.
     return function if shape in (a.static, b.static) else partial(function, order="C")
+
+
+def _of_scalars(function: np.ufunc, dtype: np.dtype[Any], a: Array, b: Array, *, out: Array | None = None) -> Array:
+    """The function's result as an array: NumPy itself gives a number there."""
+    result: Array = function(a, b, out=np.empty((), dtype) if out is None else out)
+    return result
 
 
 def _by_columns(function: np.ufunc, a: Array, b: Array, *, out: Array | None = None) -> Array:

@@ -113,7 +113,7 @@ class _Broadcast(Op):
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """What `evaluate` does where the last axes meet, which it need not find out again."""
-        if len(types) > 2 or self._mode(False) == "pdpd":
+        if self._mode(len(types) > 2) in ("explicit", "pdpd"):
             return self.evaluate
         target = self.infer(*types).shape
         return partial(_filled, target.static) if target.is_static else self.evaluate
@@ -184,7 +184,7 @@ class Broadcast(_Broadcast):
         return "explicit" if self.mode == "none" else self.mode
 
 
-def _filled(shape: tuple[int, ...], data: Array, _target: Array) -> Array:
+def _filled(shape: tuple[int, ...], data: Array, *_: Array) -> Array:
     output = np.empty(shape, data.dtype)
     output[...] = data
     return output

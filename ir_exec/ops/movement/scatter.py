@@ -6,8 +6,9 @@ point sums always come out the same. The specifications leave the order open.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from ir_exec.kernels.views import as_bits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.axes import given_axis, known_axis
+from ir_exec.ops.base.elementwise import is_own_type, is_small
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
 from ir_exec.types import ALL, BOOLEAN, INDEX, INTEGER, STRING, Array, Dim, Shape, TensorType, element_types
 
@@ -86,6 +88,26 @@ class ScatterUpdate(Op):
         output = np.empty(data.shape, data.dtype) if out is None else out
         _put_slices(data, found, updates, output, (before, size, after))
         return output
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        """One assignment of NumPy's for one slice of few elements."""
+        data, indices, _, axis = types
+        position = known_axis(axis, data.rank)
+        if position is None or indices.shape.size != Dim(1) or not (is_small(data) and is_own_type(indices)):
+            return self.evaluate
+        shape = data.shape.static
+        before, size = (slice(None),) * position, shape[position]
+        one = shape[:position] + shape[position + 1 :]
+
+        def put(data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
+            index = indices.item()
+            if not 0 <= index < size:
+                return self.evaluate(data, indices, updates, axis, out=out)
+            output = data.copy() if out is None else out
+            output[(*before, index)] = updates.reshape(one)
+            return output
+
+        return put
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, indices, _, axis = types

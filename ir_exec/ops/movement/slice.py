@@ -6,7 +6,7 @@ from the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -76,13 +76,7 @@ class Slice(Op):
         return data[_slices(data.shape, start, stop, step, axes)]
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        values = [type.value for type in types[1:]]
-        known = [value for value in values if value is not None]
-        if len(known) < len(values):
-            return self.evaluate
-        start, stop, step, *axes = known
-        index = _slices(types[0].shape.static, start, stop, step, axes[0] if axes else None)
-        return lambda data, *_: data[index]
+        return _indexed(types, _slices, self.evaluate)
 
 
 @op("SliceScatter", since=15)
@@ -204,7 +198,20 @@ def _refuse_zero(steps: Iterable[int], name: str) -> None:
         )
 
 
-def _slices(shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes: Array | None) -> tuple[slice, ...]:
+def _indexed(
+    types: Sequence[TensorType], index_of: Callable[..., Any], otherwise: Callable[..., Any]
+) -> Callable[..., Any]:
+    """What reads the slice of data of these types, where all that says which it is is known; else `otherwise`."""
+    known = [value for type in types[1:] if (value := type.value) is not None]
+    if len(known) < len(types) - 1:
+        return otherwise
+    index = index_of(types[0].shape.static, *known)
+    return lambda data, *_: data[index]
+
+
+def _slices(
+    shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes: Array | None = None
+) -> tuple[slice, ...]:
     """NumPy's index for the slice; EvaluationError IR704 for a step of 0 and for axes that data does not have."""
     steps: list[int] = as_integers(step).ravel().tolist()
     if 0 in steps:
@@ -307,16 +314,24 @@ class StridedSlice(Op):
         return data.with_shape(Shape(dims))
 
     def evaluate(self, data: Array, begin: Array, end: Array, stride: Array | None = None) -> Array:
+        found: Array = data[self._index(data.shape, begin, end, stride)]
+        return found
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        return _indexed(types, self._index, self.evaluate)
+
+    def _index(self, shape: tuple[int, ...], begin: Array, end: Array, stride: Array | None = None) -> tuple[Any, ...]:
+        """NumPy's index for data of this shape."""
         begins, ends = index_values(begin), index_values(end)
         strides: list[int] = [1] * len(begins) if stride is None else as_integers(stride).tolist()
-        index: list[slice | int | None] = []
-        for kind, position, axis in self._parts(len(begins), data.ndim):
+        index: list[Any] = []
+        for kind, position, axis in self._parts(len(begins), len(shape)):
             if kind == "whole":
                 index.append(slice(None))
             elif kind == "new":
                 index.append(np.newaxis)
             elif kind == "shrink":
-                index.append(self._single_index(data.shape[axis], begins[position], position, axis))
+                index.append(self._single_index(shape[axis], begins[position], position, axis))
             else:
                 step = strides[position]
                 if step == 0:
@@ -324,9 +339,9 @@ class StridedSlice(Op):
                 first, last = self._whole_axis(step)
                 start = first if _bit(self.begin_mask, position) else begins[position]
                 stop = last if _bit(self.end_mask, position) else ends[position]
-                index.append(_python_slice(data.shape[axis], start, stop, step))
+                index.append(_python_slice(shape[axis], start, stop, step))
         # With the ellipsis, one element of a vector is an array of rank 0, not a NumPy scalar.
-        return data[(*index, ...)]
+        return (*index, ...)
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, begin = types[:2]

@@ -348,3 +348,12 @@ def test_pairs_of_transposed_inputs_lie_by_rows(a: tuple[int, ...], b: tuple[int
     out = np.empty(found.shape, np.float32)
     assert kernel(left, right, out=out) is out
     assert_array_equal(out, found)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("Add", np.int32), ("Less", np.float32), ("LogicalAnd", np.bool_)])
+def test_scalars_are_calculated_by_one_call(name: str, kind: type) -> None:
+    left, right = np.array(0, kind), np.array(1, kind)
+    operator = make(name)
+    kernel = operator.kernel(TensorType.of(left), TensorType.of(right))
+    assert kernel != operator.evaluate
+    assert_array_equal(kernel(left, right), operator.evaluate(left, right), strict=True)

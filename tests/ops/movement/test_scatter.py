@@ -481,3 +481,21 @@ def test_short_indices_are_not_taken_for_unsigned_ones(size: int) -> None:
         make("ScatterUpdate", 3).evaluate(data, np.array([0, -100], np.int8), updates, np.array(0))
     found = make("ScatterUpdate", 3).evaluate(data, np.array([0, 156], np.uint8), updates, np.array(0))
     assert np.flatnonzero(found).tolist() == [0, 156]
+
+
+@pytest.mark.parametrize(("index", "axis"), [(0, 1), ([2], 1), ([[1]], -1), (0, 0)])
+def test_one_slice_is_put_by_one_assignment(index: object, axis: int) -> None:
+    operator = make("ScatterUpdate", 3)
+    data, indices, position = np.arange(12.0).reshape(1, 3, 4), np.array(index, np.int32), np.array(axis)
+    updates = -np.ones(data.shape[: axis % 3] + indices.shape + data.shape[axis % 3 + 1 :])
+    kernel = operator.kernel(*map(TensorType.of, (data, indices, updates)), known(axis))
+    assert kernel != operator.evaluate
+    wanted = operator.evaluate(data, indices, updates, position)
+    np.testing.assert_array_equal(kernel(data, indices, updates, position), wanted)
+    assert data.min() == 0
+    assert kernel(data, indices, updates, position, out=data) is data
+    np.testing.assert_array_equal(data, wanted)
+    for wrong in (-1, 4):
+        with pytest.raises(EvaluationError) as error:
+            kernel(data, np.full_like(indices, wrong), updates, position)
+        assert error.value.code is Code.index_out_of_range

@@ -326,3 +326,14 @@ def test_element_types_that_openvino_cannot_slice(name: str) -> None:
         assert found.tolist() == data[::-1, 0:3:2].tolist()
     found = SliceScatter().evaluate(data, data[:1, ::-1].copy(), ints(2), ints(3), ints(1))
     assert found.tolist() == [*data[:2].tolist(), data[0, ::-1].tolist()]
+
+
+@pytest.mark.parametrize("operator", [Slice(), StridedSlice(shrink_axis_mask=(0, 1))])
+def test_what_is_known_of_a_slice_is_used_once(operator: Slice | StridedSlice) -> None:
+    bounds = [ints(0, 1), ints(2, 2), ints(1, 1)]
+    kernel = operator.kernel(TensorType.of(CUBE), *map(TensorType.of, bounds))
+    found = kernel(CUBE, *bounds)
+    assert found.tolist() == operator.evaluate(CUBE, *bounds).tolist()
+    assert np.shares_memory(found, CUBE)
+    assert kernel != operator.evaluate
+    assert operator.kernel(TensorType.of(CUBE), typed("2"), *map(TensorType.of, bounds[1:])) == operator.evaluate
