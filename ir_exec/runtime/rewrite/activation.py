@@ -71,15 +71,20 @@ def _as_clamp(draft: Draft, node: Node) -> Fusion | None:
 
 
 def _as_gelu(draft: Draft, node: Node) -> Fusion | None:
-    """x / 2 · (1 + erf(x / √2)), or x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))), multiplied in any order."""
+    """x / 2 · (1 + erf(x / √2)), x / 2 · (1 - erf(-x / √2)), or x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))),
+    multiplied in any order."""
     is_exact = draft.kind(node) == "Erf"
-    scaled = _scaled(draft, node.values_in[0], sqrt(0.5) if is_exact else sqrt(2 / pi))
-    if scaled is None:
+    shifted = draft.only_reader(node.outputs[0])
+    if shifted is None:
+        return None
+    is_opposite = is_exact and draft.kind(shifted) == "Subtract" and shifted.values_in[1] is node.outputs[0]
+    one = with_number(draft, shifted, "Subtract" if is_opposite else "Add")
+    factor = sqrt(0.5) if is_exact else sqrt(2 / pi)
+    scaled = _scaled(draft, node.values_in[0], -factor if is_opposite else factor)
+    if scaled is None or one is None or one[1] != 1:
         return None
     data, nodes = (scaled[0], []) if is_exact else _cubic(draft, scaled[0])
-    shifted = draft.only_reader(node.outputs[0])
-    one = with_number(draft, shifted, "Add")
-    if data is None or shifted is None or one is None or one[1] != 1:
+    if data is None:
         return None
     halved = _halved(draft, shifted.outputs[0], data)
     if halved is None:

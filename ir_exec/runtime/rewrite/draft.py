@@ -11,7 +11,7 @@ from ir_exec.infer import Types
 from ir_exec.ops import Op
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Draft", "FusedNode", "Fusion", "beside", "is_known", "vector_beside", "with_number"]
+__all__ = ["Draft", "FusedNode", "Fusion", "beside", "is_known", "is_vector", "vector_beside", "with_number"]
 
 
 def is_known(op: Op) -> bool:
@@ -90,10 +90,13 @@ class Draft:
 
     def only_reader(self, value: Value) -> Node | None:
         """The one node that reads the value, where nothing else does; None where that has been replaced."""
-        readers = self._readers.get(value.number, ())
-        if len(readers) != 1 or value.number in self._keep or readers[0] in self._replaced:
-            return None
-        return readers[0]
+        readers = self.readers(value)
+        return readers[0] if len(readers) == 1 else None
+
+    def readers(self, value: Value) -> list[Node]:
+        """The nodes that read the value, where they are all that is done with it, and have not been replaced."""
+        readers = self._readers.get(value.number, [])
+        return [] if value.number in self._keep or not self._replaced.keys().isdisjoint(readers) else readers
 
     def maker(self, value: Value) -> Node | None:
         """The node that computes a value which one other node reads, and nothing else; None where that is not so."""
@@ -124,11 +127,16 @@ def vector_beside(draft: Draft, kind: str, node: Node, value: Value) -> Value | 
     other = beside(node, value)
     if draft.kind(node) != kind or other is None:
         return None
-    vector, data = draft.type(other).shape, draft.type(value).shape
-    if vector.dims is None or data.dims is None or not vector.is_static or not 0 < len(vector) <= len(data):
-        return None
-    fits = vector[-1] == data[-1] and all(dim == 1 for dim in vector[:-1])
-    return other if fits and draft.type(other).element_type is draft.type(value).element_type else None
+    return other if is_vector(draft.type(other), draft.type(value)) else None
+
+
+def is_vector(vector: TensorType, data: TensorType) -> bool:
+    """Whether the first has one element for each place along the last axis of the data, and its element type."""
+    if vector.shape.dims is None or data.shape.dims is None or not 0 < len(vector.shape) <= len(data.shape):
+        return False
+    *others, last = vector.shape
+    fits = last.is_static and last == data.shape[-1] and all(dim == 1 for dim in others)
+    return fits and vector.element_type is data.element_type
 
 
 @dataclass(eq=False, slots=True, repr=False)

@@ -9,8 +9,8 @@ from ir_exec.kernels.row_norms import layer_normalized
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.attributes import Float
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.runtime.rewrite.draft import Draft, Fusion, vector_beside
-from ir_exec.runtime.rewrite.rms_norm import RMSNorm, is_mean_along_last
+from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, is_vector, vector_beside, with_number
+from ir_exec.runtime.rewrite.rms_norm import RMSNorm, is_mean_along_last, number_beside
 from ir_exec.types import Array, TensorType, element_types
 
 __all__ = ["LayerNorm", "as_layer_norm"]
@@ -50,7 +50,7 @@ def as_layer_norm(draft: Draft, node: Node) -> Fusion | None:
     """
     found = _from_mvn(draft, node) or _from_mean(draft, node)
     if found is None:
-        return None
+        return _from_moments(draft, node)
     shifted = draft.only_reader(found.nodes[-1].outputs[0])
     bias = None if shifted is None else vector_beside(draft, "Add", shifted, found.nodes[-1].outputs[0])
     if shifted is None or bias is None:
@@ -78,6 +78,47 @@ def _from_mean(draft: Draft, node: Node) -> Fusion | None:
     if scaled is None or not isinstance(op, RMSNorm) or len(scaled.values_in) != 2:
         return None
     return Fusion([node, centred, scaled], LayerNorm(epsilon=op.epsilon), [node.values_in[0], scaled.values_in[1]])
+
+
+def _from_moments(draft: Draft, node: Node) -> Fusion | None:
+    """data · w + (bias - mean · w) with w = weight / sqrt(variance + epsilon), as TensorFlow writes it."""
+    if not is_mean_along_last(draft, node):
+        return None
+    data, mean = node.values_in[0], node.outputs[0]
+    following = draft.readers(mean)
+    squared = next((one for one in following if draft.kind(one) == "SquaredDifference"), None)
+    variance = None if squared is None or beside(squared, mean) is not data else draft.only_reader(squared.outputs[0])
+    if squared is None or len(following) != 2 or variance is None or not is_mean_along_last(draft, variance):
+        return None
+    shifted = draft.only_reader(variance.outputs[0])
+    epsilon = None if shifted is None else number_beside(draft, shifted, variance.outputs[0], "Add")
+    root = None if shifted is None else draft.only_reader(shifted.outputs[0])
+    weighted = None if root is None else draft.only_reader(root.outputs[0])
+    if shifted is None or epsilon is None or root is None or weighted is None:
+        return None
+    weight, scale = beside(weighted, root.outputs[0]), weighted.outputs[0]
+    if draft.kind(weighted) != "Multiply" or number_beside(draft, root, shifted.outputs[0], "Power") != -0.5:
+        return None
+    negated = [one for one in following if with_number(draft, one, "Multiply") == (mean, -1)]
+    centre = negated[0].outputs[0] if negated else mean
+    products = {beside(one, scale): one for one in draft.readers(scale) if draft.kind(one) == "Multiply"}
+    scaled, moved = products.get(data), products.get(centre)
+    biased = None if moved is None else draft.only_reader(moved.outputs[0])
+    last = None if biased is None else draft.only_reader(biased.outputs[0])
+    if scaled is None or moved is None or biased is None or last is None or len(draft.readers(scale)) != 2:
+        return None
+    bias, others = beside(biased, moved.outputs[0]), draft.readers(centre)
+    if others != [moved] if negated else moved not in others or biased.values_in[0] is not bias:
+        return None
+    is_sum = draft.kind(last) == "Add" and draft.only_reader(scaled.outputs[0]) is last
+    if not is_sum or draft.kind(biased) != ("Add" if negated else "Subtract") or weight is None or bias is None:
+        return None
+    kind = draft.type(data)
+    same = kind.element_type in _FLOATS and kind.rank == draft.type(last.outputs[0]).rank
+    if not (same and all(is_vector(draft.type(one), kind) for one in (weight, bias))):
+        return None
+    nodes = [node, squared, variance, shifted, root, weighted, *negated, moved, biased, scaled, last]
+    return Fusion(nodes, LayerNorm(epsilon=epsilon), [data, weight, bias])
 
 
 def _is_along_last(draft: Draft, data: Value, axes: Value) -> bool:

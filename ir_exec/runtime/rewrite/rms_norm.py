@@ -10,7 +10,7 @@ from ir_exec.ops.base.operator import check_contract
 from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, vector_beside, with_number
 from ir_exec.types import Array, TensorType, element_types
 
-__all__ = ["RMSNorm", "as_rms_norm", "is_mean_along_last"]
+__all__ = ["RMSNorm", "as_rms_norm", "is_mean_along_last", "number_beside"]
 
 _FLOATS = element_types("f32 f64")
 
@@ -47,7 +47,7 @@ def as_rms_norm(draft: Draft, node: Node) -> Fusion | None:
     if mean is None or not is_mean_along_last(draft, mean):
         return None
     shifted = draft.only_reader(mean.outputs[0])
-    epsilon = None if shifted is None else _number(draft, shifted, mean.outputs[0], "Add")
+    epsilon = None if shifted is None else number_beside(draft, shifted, mean.outputs[0], "Add")
     if shifted is None or epsilon is None:
         return None
     divided = _divided(draft, shifted, data)
@@ -84,7 +84,7 @@ def is_mean_along_last(draft: Draft, node: Node) -> bool:
     return axis is not None and rank is not None and int(axis) in (-1, rank - 1)
 
 
-def _number(draft: Draft, node: Node, value: Value, kind: str) -> float | None:
+def number_beside(draft: Draft, node: Node, value: Value, kind: str) -> float | None:
     """The number that a node of this kind adds to the value, or to whose power it raises it, without another shape."""
     found = with_number(draft, node, kind)
     same = draft.type(node.outputs[0]).rank == draft.type(value).rank
@@ -112,7 +112,7 @@ def _divided(draft: Draft, shifted: Node, data: Value) -> list[Node] | None:
 
 def _exponent(draft: Draft, node: Node) -> float | None:
     """The power to which the node raises its first input."""
-    return 0.5 if draft.kind(node) == "Sqrt" else _number(draft, node, node.values_in[0], "Power")
+    return 0.5 if draft.kind(node) == "Sqrt" else number_beside(draft, node, node.values_in[0], "Power")
 
 
 def _is_reciprocal(draft: Draft, node: Node, value: Value) -> bool:

@@ -86,6 +86,15 @@ def test_gelu_by_a_reciprocal() -> None:
     assert_found(net, "Gelu", expected_gelu)
 
 
+@pytest.mark.parametrize("halved", HALVED)
+def test_gelu_by_the_complement(halved: Callable[..., Output]) -> None:
+    net = NetworkText()
+    x = net.parameter("2,3,8")
+    found = net.op("Erf", times(net, x, -sqrt(0.5)))
+    net.result(halved(net, x, net.op("Subtract", scalar(net, 1, 1), found)))
+    assert_found(net, "Gelu", expected_gelu)
+
+
 def by_power(net: NetworkText, x: Output) -> Output:
     return net.op("Power", x, scalar(net, 3))
 
@@ -190,6 +199,14 @@ def with_no_number(net: NetworkText, x: Output) -> Output:
     return net.op("Maximum", x, scalar(net, float("nan")))
 
 
+def less_one(net: NetworkText, x: Output) -> Output:
+    return half_at_the_end(net, x, net.op("Subtract", net.op("Erf", times(net, x, -sqrt(0.5))), scalar(net, 1, 1)))
+
+
+def of_the_opposite(net: NetworkText, x: Output) -> Output:
+    return half_at_the_end(net, x, net.op("Subtract", scalar(net, 1, 1), net.op("Erf", times(net, x, sqrt(0.5)))))
+
+
 def read_twice(net: NetworkText, x: Output) -> Output:
     factor = shifted_erf(net, x)
     net.result(factor)
@@ -209,6 +226,8 @@ def read_twice(net: NetworkText, x: Output) -> Output:
         of_another_cube,
         with_limits_of_elements,
         with_no_number,
+        less_one,
+        of_the_opposite,
         read_twice,
     ],
 )

@@ -67,6 +67,111 @@ def test_it_is_found_in_nine_layers(*, has_bias: bool) -> None:
     assert_normalized(both, has_bias=has_bias)
 
 
+def test_it_is_found_in_a_network_of_tensorflow() -> None:
+    both = of_network("keras")
+    assert both.types == ["LayerNorm", "LayerNorm", "Gelu"]
+    both.assert_close()
+
+
+def number(net: NetworkText, value: float) -> Output:
+    return net.const(np.array([[value]], np.float32))
+
+
+def opposite_added(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
+    return net.op("Add", net.op("Multiply", net.op("Multiply", mean, number(net, -1)), factor), bias)
+
+
+def subtracted(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
+    return net.op("Subtract", bias, net.op("Multiply", mean, factor))
+
+
+Moved = Callable[[NetworkText, Output, Output, Output], Output]
+
+
+def of_moments(net: NetworkText, x: Output, moved: Moved, *, power: float = -0.5, axis: int = -1) -> Output:
+    axes = net.const(np.array([axis], np.int64))
+    mean = net.op("ReduceMean", x, axes, keep_dims="true")
+    variance = net.op("ReduceMean", net.op("SquaredDifference", x, mean), axes, keep_dims="true")
+    root = net.op("Power", net.op("Add", variance, number(net, 1e-3)), number(net, power))
+    factor = net.op("Multiply", root, net.const(WEIGHT))
+    return net.op("Add", net.op("Multiply", x, factor), moved(net, mean, factor, net.const(BIAS)))
+
+
+@pytest.mark.parametrize("moved", [opposite_added, subtracted])
+@pytest.mark.parametrize("shape", ["2,3,8", "?,?,8"])
+def test_it_is_found_as_tensorflow_writes_it(moved: Moved, shape: str) -> None:
+    net = NetworkText()
+    net.result(of_moments(net, net.parameter(shape), moved))
+    assert_normalized(of_text(net, X), has_bias=True)
+
+
+def mean_of_another(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
+    return net.op("Subtract", bias, net.op("Multiply", net.op("Multiply", mean, number(net, 2)), factor))
+
+
+def bias_subtracted(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
+    return net.op("Subtract", net.op("Multiply", mean, factor), bias)
+
+
+def mean_added(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
+    return net.op("Add", bias, net.op("Multiply", mean, factor))
+
+
+def mean_given(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
+    net.result(mean)
+    return subtracted(net, mean, factor, bias)
+
+
+def opposite_given(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
+    negated = net.op("Multiply", mean, number(net, -1))
+    net.result(negated)
+    return net.op("Add", net.op("Multiply", negated, factor), bias)
+
+
+def opposite_with_more_axes(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
+    negated = net.op("Multiply", mean, net.const(np.full((1, 1, 1, 1), -1, np.float32)))
+    return net.op("Add", net.op("Multiply", negated, factor), bias)
+
+
+def factor_given(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
+    net.result(factor)
+    return subtracted(net, mean, factor, bias)
+
+
+def sum_given(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
+    found = subtracted(net, mean, factor, bias)
+    net.result(found)
+    return found
+
+
+def bias_of_each_element(net: NetworkText, mean: Output, factor: Output, bias: Output) -> Output:
+    return subtracted(net, mean, factor, net.const(X[:1]))
+
+
+@pytest.mark.parametrize(
+    ("moved", "further"),
+    [
+        (mean_of_another, {}),
+        (bias_subtracted, {}),
+        (mean_added, {}),
+        (mean_given, {}),
+        (opposite_given, {}),
+        (opposite_with_more_axes, {}),
+        (factor_given, {}),
+        (sum_given, {}),
+        (bias_of_each_element, {}),
+        (subtracted, {"power": -1}),
+        (subtracted, {"axis": 1}),
+    ],
+)
+def test_moments_that_are_used_otherwise_stay_as_they_are(moved: Moved, further: dict[str, float]) -> None:
+    net = NetworkText()
+    net.result(of_moments(net, net.parameter("2,3,8"), moved, **further))  # type: ignore[arg-type]  # one is an integer
+    both = of_text(net, X)
+    assert both.fused == []
+    both.assert_close()
+
+
 def test_what_another_mean_is_subtracted_from_is_none() -> None:
     net = NetworkText()
     x, other, axes = net.parameter("2,3,8"), net.parameter("2,3,8"), net.const(np.array([-1], np.int64))
