@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from hypothesis import Phase, settings
 from ir_exec.ops.base import registry as opsets
 from tests.conformance.networks import COLLECTION
 from tests.conformance.oracle import Oracle
+
+# A thread of it forks whenever OpenVINO is imported, and a product that BLAS works on in that moment never ends.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # None: not to be found
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("untimed", deadline=None)

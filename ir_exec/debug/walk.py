@@ -331,7 +331,7 @@ class _Body:
         walker = self._walker
         return infer_body(self._body.graph, types, walker.model.weights, ops=walker.wide.ops)
 
-    def run(self, arrays: list[Array]) -> list[Array]:
+    def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
         where = self._where.inside(self._node, self._body.name, self._runs)
         self._runs += 1
         return self._walker.walk(self._body.graph, arrays, where, self._visit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Container, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -15,11 +15,12 @@ from ir_exec.errors import IRError
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.kernels import costs
-from ir_exec.kernels.limits import Budget, current_limits, owner_of
+from ir_exec.kernels.limits import Budget, current_limits, owner_of, owners
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
 from ir_exec.runtime.fold import constant_values, foldable, is_scattered, settled
+from ir_exec.runtime.hoisted import products_first
 from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.packed import PackedWeights, Room, may_be_packed
 from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
@@ -37,6 +38,9 @@ __all__ = ["Executor"]
 _OBSERVED: ContextVar[bool] = ContextVar("_OBSERVED", default=False)
 """Whether someone observes the run around."""
 
+_GIVEN = np.empty(0)
+"""Stands for the value of an input while a plan is made."""
+
 
 class Executor:
     """Runs a graph, or the graph of a body, on arrays that fit its Parameters.
@@ -48,6 +52,7 @@ class Executor:
     ops: operators that run in place of those of their nodes, in bodies too.
     instrument: what every step goes through, in bodies too.
     optimize: whether plans are rewritten where nobody observes the run, in bodies too.
+    fixed: the positions of inputs that are the same in many runs, which share what follows from them.
     """
 
     def __init__(
@@ -61,6 +66,7 @@ class Executor:
         ops: Mapping[Node, Op] = MappingProxyType({}),
         instrument: Instrument | None = None,
         optimize: bool = True,
+        fixed: Collection[int] = (),
     ) -> None:
         self._graph = graph
         self._optimize = optimize
@@ -70,6 +76,7 @@ class Executor:
         self._ops = ops
         self._plans = Plans(self._new_plan, budget.max_memory)
         self._parameters = [node.outputs[0].number for node in graph.parameters]
+        self._fixed = [self._parameters[position] for position in fixed]
         self._folded: set[Value] = set()
         self._constants: list[Array | None] | None = None
         self._kernels: dict[Node, Kernel | None] = {}
@@ -77,17 +84,24 @@ class Executor:
         self._room = Room(self.weights, budget, may_leave_file=expand_weights)
         self._compressed: CompressedWeights | None = None
         bodies = {
-            node: tuple(_Body(body, context, budget, expand_weights, ops, instrument, optimize) for body in node.bodies)
+            node: tuple(
+                [_Body(node, body, context, budget, expand_weights, ops, instrument, optimize) for body in node.bodies]
+            )
             for node in graph.nodes
             if node.bodies
         }
         self._setting = Setting(context, bodies, budget, self._with_constants, ops, instrument)
 
-    def run(self, arrays: list[Array], observe: Observer | None = None) -> list[Array]:
-        """The values of the Results from those of the Parameters, both in the order of the file."""
+    def run(
+        self, arrays: list[Array], observe: Observer | None = None, *, kept: dict[int, Array] | None = None
+    ) -> list[Array]:
+        """The values of the Results from those of the Parameters, both in the order of the file.
+
+        kept: where runs with the same fixed inputs keep what follows from these, by its number; first empty.
+        """
         if observe is not None:
             return self._run_observed(arrays, observe)
-        return self._run(arrays, None, is_observed=_OBSERVED.get())
+        return self._run(arrays, None, is_observed=_OBSERVED.get(), kept=kept)
 
     def _run_observed(self, arrays: list[Array], observe: Observer) -> list[Array]:
         """A run by the layers of the file, in which the bodies run by theirs too."""
@@ -97,11 +111,19 @@ class Executor:
         finally:
             _OBSERVED.reset(token)
 
-    def _run(self, arrays: list[Array], observe: Observer | None, *, is_observed: bool) -> list[Array]:
+    def _run(
+        self, arrays: list[Array], observe: Observer | None, *, is_observed: bool, kept: dict[int, Array] | None = None
+    ) -> list[Array]:
         plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=is_observed)
         slots = plan.slots.copy()
         for number, given in zip(self._parameters, arrays, strict=True):
             slots[number] = given
+        if plan.once is not None:
+            kept = {} if kept is None else kept
+            if not kept.keys() >= set(plan.once.results):
+                kept |= _computed_once(plan.once, slots.copy(), owners(arrays))
+            for number in plan.once.results:
+                slots[number] = kept[number]
         _run(plan, slots, observe)
         return [array for number in plan.results if (array := slots[number]) is not None]
 
@@ -154,10 +176,30 @@ class Executor:
         now, kept, later = settled(nodes, types, slots, results, passing=weights, room=self._room.left_for_settled)
         slots = slots.copy()
         size = self._settle(now, kept, types, slots) if now else 0
+        once = None
+        if self._fixed:
+            later, once, types = self._hoisted(later, types, slots, results)
         later = rewritten(Draft(later, types, slots, results, self._setting.operator))
         plan = Planner(self._setting, later, types, slots, results, overwrite=True, kept=size).plan()
+        plan.once = once
         plan.require_room(current_limits())
         return plan
+
+    def _hoisted(
+        self, nodes: list[Node], types: Types, slots: list[Array | None], results: list[int]
+    ) -> tuple[list[Node], Plan | None, Types]:
+        """The nodes that every iteration of a loop runs, the plan of those that only the first one runs, and the types
+        of all values."""
+        operator, room = self._setting.operator, self._room.left_for_settled
+        nodes, types = products_first(Draft(nodes, types, slots, results, operator), types, self._fixed, room)
+        known = slots.copy()
+        for number in self._fixed:
+            known[number] = known[number] if known[number] is not None else _GIVEN
+        now, kept, later = settled(nodes, types, known, results, passing=frozenset(), room=room)
+        if not now:
+            return later, None, types
+        now = rewritten(Draft(now, types, slots, kept, operator))
+        return later, Planner(self._setting, now, types, slots, kept, overwrite=True).plan(), types
 
     def _settle(self, nodes: list[Node], kept: list[int], types: Types, slots: list[Array | None]) -> int:
         """Run the nodes and put the values of these numbers into `slots`; the bytes of memory that they take."""
@@ -304,6 +346,18 @@ class Executor:
         return bool(node.outputs) and node.outputs[0] in self._folded
 
 
+def _computed_once(plan: Plan, slots: list[Array | None], given: Container[int]) -> dict[int, Array]:
+    """The results of a plan by their numbers, which the run counts for as long as they live.
+
+    given: `owners` of the inputs.
+    """
+    _run(plan, slots)
+    found = {number: array for number in plan.results if (array := slots[number]) is not None}
+    for array in found.values():
+        current_limits().keep(array, besides=given)
+    return found
+
+
 def _run(plan: Plan, slots: list[Array | None], observe: Observer | None = None) -> None:
     limits = current_limits()
     plan.require_room(limits)
@@ -345,6 +399,7 @@ class _Body:
 
     def __init__(
         self,
+        node: Node,
         body: BodyGraph,
         context: Context,
         budget: Budget,
@@ -366,6 +421,8 @@ class _Body:
             ops=ops,
             instrument=instrument,
             optimize=optimize,
+            # Of several bodies one runs, and only once.
+            fixed=body.ties.fixed if len(node.bodies) == 1 else (),
         )
         self._state: CurrentVariables = context["state"]
         self._assigned = frozenset(
@@ -375,8 +432,8 @@ class _Body:
     def infer(self, types: list[TensorType]) -> list[TensorType]:
         return infer_body(self._graph, types, self._executor.weights, ops=self._ops)
 
-    def run(self, arrays: list[Array]) -> list[Array]:
-        return self._executor.run(arrays)
+    def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
+        return self._executor.run(arrays, kept=kept)
 
     def advance(self) -> None:
         if self._assigned:

@@ -78,6 +78,7 @@ class Plan:
 
     slots: what every slot holds when a run begins: constants, and values that follow from the input shapes.
     results: the slots that hold the outputs at the end.
+    once: what runs in the first iteration of a loop alone, before the steps; they read its results.
     live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, without the
         inputs of the network and the constants. peak: the most of it. Both with the bytes that the plan keeps.
     """
@@ -87,6 +88,7 @@ class Plan:
     results: list[int]
     live: list[int] = field(default_factory=list)
     peak: int = 0
+    once: Plan | None = None
 
     def require_room(self, limits: Limits) -> None:
         """Raise ResourceError at the first layer at which a run by this plan is over the budget."""

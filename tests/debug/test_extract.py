@@ -257,7 +257,7 @@ def test_openvino_computes_the_values_at_the_cut(path: Path, tmp_path: Path) -> 
         try:
             extract(model, inputs, from_=begin, to=end, output=tmp_path / "cut.xml")
         except EvaluationError as error:
-            if "depend" not in error.message:
+            if "depend" not in error.message and "itself" not in error.message:
                 raise
             continue
         report = check_model(tmp_path / "cut.xml")

@@ -115,6 +115,12 @@ class Ties(NamedTuple):
     outputs: tuple[BodyOutput, ...]
     back_edges: tuple[BackEdge, ...] = ()
 
+    @property
+    def fixed(self) -> frozenset[int]:
+        """The Parameters that have the same value in every iteration."""
+        whole = [tie.parameter for tie in self.inputs if tie.position is not None and tie.part is None]
+        return frozenset(whole).difference([edge.parameter for edge in self.back_edges])
+
 
 class TypedBody(Protocol):
     """A body while types are inferred.
@@ -132,8 +138,12 @@ class TypedBody(Protocol):
 class RunningBody(TypedBody, Protocol):
     """A body while the network runs."""
 
-    def run(self, arrays: list[Array]) -> list[Array]:
-        """The values of the Results from those of the Parameters."""
+    def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
+        """The values of the Results from those of the Parameters.
+
+        kept: in an iteration, where the body leaves for the next ones what follows from `Ties.fixed` alone; first
+        empty.
+        """
 
     def advance(self) -> None:
         """Let the next run of this body read what the last one has assigned to variables."""

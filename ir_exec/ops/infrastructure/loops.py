@@ -93,6 +93,7 @@ class _Iteration(Op):
         conditions = [tie.result for tie in ties.outputs if tie.is_condition]
         parts: dict[int, list[Array]] = {tie.result: [] for tie in ties.outputs if tie.part is not None}
         results: list[Array] | None = None
+        kept: dict[int, Array] = {}
         done = 0
         limits, given = current_limits(), owners(values)
         while iterations is None or done < iterations:
@@ -102,7 +103,7 @@ class _Iteration(Op):
             for parameter, counter in counters.items():
                 arrays[parameter] = number = np.empty(counter.shape, counter.dtype)
                 number.fill(done)
-            results = body.run(arrays)
+            results = body.run(arrays, kept)
             body.advance()
             done += 1
             for result, array in enumerate(results):
