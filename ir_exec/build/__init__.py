@@ -20,9 +20,8 @@ from ir_exec.build.constants import constant, parameter
 from ir_exec.build.edit import Editor
 from ir_exec.build.functions import function_for, function_names
 from ir_exec.build.network import model, result
-from ir_exec.build.operators import op
+from ir_exec.build.operators import assign, op, read_value
 from ir_exec.build.values import Value
-from ir_exec.build.variables import assign, read_value
 
 __all__ = [
     "Collected",

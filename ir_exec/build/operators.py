@@ -8,18 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.build.constants import Input, as_array, constant
+from ir_exec.build.constants import ElementTypeLike, Input, as_array, as_element_type, constant
 from ir_exec.build.values import BuiltLayer, Value, new_layer
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location, raise_error
 from ir_exec.infer import infer_node
+from ir_exec.model import ShapeLike, as_shape
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.base import In
 from ir_exec.ops.base.attributes import Field
 from ir_exec.ops.base.registry import LAST_OPSET, canonical, extension_version, newest
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["attribute_text", "has_one_output", "make", "op", "operator_class", "operator_of", "single_or_all"]
+__all__ = [
+    "assign",
+    "attribute_text",
+    "has_one_output",
+    "make",
+    "op",
+    "operator_class",
+    "operator_of",
+    "read_value",
+    "single_or_all",
+]
 
 
 def op(
@@ -245,3 +256,47 @@ def _counted(op: Op, inputs: tuple[Value, ...], types: list[TensorType], outputs
         message = f"how many outputs there are is not known: {op.counts_outputs} has an unknown number of elements"
         raise GraphError(message, code=Code.too_many_outputs, hint="say it: outputs=3", port=op.counts_outputs)
     return [types[min(position, len(types) - 1)] for position in range(outputs)]
+
+
+def read_value(
+    init_value: Input | None,
+    variable_id: str,
+    *,
+    shape: ShapeLike | None = None,
+    element_type: ElementTypeLike | None = None,
+    name: str | None = None,
+    tensor_names: Iterable[str] = (),
+) -> Value:
+    """What the last run has assigned to the variable `variable_id`; in the first run, and after a reset, `init_value`.
+
+    shape, element_type: of the variable; those of `init_value` where they are not given. Without `init_value`, None,
+        the variable begins with zeros, and both must be given.
+    """
+    value = init_value if init_value is None or isinstance(init_value, Value) else constant(init_value)
+    kind = None if element_type is None else as_element_type(element_type)
+    dims = None if shape is None else as_shape(shape)
+    if value is not None:
+        kind = value.element_type if kind is None else kind
+        dims = value.shape if dims is None else dims
+    attributes = {"variable_id": variable_id, "variable_type": kind, "variable_shape": dims}
+    inputs = [] if value is None else [value]
+    layer = make(operator_class("ReadValue"), inputs, attributes, name=name, tensor_names=tensor_names)
+    return layer.outputs[0]
+
+
+def assign(
+    new_value: Input,
+    variable_id: str,
+    *,
+    name: str | None = None,
+    tensor_names: Iterable[str] = (),
+) -> Value:
+    """Give the variable `variable_id` its value for the next run, `new_value`, which is the output.
+
+    `build.model` takes it among its `sinks`, unless a result needs it; in a body it is kept in any case.
+    """
+    attributes = {"variable_id": variable_id}
+    layer = make(operator_class("Assign"), [new_value], attributes, name=name, tensor_names=tensor_names)
+    if layer.scope.outer is not None:
+        layer.scope.sinks.append(layer)
+    return layer.outputs[0]

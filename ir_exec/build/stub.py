@@ -47,7 +47,7 @@ from ir_exec.build.operators import (
 from ir_exec.build.values import (
     Value as Value,
 )
-from ir_exec.build.variables import (
+from ir_exec.build.operators import (
     assign as assign,
     read_value as read_value,
 )

@@ -10,7 +10,7 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
-from ir_exec.kernels.sampling import copy_channels
+from ir_exec.kernels.resample import copy_channels
 from ir_exec.types import Array
 
 __all__ = ["reduce_bins"]

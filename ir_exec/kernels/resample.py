@@ -1,6 +1,6 @@
 """Resampling: a table for each axis says which elements of the input make an element of the output, and their weights.
 
-Axes are resampled one after another.
+Axes are resampled one after another. Points and lattices that lie anywhere are samples of four elements each.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,20 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.products import matrix_product
 from ir_exec.types import Array, ElementType, saturated
 
-__all__ = ["Coordinates", "Filter", "Mode", "Nearest", "Table", "interpolate"]
+__all__ = [
+    "Coordinates",
+    "Filter",
+    "Line",
+    "Mode",
+    "Nearest",
+    "Table",
+    "channels_last",
+    "copy_channels",
+    "interpolate",
+    "read_between",
+    "sample_lattice",
+    "sample_points",
+]
 
 Coordinates: TypeAlias = Literal[
     "half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"
@@ -292,3 +305,56 @@ def _working_dtype(kind: ElementType, how: Filter) -> np.dtype[np.floating]:
     """f32, or f64 where values or their halves need more digits."""
     wide = kind.bits >= 32 and kind is not ElementType.f32
     return np.dtype(np.float64 if wide or (kind.is_integer and how.of_pillow) else np.float32)
+
+
+class Line(NamedTuple):
+    """Places on one axis between two elements: the weight of `low` is 1 - `share`, that of `high` is `share`."""
+
+    low: Array
+    high: Array
+    share: Array
+
+
+def read_between(positions: Array) -> Line:
+    """Positions that lie on an axis as the elements around them."""
+    low = np.floor(positions)
+    return Line(low.astype(np.int64), np.ceil(positions).astype(np.int64), positions - low)
+
+
+def channels_last(images: Array) -> Array:
+    """Images [N, C, H, W] as [N, H, W, C], where the channels of a place are contiguous."""
+    return np.ascontiguousarray(images.transpose(0, 2, 3, 1))
+
+
+def copy_channels(planes: Array, target: Array) -> None:
+    """target[...] = planes, of the same shape, whose last axis counts the channels and is not contiguous in planes."""
+    if planes.shape[-1] > costs.FEW_CHANNELS:
+        target[...] = planes
+        return
+    for channel in range(planes.shape[-1]):
+        target[..., channel] = planes[..., channel]
+
+
+def sample_lattice(image: Array, rows: Line, columns: Line) -> Array:
+    """An image [H, W, C] read where rows and columns cross: [rows, columns, C]."""
+    if not (rows.low.size and columns.low.size):
+        return np.zeros((rows.low.size, columns.low.size, image.shape[2]), image.dtype)
+    first = int(columns.low.min())
+    part = image[:, first : int(columns.high.max()) + 1]
+    share = rows.share[:, np.newaxis, np.newaxis]
+    lines = part[rows.low] * (1 - share)
+    lines += part[rows.high] * share
+    share = columns.share[:, np.newaxis]
+    crossings: Array = lines[:, columns.low - first] * (1 - share)
+    crossings += lines[:, columns.high - first] * share
+    return crossings
+
+
+def sample_points(image: Array, rows: Line, columns: Line) -> Array:
+    """An image [H, W, C] read at points, given by their places on both axes: [points, C]."""
+    share, across = rows.share[:, np.newaxis], columns.share[:, np.newaxis]
+    points: Array = image[rows.low, columns.low] * ((1 - share) * (1 - across))
+    points += image[rows.low, columns.high] * ((1 - share) * across)
+    points += image[rows.high, columns.low] * (share * (1 - across))
+    points += image[rows.high, columns.high] * (share * across)
+    return points

@@ -19,12 +19,10 @@ from ir_exec.kernels.limits import Budget, current_limits, owner_of, owners
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
-from ir_exec.runtime.fold import constant_values, foldable, is_scattered, settled
-from ir_exec.runtime.hoisted import products_first
+from ir_exec.runtime.fold import constant_values, foldable, is_scattered, products_first, settled
 from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.packed import PackedWeights, Room, may_be_packed
-from ir_exec.runtime.plan import Context, Instrument, Kernel, Plan, Planner, Setting
-from ir_exec.runtime.plans import Input, Plans
+from ir_exec.runtime.plan import Context, Input, Instrument, Kernel, Plan, Planner, Plans, Setting
 from ir_exec.runtime.rewrite import Draft, rewritten
 from ir_exec.runtime.rewrite.batch_norm import BATCH_NORM
 from ir_exec.runtime.state import CurrentVariables

@@ -12,9 +12,8 @@ from ir_exec.debug.pairing import Side, paired
 from ir_exec.debug.report import told
 from ir_exec.graph import Graph, Node
 from ir_exec.view.data import BodyView, ChangeView, GraphView, InputView, LayerView, Section
-from ir_exec.view.keys import Places
 from ir_exec.view.networks import Opened
-from ir_exec.view.text import shown
+from ir_exec.view.text import Places, shown
 
 __all__ = ["OTHER", "Merger", "changes_of", "diff_of", "section_of_diff"]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from ir_exec import __version__
 from ir_exec.model import Loaded, Model
 from ir_exec.view.data import PageView
-from ir_exec.view.keys import Places
 from ir_exec.view.networks import Opened, network_view
+from ir_exec.view.text import Places
 
 __all__ = ["MODULES", "frame", "html_of"]
 

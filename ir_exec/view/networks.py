@@ -29,8 +29,7 @@ from ir_exec.view.data import (
     TimeView,
     ValuesView,
 )
-from ir_exec.view.keys import Places
-from ir_exec.view.text import shown, source_of_layers
+from ir_exec.view.text import Places, shown, source_of_layers
 
 __all__ = ["Notes", "Opened", "finding_view", "network_view", "open_network"]
 

@@ -16,8 +16,7 @@ from ir_exec.debug.report import counts, details, verdict
 from ir_exec.errors import ParseError
 from ir_exec.graph import Node
 from ir_exec.view.data import ErrorView, Section, TimeView
-from ir_exec.view.keys import Places
-from ir_exec.view.text import shown
+from ir_exec.view.text import Places, shown
 
 __all__ = [
     "comparison_of",

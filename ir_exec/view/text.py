@@ -1,12 +1,17 @@
-"""Texts of files as a page shows them: printable, and no longer than a person reads."""
+"""Texts of files as a page shows them, printable, and no longer than a person reads; how layers are named in the
+address of a page."""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 
+from ir_exec.errors import Location
+from ir_exec.graph import Graph, Node
 from ir_exec.printable import printable
 
-__all__ = ["LONGEST_NAME", "LONGEST_SOURCE", "shown", "source_of_layers"]
+__all__ = ["LONGEST_NAME", "LONGEST_SOURCE", "Places", "shown", "source_of_layers"]
 
 LONGEST_NAME = 400
 """Characters of a name, an attribute, or a line."""
@@ -42,3 +47,46 @@ def source_of_layers(raw: bytes, lines: Sequence[int]) -> dict[int, str]:
                 break
         found[start] = "\n".join(taken)
     return found
+
+
+_PORT = re.compile(r":\d+$")
+
+
+class Places:
+    """Every layer of a network, those of bodies and unreachable ones included, by what names it.
+
+    keys: `7`, `7/body/3`. Of layers that share an id, which is a fault of the file, each but the first has the line
+    added to its key.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.keys: dict[Node, str] = {}
+        self.by_key: dict[str, Node] = {}
+        self.scopes: dict[Node, tuple[str, ...]] = {}
+        self._by_path: dict[tuple[str, str], Node] = {}
+        self._by_location: dict[tuple[str | None, str | None, str | None], list[Node]] = defaultdict(list)
+        self._add(graph, "", ())
+
+    def _add(self, graph: Graph, around: str, scope: tuple[str, ...]) -> None:
+        for node in (*graph.nodes, *graph.unreachable):
+            key = f"{around}{node.id}"
+            if key in self.by_key:
+                key = f"{key}@{node.layer.line}"
+            self.keys[node] = key
+            self.by_key[key] = node
+            self.scopes[node] = scope
+            self._by_path.setdefault(("/".join((*scope, node.name)), node.id), node)
+            self._by_location[node.id, node.name, node.type].append(node)
+            for body in node.bodies:
+                self._add(body.graph, f"{key}/{body.name}/", (*scope, node.name, body.name))
+
+    def of_path(self, path: str, layer_id: str) -> Node | None:
+        """The layer with this id that a report calls `loop/body/name`, or `split:1` for one of its outputs."""
+        return self._by_path.get((path, layer_id)) or self._by_path.get((_PORT.sub("", path), layer_id))
+
+    def of_location(self, location: Location) -> Node | None:
+        """The layer of a finding; of several that share id, name and type the one that begins last before its line."""
+        found = self._by_location.get((location.layer_id, location.layer_name, location.layer_type), [])
+        line = location.line
+        before = [node for node in found if line is not None and node.layer.line <= line]
+        return max(before, key=lambda node: node.layer.line) if before else found[0] if found else None

@@ -12,7 +12,8 @@ import ir_exec
 from ir_exec import build
 from ir_exec.errors import IRError
 from ir_exec.ops.activation.functions import Exp
-from ir_exec.runtime import packed, plans
+from ir_exec.runtime import packed
+from ir_exec.runtime import plan as plans
 from ir_exec.runtime.fold import is_scattered
 from ir_exec.runtime.plan import Kernel, Plan
 from ir_exec.types import Array

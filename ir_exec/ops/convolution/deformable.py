@@ -14,7 +14,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.products import matrix_product, share_products
-from ir_exec.kernels.sampling import copy_channels
+from ir_exec.kernels.resample import copy_channels
 from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Bool, Positive

@@ -13,7 +13,7 @@ from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
-from ir_exec.kernels.sampling import channels_last, read_between, sample_points
+from ir_exec.kernels.resample import channels_last, read_between, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positive
 from ir_exec.ops.base.dims import dims_of, images_of

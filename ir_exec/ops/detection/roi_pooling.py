@@ -17,7 +17,7 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.bins import reduce_bins
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
-from ir_exec.kernels.sampling import Line, channels_last, copy_channels, read_between, sample_lattice, sample_points
+from ir_exec.kernels.resample import Line, channels_last, copy_channels, read_between, sample_lattice, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float, Int, NonNegatives, Positive
 from ir_exec.ops.base.dims import dims_of, images_of

@@ -15,9 +15,8 @@ from ir_exec.runtime.rewrite.activation import as_activation
 from ir_exec.runtime.rewrite.attention import as_attention
 from ir_exec.runtime.rewrite.batch_norm import as_batch_norm
 from ir_exec.runtime.rewrite.draft import Draft, FusedNode, Fusion
-from ir_exec.runtime.rewrite.layer_norm import as_layer_norm
+from ir_exec.runtime.rewrite.layer_norm import as_layer_norm, as_rms_norm
 from ir_exec.runtime.rewrite.quantized import as_quantized
-from ir_exec.runtime.rewrite.rms_norm import as_rms_norm
 
 __all__ = ["REWRITES", "Draft", "FusedNode", "Fusion", "Rewrite", "rewritten"]
 
