@@ -96,8 +96,8 @@ class Divide(Binary):
     a, b: one numeric type, shapes that broadcast together. output: that type.
     Errors: IR704 for an integer divided by zero, and those of Binary.
     Specification: arithmetic/divide-1, by which quotients of integers are rounded down with `m_pythondiv`, the default.
-    OpenVINO does so only while it infers shapes; its CPU plugin rounds towards zero whatever the attribute says. In
-    both places we do as OpenVINO does.
+    OpenVINO does so while it infers shapes, and in a run with `pdpd`, but for 8 bits; elsewhere its CPU plugin rounds
+    towards zero whatever the attribute says. We do as OpenVINO does.
     """
 
     monotone = ("a",)
@@ -106,9 +106,15 @@ class Divide(Binary):
     m_pythondiv: Bool = True
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
+        # The plugin leaves `pdpd` to the reference kernels, but for 8 bits, which these do not know.
+        rounds_down = self.m_pythondiv and self.auto_broadcast == "pdpd" and a.dtype.itemsize > 1
+        return self._divided(a, b, rounds_down, out)
+
+    def _divided(self, a: Array, b: Array, rounds_down: bool, out: Array | None = None) -> Array:
         if a.size:
             _require_no_zero(b)
-        return calculated(_quotient_towards_zero if _is_integer(a) else np.divide, a, self.aligned(a, b), out=out)
+        of_integers = np.floor_divide if rounds_down else _quotient_towards_zero
+        return calculated(of_integers if _is_integer(a) else np.divide, a, self.aligned(a, b), out=out)
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
         return np.divide if a.element_type.is_float else None
@@ -118,11 +124,7 @@ class Divide(Binary):
 
     def evaluate_known(self, *arrays: Array) -> Array:
         a, b = arrays
-        if not (self.m_pythondiv and _is_integer(a)):
-            return self.evaluate(a, b)
-        if a.size:
-            _require_no_zero(b)
-        return calculated(np.floor_divide, a, self.aligned(a, b))
+        return self._divided(a, b, self.m_pythondiv)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
         """Where b keeps its sign, the extremes are quotients of the bounds; elsewhere nothing is known."""

@@ -42,6 +42,14 @@ def test_signed_division_is_pythons_or_cs(kind: str, pairs: list[tuple[int, int]
     assert inferred.astype(int).tolist() == [x // y for x, y in pairs]
 
 
+@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
+def test_what_paddle_divides_is_rounded_down_but_for_8_bits(kind: str) -> None:
+    divide = make("Divide", auto_broadcast="pdpd")
+    lowest = np.iinfo(kind.replace("i", "int")).min
+    result = evaluate(divide, array(kind, -9, -1, 0, 9, 9, lowest), array(kind, 4, 4, -4, -4, 4, -1))
+    assert result.tolist() == ([-2, 0, 0, -2, 2, lowest] if kind == "i8" else [-3, -1, 0, -3, 2, lowest])
+
+
 @pytest.mark.parametrize("python", ["true", "false"])
 @pytest.mark.parametrize("kind", ["f32", "i32", "u8"])
 def test_known_values_are_divided_as_those_of_a_run(kind: str, python: str) -> None:
