@@ -23,10 +23,15 @@ empty = SequenceEmpty()
 """
 
 
-def looped(body: str, end: str, outputs: str, *, start: str = "empty") -> bytes:
+VECTORS = START.replace("value_int = 0", "value_ints = [0]").replace("bool {1}", "bool[1] {1}")
+"""The number of iterations and the condition of shape [1]."""
+
+
+def looped(body: str, end: str, outputs: str, *, start: str = "empty", first: str = START, axes: str = "") -> bytes:
     """A loop over the rows of x that carries a list; `end` takes it, named `list`."""
-    inner = f"b (int64 i, bool c, seq(float[D]) before) => (bool again, seq(float[D]) after) {{ {body} }}"
-    text = f"g (float[N,D] x) => ({outputs}) {{ {START} list = Loop(count, true, {start}) <body = {inner}> {end} }}"
+    given = f"int64{axes} i, bool{axes} c, seq(float[D]) before"
+    inner = f"b ({given}) => (bool{axes} again, seq(float[D]) after) {{ {body} }}"
+    text = f"g (float[N,D] x) => ({outputs}) {{ {first} list = Loop(count, true, {start}) <body = {inner}> {end} }}"
     return model(text).SerializeToString()
 
 
@@ -42,6 +47,8 @@ after = If(is_more) <
 """
 
 JOIN = "y = ConcatFromSequence<axis = 0>(list)"
+BY_VECTOR = APPEND.replace("Gather", "GatherND")
+ONCE = VECTORS.replace("Gather(size, zero)", "Constant<value_ints = [1]>()")
 
 NETWORKS = {
     "stacked": looped(APPEND, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[N,D] y"),
@@ -49,6 +56,8 @@ NETWORKS = {
     "joined": looped(APPEND, JOIN, "float[M] y"),
     "two in each iteration": looped(TWICE, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[M,D] y"),
     "in both branches": looped(BRANCH, "y = ConcatFromSequence<axis = 0, new_axis = 1>(list)", "float[N,D] y"),
+    "iterations of shape [1]": looped(BY_VECTOR, JOIN, "float[M] y", first=VECTORS, axes="[1]"),
+    "iterations of shape [1], one after the other": looped(BY_VECTOR, JOIN, "float[M] y", first=ONCE, axes="[1]"),
     "last element and length": looped(
         APPEND,
         "last = Constant<value_int = -1>() y = SequenceAt(list, last) n = SequenceLength(list)",
@@ -71,11 +80,19 @@ SPLIT = model(
     }"""
 ).SerializeToString()
 
+SCANNED = model(
+    f"""g (float[N,D] x) => (float[N,1,D] y, bool[N,1] going) {{
+        {VECTORS}
+        y, going = Loop(count, true) <body = b (int64[1] i, bool[1] c) => (bool[1] again, float[1,D] row, bool[1] now)
+            {{ again = Identity(c) now = Identity(c) row = Gather(x, i) }}>
+    }}"""
+).SerializeToString()
+
 X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 
 
 @pytest.mark.parametrize("rows", [4, 1])
-@pytest.mark.parametrize("network", [*NETWORKS.values(), SPLIT], ids=[*NETWORKS, "split"])
+@pytest.mark.parametrize("network", [*NETWORKS.values(), SPLIT, SCANNED], ids=[*NETWORKS, "split", "scanned"])
 def test_values_are_those_of_onnxruntime_and_openvino(network: bytes, rows: int, tmp_path: Path) -> None:
     x = X[:rows]
     expected: list[Array] = onnxruntime.InferenceSession(network).run(None, {"x": x})

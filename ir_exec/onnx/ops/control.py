@@ -11,7 +11,7 @@ from ir_exec.errors import GraphError, InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Body, Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import Appended, Held, Missing, MissingValueError, Sequence, Stack, as_i64, ints
+from ir_exec.onnx.values import Appended, Held, Missing, MissingValueError, Sequence, Stack, as_i64, ints, reshape
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -116,15 +116,10 @@ def loop(
     form = _Shape(start)
 
     def made(iteration: Value, *tensors: Value) -> tuple[Value | None, list[Value], list[Value]]:
-        running = build.constant(True) if condition is None else None
-        going = running if running is not None else _going()
-        goes_on, *rest = call.body(body, [iteration, going, *form.held(list(tensors))])
+        goes_on, *rest = call.body(body, [*_told(iteration, body), *form.held(list(tensors))])
         after, scanned = rest[:count], rest[count:]
         parts = [build.unsqueeze(_tensor(one), 0) for one in scanned]
         return _scalar(_tensor(goes_on)), form.tensors(after), parts
-
-    def _going() -> Value:
-        return build.constant(True)
 
     trips = None if trip_count is None else _scalar(as_i64(trip_count))
     first = None if condition is None else _scalar(condition)
@@ -139,6 +134,13 @@ def loop(
         return _unrolled(trip_count, condition, start, body, call)
     tensors = sum(len(_flat(one)) for one in start)
     return [*form.held(found[:tensors]), *found[tensors:]]
+
+
+def _told(iteration: Value, body: Body) -> list[Value]:
+    """The number of an iteration and that it runs: scalars, or of shape [1] where the body declares axes."""
+    has_axes = [bool(one.type.tensor_type.shape.dim) for one in body.input[:2]] + [False] * 2
+    told = (iteration, build.constant(True))
+    return [reshape(one, 1) if axes else one for one, axes in zip(told, has_axes, strict=False)]
 
 
 def _is_counted(trip_count: Value | None, condition: Value | None) -> bool:
@@ -163,7 +165,7 @@ def _collected(
         given: list[Held] = [Appended(place, _element_type(one)) for place, one in enumerate(carried)]
         for place, one in zip(fixed, form.held(list(tensors)), strict=True):
             given[place] = one
-        goes_on, *rest = call.body(body, [iteration, build.constant(True), *given])
+        goes_on, *rest = call.body(body, [*_told(iteration, body), *given])
         after, scanned = rest[: len(carried)], rest[len(carried) :]
         scans[:] = [len(scanned)]
         parts = [_tensor(one) for one in scanned] + [_appended(after[place], place) for place in places]
@@ -222,7 +224,7 @@ def _unrolled(
     for iteration in range(most):
         if not going:
             break
-        goes_on, *rest = call.body(body, [build.constant(iteration), build.constant(True), *carried])
+        goes_on, *rest = call.body(body, [*_told(build.constant(iteration), body), *carried])
         carried, scanned = rest[: len(carried)], rest[len(carried) :]
         parts.append([build.unsqueeze(_tensor(one), 0) for one in scanned])
         known = _tensor(goes_on).constant
