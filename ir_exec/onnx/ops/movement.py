@@ -189,12 +189,13 @@ def squeeze_13(data: Value, axes: Value | None = None) -> Value:
 
 @onnx_op("Unsqueeze", since=1)
 def unsqueeze_1(data: Value, *, axes: Ints) -> Value:
-    return build.unsqueeze(data, ints(*axes))
+    return unsqueeze_13(data, ints(*axes))
 
 
 @onnx_op("Unsqueeze", since=13)
 def unsqueeze_13(data: Value, axes: Value) -> Value:
-    return build.unsqueeze(data, axes)
+    # The operator of IR takes no empty axes, which converters of einsum write.
+    return data if axes.shape.size == 0 else build.unsqueeze(data, axes)
 
 
 @onnx_op("Expand", since=8)

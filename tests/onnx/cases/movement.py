@@ -121,6 +121,8 @@ def _cuts() -> list[Node]:
     found += rows(
         "Unsqueeze", (13, 21), (floats(3, 2), i64(0)), (floats(3, 2), i64(-1, 0)), (floats(), i64(0, 1)), constants=(1,)
     )
+    found += rows("Unsqueeze", (13, 21), (floats(3, 2), i64()), (floats(), i64()), constants=(1,))
+    found += rows("Unsqueeze", (13,), (floats(3, 2), i64()), has_open_dims=False)
     found += rows("DepthToSpace", (1, 11, 13), (floats(2, 8, 2, 3),), blocksize=[2])
     found += rows("DepthToSpace", (11, 13), (floats(2, 8, 2, 3),), blocksize=[2], mode=["DCR", "CRD"])
     found += rows("SpaceToDepth", (1, 13), (floats(2, 3, 4, 6),), blocksize=[2])
