@@ -200,7 +200,7 @@ def unsqueeze_13(data: Value, axes: Value) -> Value:
 
 @onnx_op("Expand", since=8)
 def expand(data: Value, shape: Value) -> Value:
-    return build.broadcast(data, shape, mode="bidirectional")
+    return build.broadcast(data, reshape(shape, 1) if shape.rank == 0 else shape, mode="bidirectional")
 
 
 @onnx_op("Tile", since=1)

@@ -65,6 +65,7 @@ def _joins() -> list[Node]:
         (floats(), i64(0, 2)),
         (floats(2), i64()),
     )
+    found += rows("Expand", (8, 13), (floats(2, 1), np.array(4)), constants=(1,))
     found += rows("Tile", (6, 13), (floats(2, 3), i64(2, 1)), (floats(2, 3), i64(0, 2)), (floats(), i64()))
     for mode in ("constant", "reflect", "edge"):
         found += rows("Pad", (2,), (floats(3, 4),), pads=[[1, 2, 0, 1]], mode=[mode])
