@@ -6,9 +6,10 @@ nothing else. A product runs in the fastest of several arrangements; weights of 
 3 x 3 convolutions the products with transformed filters count where they are faster, of depthwise ones those of bands
 of rows. So windows are copied and filters arranged for nothing, a normalization is one copy, the softmax of attention
 one exponential, and there is no Python but the loop over the calls. What a network takes beyond that could be saved at
-most.
+most. With --windows each way to convolve has the copies too that it cannot do without, as contiguous ones: of all
+windows, of rows of windows and the sums over rows of the kernel, or what transformed filters need before and behind.
 
-    python -m benchmarks.limits [--only TEXT] [--seconds 1] [FILE.xml ...]
+    python -m benchmarks.limits [--only TEXT] [--seconds 1] [--windows] [FILE.xml ...]
 
 FILE.xml: IR files in place of the networks of `benchmarks.networks`. Their inputs are those of FILE.inputs.npz, by the
 names of the parameters, or in0, in1 and so on; where there is no such file they are drawn.
@@ -67,11 +68,17 @@ class Product(NamedTuple):
     are_weights: bool = False
 
 
-class Work(NamedTuple):
-    """ways: products of a layer, all of one of these lists. exponentials: how many elements go through one.
-    copied: how many are copied."""
+class Way(NamedTuple):
+    """Products that compute a layer, and how many elements are moved for them."""
 
-    ways: list[list[Product]]
+    products: list[Product]
+    moved: int = 0
+
+
+class Work(NamedTuple):
+    """ways: of which one is enough. exponentials: how many elements go through one. copied: how many are copied."""
+
+    ways: list[Way]
     exponentials: int = 0
     copied: int = 0
 
@@ -125,24 +132,36 @@ def _of_matrices(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
     inner = a[-2 if op.transpose_a and len(a) > 1 else -1]
     columns = 1 if len(b) == 1 else result[-1]
     if len(b) <= 2 or prod(b[:-2]) == 1:
-        return Work([[Product(1, prod(result) // columns, inner, columns, are_weights=True)]])
+        return Work([Way([Product(1, prod(result) // columns, inner, columns, are_weights=True)])])
     rows = 1 if len(a) == 1 else result[-2]
-    return Work([[Product(prod(result) // (rows * columns), rows, inner, columns)]])
+    return Work([Way([Product(prod(result) // (rows * columns), rows, inner, columns)])])
 
 
 def _of_windows(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
     filters = inputs[1] if op.filter_axes == 3 else (1, *inputs[1])
     groups, outputs, channels, *kernel = filters
     windows = prod(result[2:])
-    batch = result[0] * groups
-    ways = [[Product(batch, outputs, channels * prod(kernel), windows)]]
+    batch, elements = result[0] * groups, prod(kernel)
+    image, sums = channels * prod(inputs[0][2:]), outputs * windows
+    is_pointwise = elements == 1 and windows == prod(inputs[0][2:])
+    copied = 0 if is_pointwise else channels * elements * windows
+    ways = [Way([Product(batch, outputs, channels * elements, windows)], batch * copied)]
+    if elements > 1:
+        # Each row of the kernel by itself, and their sums.
+        first, along = kernel[0], elements // kernel[0]
+        moved = channels * along * windows * (op.strides[0] if op.strides else 1) + first * sums
+        ways.append(Way([Product(batch, outputs * first, channels * along, windows)], batch * moved))
     if set(kernel) == {3} and len(kernel) > 1 and not {*op.strides, *op.dilations} - {1}:
         places = 4 ** len(kernel)
-        ways.append([Product(places * batch, outputs, channels, -(-windows // 2 ** len(kernel)))])
+        # Each axis doubles the data; of four places sums of three are left twice along each axis.
+        moved = image * (2 ** (len(kernel) + 1) - 1) + sums * 7
+        ways.append(Way([Product(places * batch, outputs, channels, -(-windows // 2 ** len(kernel)))], batch * moved))
     if outputs * channels == 1 and len(kernel) > 1:
         height = (costs.BAND_ROWS - 1) * (op.strides[0] if op.strides else 1) + kernel[0]
         bands = -(-result[2] // costs.BAND_ROWS)
-        ways.append([Product(batch * bands, costs.BAND_ROWS, height * prod(kernel[1:]), windows // result[2])])
+        product = Product(batch * bands, costs.BAND_ROWS, height * prod(kernel[1:]), windows // result[2])
+        rows = prod(inputs[0][2:3]) * windows // result[2]
+        ways.append(Way([product], batch * rows * prod(kernel[1:])))
     return Work(ways)
 
 
@@ -150,14 +169,14 @@ def _of_transposed(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
     data, filters = inputs[:2]
     groups, channels = (filters[0], filters[1]) if op.filter_axes == 3 else (1, filters[0])
     outputs = prod(filters[op.filter_axes - 1 :])
-    return Work([[Product(data[0] * groups, outputs, channels, prod(data[2:]))]])
+    return Work([Way([Product(data[0] * groups, outputs, channels, prod(data[2:]))], prod(result))])
 
 
 def _of_attention(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
     query, key, value = inputs[:3]
     batch, rows, keys = prod(result[:-2]), result[-2], key[-2]
     scores, sums = Product(batch, rows, query[-1], keys), Product(batch, rows, keys, value[-1])
-    return Work([[scores, sums]], exponentials=batch * rows * keys)
+    return Work([Way([scores, sums])], exponentials=batch * rows * keys)
 
 
 def _of_steps(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
@@ -166,7 +185,7 @@ def _of_steps(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
     batch = shapes["x"][0]
     steps = shapes["x"][1] if len(shapes["x"]) > 2 else 1
     # All steps at once with w, one after the other with r.
-    return Work([[Product(w[0], w[1], w[2], batch * steps), *[Product(r[0], r[1], r[2], batch)] * steps]])
+    return Work([Way([Product(w[0], w[1], w[2], batch * steps), *[Product(r[0], r[1], r[2], batch)] * steps])])
 
 
 WAYS: dict[str, Callable[[Sequence[_Shape], _Shape, Any], Work]] = {
@@ -181,12 +200,15 @@ WAYS: dict[str, Callable[[Sequence[_Shape], _Shape, Any], Work]] = {
 
 
 class Skeleton:
-    """The calls for this work, for one thread of a run. products, passes: their seconds, each call by itself."""
+    """The calls for this work, for one thread of a run. products, passes: their seconds, each call by itself.
 
-    def __init__(self, work: Sequence[Work]) -> None:
-        products = [product for one in work for way in one.ways for product in way]
+    has_windows: whether what is moved for convolutions is among it.
+    """
+
+    def __init__(self, work: Sequence[Work], *, has_windows: bool = False) -> None:
+        products = [product for one in work for way in one.ways for product in way.products]
         sizes = [batch * max(a * b, b * c, a * c) for batch, a, b, c, _ in products]
-        sizes += [max(one.copied, one.exponentials) for one in work]
+        sizes += [max(one.copied, one.exponentials, *[way.moved for way in one.ways]) for one in work]
         self._pool = np.full(max(sizes, default=0) + 1, 0.5, np.float32)
         self._target = np.empty_like(self._pool)
         self._others = np.zeros(OTHERS, np.float32)
@@ -195,7 +217,7 @@ class Skeleton:
         with RunThreads(1):
             works_alone()
             for one in work:
-                found = [self._add([self._fastest(product) for product in way]) for way in one.ways]
+                found = [self._add(way, has_windows=has_windows) for way in one.ways]
                 if found:
                     seconds, calls = min(found, key=lambda way: way[0])
                     self._calls += calls
@@ -212,8 +234,11 @@ class Skeleton:
             for call in self._calls:
                 call()
 
-    @staticmethod
-    def _add(found: list[tuple[float, _Call]]) -> tuple[float, list[_Call]]:
+    def _add(self, way: Way, *, has_windows: bool) -> tuple[float, list[_Call]]:
+        found = [self._fastest(product) for product in way.products]
+        if has_windows and way.moved:
+            moved = partial(np.positive, self._pool[: way.moved], self._target[: way.moved])
+            found.append((_seconds(moved), moved))
         return sum(seconds for seconds, _ in found), [call for _, call in found]
 
     def _fastest(self, product: Product) -> tuple[float, _Call]:
@@ -248,10 +273,12 @@ def _seconds(call: _Call, others: Array | None = None) -> float:
     return min(times)
 
 
-def measure(name: str, path: Path, inputs: list[Array], seconds: float) -> tuple[Paired, Paired, float]:
+def measure(
+    name: str, path: Path, inputs: list[Array], seconds: float, *, has_windows: bool
+) -> tuple[Paired, Paired, float]:
     """The network, its skeleton, and the share of products in the time of the latter."""
     ours = ir_exec.compile_model(path, threads=1)
-    skeleton = Skeleton(work_of(path, inputs))
+    skeleton = Skeleton(work_of(path, inputs), has_windows=has_windows)
     request = ov.Core().compile_model(path, "CPU", ONE_THREAD).create_infer_request()
     compare(name, ours(inputs), request.infer(inputs))
     whole, least = [
@@ -265,6 +292,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="networks whose name holds this text")
     parser.add_argument("--seconds", type=float, default=1.0, help="how long each network is measured, twice")
+    parser.add_argument("--windows", action="store_true", help="count what is moved for convolutions")
     parser.add_argument("paths", nargs="*", metavar="FILE.xml", help="IR files")
     arguments = parser.parse_args()
     keep_freed_memory()
@@ -272,13 +300,13 @@ def main() -> None:
     print(f"{'in parts of OpenVINO':40}  ir_exec  skeleton  products of it")
     for name, path, inputs in stored_networks(arguments.paths) if arguments.paths else networks():
         if arguments.only in name:
-            whole, least, share = measure(name, path, inputs, arguments.seconds)
+            whole, least, share = measure(name, path, inputs, arguments.seconds, has_windows=arguments.windows)
             found.append((whole, least, share))
             print(f"{name:40} {1 / whole.ratio:8.2f} {1 / least.ratio:9.2f} {share:15.2f}", flush=True)
     ours, theirs = (geometric_mean(1 / row[place].ratio for row in found) for place in (0, 1))
     above = sum(least.ratio < 1 / 1.2 for _, least, _ in found)
     print(f"geometric mean of {len(found)}: ir_exec {ours:.2f}, skeleton {theirs:.2f}; {above} skeletons above 1.2")
-    if not arguments.paths:
+    if not (arguments.paths or arguments.windows):
         further = {least.name: {**vars(least), "products": share} for _, least, share in found}
         write_json("limits", [whole for whole, _, _ in found], skeletons=further)
 
