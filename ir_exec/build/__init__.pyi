@@ -1,4 +1,4 @@
-# Made by `ir-exec ops --stub` from the registry of operators: the newest version of each.
+# Made by `python -m tests.build.stub` from the registry of operators: the newest version of each.
 
 from collections.abc import Iterable, Sequence
 from typing import Literal

@@ -6,6 +6,7 @@ import difflib
 import inspect
 import re
 from collections.abc import Iterable, Iterator
+from importlib.resources import files
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -180,9 +181,7 @@ def command(types: tuple[str, ...], markdown: bool, stub: bool, onnx: bool, exte
         click.echo(operators_page(), nl=False)
         return
     if stub:
-        from ir_exec.build.stub import stub_text  # for those who work on ir_exec
-
-        click.echo(stub_text(), nl=False)
+        click.echo(files("ir_exec.build").joinpath("__init__.pyi").read_text("utf-8"), nl=False)
         return
     load_extensions(extensions)
     listed = _listed()

@@ -5,17 +5,23 @@ import inspect
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import ir_exec
 from ir_exec import build
 from ir_exec.build.functions import function_names
-from ir_exec.build.stub import stub_text
+from ir_exec.cli import main
+from tests.build.stub import stub_text
 
 STUB = Path(build.__file__).with_suffix(".pyi")
 
 
 def test_the_stub_is_current():
-    assert STUB.read_text(encoding="utf-8") == stub_text(), "ir-exec ops --stub > ir_exec/build/__init__.pyi"
+    assert STUB.read_text(encoding="utf-8") == stub_text(), "python -m tests.build.stub > ir_exec/build/__init__.pyi"
+
+
+def test_the_command_prints_it():
+    assert CliRunner().invoke(main, ["ops", "--stub"]).output == STUB.read_text(encoding="utf-8")
 
 
 def test_the_stub_lists_what_the_module_has():

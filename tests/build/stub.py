@@ -1,4 +1,7 @@
-"""The stub of `ir_exec.build`: a signature with types, defaults and a docstring for each function, for editors."""
+"""The stub of `ir_exec.build`: a signature with types, defaults and a docstring for each function, for editors.
+
+python -m tests.build.stub > ir_exec/build/__init__.pyi
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from ir_exec.types import ElementType, Shape
 
 __all__ = ["stub_text"]
 
-_HEADER = """# Made by `ir-exec ops --stub` from the registry of operators: the newest version of each.
+_HEADER = """# Made by `python -m tests.build.stub` from the registry of operators: the newest version of each.
 
 from collections.abc import Iterable, Sequence
 from typing import Literal
@@ -172,3 +175,7 @@ def _spelt(kind: Any) -> str:
     if get_origin(kind) is tuple:
         return f"Sequence[{_spelt(get_args(kind)[0])}]"
     return _PLAIN[kind]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(stub_text())
