@@ -170,8 +170,11 @@ class If(Op):
             if tie.position is not None:
                 result = results[tie.result]
                 if result.ndim == 0:
-                    type = _lifted(TensorType.of(result), other, tie.position, [TensorType.of(one) for one in arrays])
-                    result = result.reshape(type.shape.static)
+                    types = [TensorType.of(one) for one in arrays]
+                    # Types without values are remembered.
+                    rank = _rank(other, [type.without_values() for type in types], tie.position)
+                    rank = _rank(other, types, tie.position) if rank is None else rank
+                    result = result.reshape(1) if rank == 1 else result
                 found[tie.position] = result
         return tuple(found[position] for position in sorted(found))
 
@@ -199,14 +202,16 @@ def _output_types(body: TypedBody, types: list[TensorType]) -> dict[int, TensorT
 
 def _lifted(type: TensorType, other: TypedBody, position: int, types: list[TensorType]) -> TensorType:
     """The type of an output; a scalar becomes a vector of one element where the other body gives a vector."""
-    if type.rank != 0:
-        return type
+    return type.with_shape(Shape([1])) if type.rank == 0 and _rank(other, types, position) == 1 else type
+
+
+def _rank(body: TypedBody, types: list[TensorType], position: int) -> int | None:
+    """The rank of an output as a body gives it, None where it is not known."""
     try:
-        rank = _output_types(other, types)[position].rank
+        return _output_types(body, types)[position].rank
     except IRError:
         # The body that does not run need not fit the inputs.
-        return type
-    return type.with_shape(Shape([1])) if rank == 1 else type
+        return None
 
 
 def _of_either(one: TensorType, other: TensorType, position: int) -> TensorType:

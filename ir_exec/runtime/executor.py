@@ -22,7 +22,7 @@ from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter,
 from ir_exec.runtime.fold import constant_values, foldable, is_scattered, products_first, settled
 from ir_exec.runtime.loop import Observer, read_only, run_steps
 from ir_exec.runtime.packed import PackedWeights, Room, may_be_packed
-from ir_exec.runtime.plan import Context, Input, Instrument, Kernel, Plan, Planner, Plans, Setting
+from ir_exec.runtime.plan import MAX_PLANS, Context, Input, Instrument, Kernel, Plan, Planner, Plans, Setting
 from ir_exec.runtime.rewrite import Draft, rewritten
 from ir_exec.runtime.rewrite.batch_norm import BATCH_NORM
 from ir_exec.runtime.state import CurrentVariables
@@ -422,13 +422,20 @@ class _Body:
             # Of several bodies one runs, and only once.
             fixed=body.ties.fixed if len(node.bodies) == 1 else (),
         )
+        self._inferred: dict[object, list[TensorType]] = {}
         self._state: CurrentVariables = context["state"]
         self._assigned = frozenset(
             node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, AssignsVariable)
         )
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
-        return infer_body(self._graph, types, self._executor.weights, ops=self._ops)
+        key = None if any(type.source for type in types) else tuple([(type.element_type, type.shape) for type in types])
+        found = self._inferred.get(key)
+        if found is None:
+            found = infer_body(self._graph, types, self._executor.weights, ops=self._ops)
+            if key is not None and len(self._inferred) < MAX_PLANS:
+                self._inferred[key] = found
+        return found
 
     def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
         return self._executor.run(arrays, kept=kept)

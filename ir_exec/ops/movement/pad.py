@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import BEYOND, Interval, index_bounds
-from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["Pad", "Pad1", "surrounded"]
@@ -81,6 +82,13 @@ class _Pad(Op):
         if self.pad_mode == "constant":
             return surrounded(data, begins, ends, pad_value)
         return self._copied(data, begins, ends)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
+        begins, ends = map(known_ints, types[1:3])
+        if begins is None or ends is None or self.pad_mode != "constant" or not any(begins + ends):
+            return self.evaluate
+        places = _places(types[0].shape.static, begins, ends)
+        return lambda data, begins, ends, fill=None: _around(places, data, fill)
 
     def _fault(self, size: int, pads: int, axis: int, name: str) -> str | None:
         """What is wrong with adding `pads` elements to an axis of this size at most; None if nothing is."""
@@ -155,18 +163,32 @@ def surrounded(data: Array, begins: list[int], ends: list[int], fill: Array | No
 
     fill: the new elements, of the type of data; by default 0, or "". The result is data itself where nothing changes.
     """
-    if not any(begins) and not any(ends):
-        return data
-    if fill is None:
-        fill = np.array("", object) if ElementType.of(data) is ElementType.string else np.zeros((), data.dtype)
-    sizes = [max(begin + size + end, 0) for size, begin, end in zip(data.shape, begins, ends, strict=True)]
-    output = np.empty(sizes, data.dtype)
-    output[...] = fill
+    return _around(_places(data.shape, begins, ends), data, fill) if any(begins) or any(ends) else data
+
+
+class _Places(NamedTuple):
+    """The sizes of an output, and where what it has of the data lies in it and in the data."""
+
+    sizes: list[int]
+    target: tuple[slice, ...]
+    source: tuple[slice, ...]
+
+
+def _places(shape: tuple[int, ...], begins: Sequence[int], ends: Sequence[int]) -> _Places:
+    sizes = [max(begin + size + end, 0) for size, begin, end in zip(shape, begins, ends, strict=True)]
     source, target = [], []
-    for size, total, begin in zip(data.shape, sizes, begins, strict=True):
+    for size, total, begin in zip(shape, sizes, begins, strict=True):
         first = max(begin, 0)
         count = max(min(total, begin + size) - first, 0)
         target.append(slice(first, first + count))
         source.append(slice(first - begin, first - begin + count))
-    output[tuple(target)] = data[tuple(source)]
+    return _Places(sizes, tuple(target), tuple(source))
+
+
+def _around(places: _Places, data: Array, fill: Array | None) -> Array:
+    if fill is None:
+        fill = np.array("", object) if ElementType.of(data) is ElementType.string else np.zeros((), data.dtype)
+    output = np.empty(places.sizes, data.dtype)
+    output.fill(fill[()])
+    output[places.target] = data[places.source]
     return output

@@ -162,3 +162,14 @@ def test_pads_up_to_a_size_keep_the_lower_bound_of_data(data: str, other: str, o
     assert not isinstance(answer, Refused), answer.reason
     theirs = next(one.outputs for one in answer if one.type == "Pad")
     assert type_faults([model.types[node.outputs[0].number]], theirs, None) == []
+
+
+@pytest.mark.parametrize(("begin", "end"), [([0, 2], [1, 0]), ([-1, 1], [0, -2]), ([0, 0], [-3, 0])])
+def test_known_pads_are_placed_once(begin: list[int], end: list[int]) -> None:
+    operator, data, value = Pad(pad_mode="constant"), np.arange(6.0).reshape(2, 3), np.array(7.0)
+    pads = ints(*begin), ints(*end)
+    kernel = operator.kernel(TensorType.of(data), known(begin), known(end), typed("", "f64"))
+    assert kernel != operator.evaluate
+    np.testing.assert_array_equal(kernel(data, *pads, value), operator.evaluate(data, *pads, value), strict=True)
+    np.testing.assert_array_equal(kernel(data, *pads), operator.evaluate(data, *pads), strict=True)
+    assert operator.kernel(TensorType.of(data), known(begin), typed("2")) == operator.evaluate
