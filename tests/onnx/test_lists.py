@@ -124,3 +124,17 @@ def test_what_cannot_be_said(body: str, end: str, said: str) -> None:
     outputs = "seq(float[D]) y" if end == "y = Identity(list)" else "float[M] y"
     with pytest.raises(UnsupportedError, match=said):
         ir_exec.read_model(looped(body, end, outputs))
+
+
+def test_a_body_of_sequence_map_may_declare_no_types() -> None:
+    """As PyTorch's exporter writes `torch.hstack`; onnxruntime wants them of files that are as small as this one."""
+    text = """
+        g (float[3] x, float[2] z) => (float[M] y) {
+            list = SequenceConstruct(x, z)
+            mapped = SequenceMap(list) <body = b (one) => (minus) { minus = Neg(one) }>
+            y = ConcatFromSequence<axis = 0>(mapped)
+        }
+    """
+    x, z = np.arange(3, dtype=np.float32), np.ones(2, np.float32)
+    compiled = ir_exec.compile_model(model(text).SerializeToString())
+    assert compiled([x, z])[0].tolist() == [*-x, *-z]

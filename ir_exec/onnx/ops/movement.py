@@ -51,6 +51,15 @@ def gather(data: Value, indices: Value, *, axis: int = 0) -> Value:
 
 @onnx_op("GatherElements", since=11)
 def gather_elements(data: Value, indices: Value, *, axis: int = 0) -> Value:
+    dims, wanted = data.shape.dims, indices.shape.dims
+    if dims is not None and wanted is not None and len(dims) == len(wanted):
+        along = normal_axis(axis, len(dims))
+        pairs = enumerate(zip(dims, wanted, strict=True))
+        cut = [place for place, (dim, size) in pairs if place != along and not (dim.is_static and dim == size)]
+        if cut:
+            # In IR these axes have one size. Indices may have fewer elements here.
+            ends = build.gather(shape_of(indices), ints(*cut), 0)
+            data = build.slice(data, ints(*[0] * len(cut)), ends, ints(*[1] * len(cut)), ints(*cut))
     return build.gather_elements(data, indices, axis=axis)
 
 
@@ -334,11 +343,15 @@ def _pad(data: Value, pads: Value, fill: Value | None, axes: Value | None, mode:
 
 
 def _wrapped(data: Value, begins: Value, ends: Value, rank: int) -> Value:
-    """Along each axis the data goes on from its other end."""
+    """Along each axis the data, without what negative pads remove, goes on from its other end."""
+    begins, ends = as_i64(begins), as_i64(ends)
+    zero = number(0, begins)
+    if any(one.constant is None or one.constant.min() < 0 for one in (begins, ends)):
+        data = build.pad(data, build.minimum(begins, zero), build.minimum(ends, zero), pad_mode="constant")
     for axis in range(rank):
         size = build.gather(shape_of(data), axis, 0)
-        start = build.negative(build.gather(as_i64(begins), axis, 0))
-        stop = build.add(size, build.gather(as_i64(ends), axis, 0))
+        start = build.negative(build.gather(build.maximum(begins, zero), axis, 0))
+        stop = build.add(size, build.gather(build.maximum(ends, zero), axis, 0))
         places = build.floor_mod(build.range(start, stop, 1, output_type="i64"), size)
         data = build.gather(data, places, axis)
     return data

@@ -175,8 +175,13 @@ def sequence_map(sequence: Sequence, *further: Held, body: Body, call: Call) -> 
     for position, item in enumerate(_listed(sequence).items):
         rest = [one.items[position] if isinstance(one, Sequence) else one for one in lists]
         columns.append(call.body(body, [item, *rest]))
-    kinds = [element_type_of(one.type.tensor_type.elem_type) for one in body.output]
-    return [Sequence(tuple(row[index] for row in columns), kind) for index, kind in enumerate(kinds)]
+    found = []
+    for index, one in enumerate(body.output):
+        row, kind = tuple([row[index] for row in columns]), one.type.tensor_type.elem_type
+        # PyTorch's exporter leaves the types out.
+        first = None if kind or not row else row[0]
+        found.append(Sequence(row, first.element_type if isinstance(first, Value) else element_type_of(kind)))
+    return found
 
 
 @onnx_op("Optional", since=15)
