@@ -39,6 +39,10 @@ def findings(proto: onnx.ModelProto) -> list[str]:
             ["error[IR102] node 0 \"y\" (Add), port w: no node, input or initializer gives 'w'"],
         ),
         (
+            "g (float[3,2] x) => (float[3] y) { a = Constant<value_ints = [-1]>() y = Squeeze(x, a) }",
+            ['error[IR502] node 1 "y" (Squeeze): axis -1 of the input has size 2, expected 1'],
+        ),
+        (
             "g (float[2] x) => (float[2] y) { y = own.F(x) }",
             ['error[IR123] node 0 "y" (F): the file imports no version of the domain own'],
         ),

@@ -188,12 +188,18 @@ def _may_be_empty(data: Value) -> bool:
 
 @onnx_op("Squeeze", since=1)
 def squeeze_1(data: Value, *, axes: Ints = ()) -> Value:
-    return build.squeeze(data, ints(*axes)) if axes else build.squeeze(data)
+    return squeeze_13(data, ints(*axes) if axes else None)
 
 
 @onnx_op("Squeeze", since=13)
 def squeeze_13(data: Value, axes: Value | None = None) -> Value:
-    return build.squeeze(data) if axes is None else build.squeeze(data, axes)
+    if axes is None:
+        return build.squeeze(data)
+    for axis in () if axes.constant is None else axes.constant.ravel().tolist():
+        if 1 not in (dim := size_along(data, axis)):
+            # The operator of IR leaves such an axis.
+            raise ShapeError(f"axis {axis} of the input has size {dim}, expected 1", code=Code.dims_differ)
+    return build.squeeze(data, axes)
 
 
 @onnx_op("Unsqueeze", since=1)
