@@ -192,7 +192,7 @@ class Executor:
         nodes, types = products_first(Draft(nodes, types, slots, results, operator), types, self._fixed, room)
         known = slots.copy()
         for number in self._fixed:
-            known[number] = known[number] if known[number] is not None else _GIVEN
+            known[number] = _GIVEN
         now, kept, later = settled(nodes, types, known, results, passing=frozenset(), room=room)
         if not now:
             return later, None, types

@@ -4,6 +4,7 @@ of a loop can compute together before the first."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 from ir_exec.graph import Graph, Node, Value
@@ -11,7 +12,7 @@ from ir_exec.infer import Types
 from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.runtime.memory import byte_size
-from ir_exec.runtime.rewrite.draft import Draft, FusedNode
+from ir_exec.runtime.rewrite.draft import Draft, Fusion
 from ir_exec.types import Array
 
 __all__ = ["Settled", "constant_values", "foldable", "is_scattered", "products_first", "settled"]
@@ -169,5 +170,5 @@ def _product(draft: Draft, node: Node, fixed: Collection[int]) -> Node | None:
     return product if matrix.ndim == 2 and axis % rank < rank - 1 else None
 
 
-def _moved(node: Node, op: Op, inputs: list[Value | None], outputs: tuple[Value, ...]) -> FusedNode:
-    return FusedNode(node.layer, op, node.path, type(op), inputs, outputs, members=(node,))
+def _moved(node: Node, op: Op, inputs: list[Value], outputs: tuple[Value, ...]) -> Node:
+    return replace(Fusion([node], op, inputs).fused(), outputs=outputs)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
 import ir_exec
 from ir_exec.infer import infer_body
+from ir_exec.runtime import executor
 from ir_exec.types import Array, TensorType
 from tests.conformance.build import IRFile
 from tests.conformance.compare import type_faults, value_faults
@@ -539,6 +541,24 @@ def test_parts_must_agree() -> None:
     file = net.file()
     with pytest.raises(ir_exec.ShapeError, match="the sliced inputs have 4 and 3 parts"):
         ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed when asked
+
+
+def test_what_the_other_branch_would_give_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def counted(*arguments: Any, **further: Any) -> list[TensorType]:
+        asked.append(arguments)
+        return infer_body(*arguments, **further)
+
+    monkeypatch.setattr(executor, "infer_body", counted)
+    file = branches(same, total).file()
+    compiled = ir_exec.compile_model(file.xml, weights=file.weights)
+    compiled([np.array(False), VECTOR])
+    assert asked
+    asked.clear()
+    # The total, which is a scalar, becomes a vector as that of the other branch is.
+    assert compiled([np.array(False), VECTOR])[0].tolist() == [3]
+    assert asked == []
 
 
 def test_a_variable_of_a_body_lives_on() -> None:

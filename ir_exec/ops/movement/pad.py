@@ -77,8 +77,6 @@ class _Pad(Op):
                 fault = self._fault(size, pads[axis], axis, name)
                 if fault is not None:
                     raise EvaluationError(fault, port=name)
-        if not any(begins) and not any(ends):
-            return data
         if self.pad_mode == "constant":
             return surrounded(data, begins, ends, pad_value)
         return self._copied(data, begins, ends)

@@ -44,7 +44,7 @@ def as_rms_norm(draft: Draft, node: Node) -> Fusion | None:
     The squares are added up in another order, and the quotient is rounded once where the layers round twice.
     """
     data = _squared(draft, node)
-    if data is None or draft.type(data).element_type not in _FLOATS or not _has_last_axis(draft.type(data)):
+    if data is None or draft.type(data).element_type not in _FLOATS:
         return None
     mean = draft.only_reader(node.outputs[0])
     if mean is None or not _is_mean_along_last(draft, mean):
@@ -72,19 +72,20 @@ def _squared(draft: Draft, node: Node) -> Value | None:
     return data if is_square else None
 
 
-def _has_last_axis(data: TensorType) -> bool:
-    """Whether the last axis is known, and has elements."""
-    return bool(data.rank) and data.shape[-1].is_static and data.shape[-1].lo > 0
+def _is_last(draft: Draft, axes: Value, data: TensorType) -> bool:
+    """Whether the one axis is known to be the last of the data, which is known, and has elements."""
+    axis = draft.number(axes)
+    if axis is None or not data.rank or not data.shape[-1].is_static:
+        return False
+    return int(axis) in (-1, data.rank - 1) and data.shape[-1].lo > 0
 
 
 def _is_mean_along_last(draft: Draft, node: Node) -> bool:
     """Whether a node gives the mean along the last axis, which stays, with one element."""
-    if draft.kind(node) != "ReduceMean" or draft.type(node.outputs[0]).rank != (
-        rank := draft.type(node.values_in[0]).rank
-    ):
+    if draft.kind(node) != "ReduceMean":
         return False
-    axis = draft.number(node.values_in[1])
-    return axis is not None and rank is not None and int(axis) in (-1, rank - 1)
+    data = draft.type(node.values_in[0])
+    return draft.type(node.outputs[0]).rank == data.rank and _is_last(draft, node.values_in[1], data)
 
 
 def _number(draft: Draft, node: Node, value: Value, kind: str) -> float | None:
@@ -174,14 +175,17 @@ def as_layer_norm(draft: Draft, node: Node) -> Fusion | None:
 
 
 def _from_mvn(draft: Draft, node: Node) -> Fusion | None:
-    if draft.kind(node) != "MVN" or len(node.values_in) != 2 or not _is_along_last(draft, *node.values_in):
+    if draft.kind(node) != "MVN" or len(node.values_in) != 2:
+        return None
+    data, axes = node.values_in
+    if draft.type(data).element_type not in _FLOATS or not _is_last(draft, axes, draft.type(data)):
         return None
     epsilon = _epsilon(draft.operator(node))
     weighted = draft.only_reader(node.outputs[0])
     weight = None if weighted is None else vector_beside(draft, "Multiply", weighted, node.outputs[0])
     if epsilon is None or weighted is None or weight is None:
         return None
-    return Fusion([node, weighted], LayerNorm(epsilon=epsilon), [node.values_in[0], weight])
+    return Fusion([node, weighted], LayerNorm(epsilon=epsilon), [data, weight])
 
 
 def _from_mean(draft: Draft, node: Node) -> Fusion | None:
@@ -234,14 +238,6 @@ def _from_moments(draft: Draft, node: Node) -> Fusion | None:
         return None
     nodes = [node, squared, variance, shifted, root, weighted, *negated, moved, biased, scaled, last]
     return Fusion(nodes, LayerNorm(epsilon=epsilon), [data, weight, bias])
-
-
-def _is_along_last(draft: Draft, data: Value, axes: Value) -> bool:
-    kind, axis = draft.type(data), draft.number(axes)
-    if kind.element_type not in _FLOATS or not kind.rank or axis is None:
-        return False
-    last = kind.shape[-1]
-    return int(axis) in (-1, kind.rank - 1) and last.is_static and last.lo > 0
 
 
 def _epsilon(op: Any) -> float | None:

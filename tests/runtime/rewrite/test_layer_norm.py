@@ -173,6 +173,19 @@ def test_moments_that_are_used_otherwise_stay_as_they_are(moved: Moved, further:
     both.assert_close()
 
 
+def test_moments_of_nothing_stay_as_they_are() -> None:
+    net = NetworkText()
+    x, axes, nothing = net.parameter("2,0"), net.const(np.array([-1], np.int64)), net.const(np.zeros(0, np.float32))
+    mean = net.op("ReduceMean", x, axes, keep_dims="true")
+    variance = net.op("ReduceMean", net.op("SquaredDifference", x, mean), axes, keep_dims="true")
+    root = net.op("Power", net.op("Add", variance, number(net, 1e-3)), number(net, -0.5))
+    factor = net.op("Multiply", root, nothing)
+    net.result(net.op("Add", net.op("Multiply", x, factor), subtracted(net, mean, factor, nothing)))
+    both = of_text(net, np.zeros((2, 0), np.float32))
+    assert both.fused == []
+    both.assert_close()
+
+
 def test_what_another_mean_is_subtracted_from_is_none() -> None:
     net = NetworkText()
     x, other, axes = net.parameter("2,3,8"), net.parameter("2,3,8"), net.const(np.array([-1], np.int64))
