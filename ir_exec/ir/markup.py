@@ -230,7 +230,8 @@ def _element_tree(text: bytes, *, recover: bool = False) -> etree._Element:
         root = etree.fromstring(text, parser)
     except etree.XMLSyntaxError as error:
         # Other readers of IR know nothing of namespaces, so an undeclared prefix is no fault of an IR file.
-        first = next(iter(parser.error_log), None)
+        # Before libxml2 2.13 an attribute without an end comes first.
+        first = min(parser.error_log, key=lambda entry: entry.type not in _LIMITS_EXCEEDED, default=None)
         if first is None:
             raise _syntax_error(text, None, error.msg, error.lineno) from None
         if first.type == _UNDECLARED_PREFIX and not recover:
