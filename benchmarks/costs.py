@@ -23,7 +23,7 @@ sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.paren
 from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import CornerOverlaps, keep_best
 from ir_exec.kernels.compressed import CompressedMatrix, multiply_rows
-from ir_exec.kernels.elementwise import truncated_remainder
+from ir_exec.kernels.elementwise import select, truncated_remainder
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.parallel import THREADS, Worker, for_each
 from ir_exec.kernels.scatter import put_slices
@@ -101,6 +101,16 @@ def functions() -> None:
         ours = nanoseconds(lambda: truncated_remainder(data, divisors))  # noqa: B023
         costs.FEW_REMAINDERS = few
         print(f"{2**power:>12,} elements {plain:8.0f} {ours:8.0f}")
+    print("\nFEW_SELECTED: np.where, and masks of bits, ns a call, of conditions in no order and of two halves")
+    for power in (10, 11, 12, 13, 14, 16):
+        data, others = (RNG.normal(size=2**power).astype(np.float32) for _ in range(2))
+        for conditions in (RNG.random(data.size) < 0.5, np.arange(data.size) * 2 < data.size):
+            few, costs.FEW_SELECTED = costs.FEW_SELECTED, 2**20
+            plain = nanoseconds(lambda: select(conditions, data, others))  # noqa: B023  # as above
+            costs.FEW_SELECTED = 0
+            ours = nanoseconds(lambda: select(conditions, data, others))  # noqa: B023
+            costs.FEW_SELECTED = few
+            print(f"{2**power:>12,} elements {plain:8.0f} {ours:8.0f}")
     print("\nEXPONENTIAL_NANOSECONDS: softmax of 64 slices of 512, ns an element")
     for dtype in (np.float16, np.float32):
         scores = RNG.random((64, 512, 1)).astype(dtype)

@@ -114,6 +114,9 @@ WAVE_ELEMENTS = 2**12
 SPLIT_ELEMENTS = 2**19
 """Elements from which on a function of NumPy's own, or a conversion, is split among threads."""
 
+FEW_SELECTED = 2**11
+"""Elements up to which np.where takes no longer than masks of bits."""
+
 FEW_REMAINDERS = 2**11
 """Remainders of f32 up to which NumPy's function is quicker than quotients in f64."""
 

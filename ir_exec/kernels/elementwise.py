@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, partial
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,6 +39,7 @@ __all__ = [
     "in_parts",
     "of_copy",
     "power",
+    "select",
     "sigmoid",
     "sigmoid_of",
     "truncated_remainder",
@@ -185,6 +187,30 @@ except ImportError:
 
 def clip_elements(data: Array, *, lowest: Any, highest: Any, out: Array | None = None) -> Any:
     return _clip(data, lowest, highest, out=out)
+
+
+def select(cond: Array, then: Array, else_: Array, out: Array | None = None) -> Array:
+    """np.where of arrays of one dtype, of which many elements are put together from masked bits: NumPy branches at each
+    element. out: where it is written; it may be `then`."""
+    shape = np.broadcast_shapes(cond.shape, then.shape, else_.shape)
+    if then.dtype.hasobject or prod(shape) <= costs.FEW_SELECTED:
+        return _written(np.where(cond, then, else_), out)
+    kind = f"i{then.itemsize}"
+
+    def of_part(cond: Array, then: Array, else_: Array, out: Array) -> None:
+        # All bits where cond is true, whatever its byte is.
+        masks = np.equal(cond.view(np.int8), 0).view(np.int8) - np.int8(1)
+        np.bitwise_xor(then, else_, out=out)
+        np.bitwise_and(out, masks.astype(kind), out=out)
+        np.bitwise_xor(out, else_, out=out)
+
+    found = np.empty(shape, then.dtype) if out is None else out
+    parts = (cond, then.view(kind), else_.view(kind))
+    if found.size < costs.SPLIT_ELEMENTS:
+        of_part(*parts, found.view(kind))
+    else:
+        in_parts(of_part, parts, found.view(kind))
+    return found
 
 
 def at_least(data: Array, least: float, out: Array | None = None) -> Array:

@@ -9,6 +9,8 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, IRError
+from ir_exec.kernels import costs
+from ir_exec.kernels.elementwise import select
 from ir_exec.kernels.limits import current_limits
 from ir_exec.kernels.precision import CALCULABLE, widened
 from ir_exec.kernels.sorting import comparable, search_sorted
@@ -57,10 +59,12 @@ class Select(Op):
         if self.auto_broadcast == "pdpd":
             cond = align_pdpd(cond, then.ndim, self.axis)
             else_ = align_pdpd(else_, then.ndim, self.axis)
-        return np.where(cond, then, else_)
+        return select(cond, then, else_)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return self.evaluate if self.auto_broadcast == "pdpd" else np.where
+        if self.auto_broadcast == "pdpd":
+            return self.evaluate
+        return np.where if self.infer(*types).shape.size.hi <= costs.FEW_SELECTED else select
 
 
 @op("NonZero", since=3)

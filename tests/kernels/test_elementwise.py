@@ -14,7 +14,14 @@ from hypothesis.extra.numpy import arrays
 from numpy.lib import introspect
 
 from ir_exec.kernels import costs, elementwise
-from ir_exec.kernels.elementwise import Function, calculated_real, floor_remainder, of_copy, truncated_remainder
+from ir_exec.kernels.elementwise import (
+    Function,
+    calculated_real,
+    floor_remainder,
+    of_copy,
+    select,
+    truncated_remainder,
+)
 from ir_exec.types import Array
 
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
@@ -99,6 +106,51 @@ def test_integers_are_calculated_with_in_f64() -> None:
 
 def test_what_an_integer_type_cannot_hold() -> None:
     assert calculated_real(lambda x: x * 100, np.array([-2, 1, 2], np.int8)).tolist() == [-128, 100, 127]
+
+
+@pytest.fixture(params=[2, 2**20], ids=["bits", "NumPy's"])
+def _few_selected(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs, "FEW_SELECTED", request.param)
+
+
+SELECTED = [
+    [np.nan, -0.0, 1, -2, np.inf, 3],
+    [-1, np.nan, -0.0, 0, 2, -np.inf],
+]
+
+
+@pytest.mark.usefixtures("_pieces", "_few_selected")
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, np.bool_, ml_dtypes.int4, ml_dtypes.float8_e4m3fn, np.object_])
+@pytest.mark.parametrize(
+    "shapes",
+    [((6,), (6,), (6,)), ((2, 1), (6,), ()), ((6,), (3, 2, 1), (2, 6)), ((), (0, 6), (1,)), ((4, 1, 6), (), ())],
+    ids=str,
+)
+def test_selected_elements_are_those_of_numpy(shapes: tuple[tuple[int, ...], ...], dtype: type) -> None:
+    chosen, *sizes = shapes
+    cond = np.resize([True, False, False, True, True], chosen)
+    with np.errstate(invalid="ignore"):
+        then, else_ = [
+            np.resize(np.asarray(numbers, np.float32).astype(dtype), size)
+            for numbers, size in zip(SELECTED, sizes, strict=True)
+        ]
+    expected = np.where(cond, then, else_)
+    found = select(cond, then, else_)
+    assert found.dtype == then.dtype
+    assert found.shape == expected.shape
+    if dtype is np.object_:
+        assert repr(found) == repr(expected)
+        return
+    assert found.tobytes() == expected.tobytes()
+    out = np.broadcast_to(then, expected.shape).copy()
+    assert select(cond, out, else_, out) is out
+    assert out.tobytes() == expected.tobytes()
+
+
+@pytest.mark.usefixtures("_few_selected")
+def test_any_byte_but_0_is_a_true_condition() -> None:
+    cond = np.array([0, 1, 2, 128, 255], np.uint8).view(np.bool_)
+    assert select(cond, np.arange(5), np.array(-1)).tolist() == [-1, 1, 2, 3, 4]
 
 
 FUNCTIONS = (floor_remainder, np.remainder), (truncated_remainder, np.fmod)
