@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.elementwise import select
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.kernels.products import batches_at, for_blas, matrix_product, product_nanoseconds, share_products
 from ir_exec.kernels.softmax import GREATEST_SCORE, added_by_blas, exponentials, exponentiate
@@ -168,9 +167,10 @@ class Attention:
         is_bounded: whether no exponential overflows, so that the greatest score need not be subtracted.
         """
         if self._is_causal:
-            mask = np.arange(scores.shape[-1]) <= np.arange(first, first + scores.shape[-2])[:, np.newaxis]
-        if mask is not None and mask.dtype == np.bool_:
-            select(mask, scores, np.array(-np.inf, scores.dtype), out=scores)
+            places = np.arange(first, first + scores.shape[-2])[:, np.newaxis]
+            np.copyto(scores, -np.inf, where=np.arange(scores.shape[-1]) > places)
+        elif mask is not None and mask.dtype == np.bool_:
+            np.copyto(scores, -np.inf, where=~mask)
         elif mask is not None:
             scores += widened(mask)
         if is_bounded:
