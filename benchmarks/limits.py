@@ -43,7 +43,7 @@ from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.recording import bytes_moved
 from ir_exec.kernels import costs, strips
 from ir_exec.kernels.blas import takes_strips, works_alone
-from ir_exec.kernels.packed import PackedMatrix
+from ir_exec.kernels.products import PackedMatrix
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.plan import Step
 from ir_exec.runtime.threads import RunThreads

@@ -15,8 +15,8 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time, current_limits
+from ir_exec.kernels.pieces import as_bits
 from ir_exec.kernels.sorting import least_indices
-from ir_exec.kernels.views import as_bits
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [

@@ -16,9 +16,9 @@ import numpy as np
 from ir_exec.kernels import costs
 from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.parallel import Worker, even_count
+from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.precision import accumulator, rounded, widened
 from ir_exec.kernels.products import matrix_products, share_products
-from ir_exec.kernels.views import by_rows
 from ir_exec.kernels.windows import (
     Covered,
     Scratch,

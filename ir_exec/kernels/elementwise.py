@@ -22,8 +22,7 @@ from numpy.lib import introspect
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.pieces import by_pieces, lying_like
-from ir_exec.kernels.views import by_rows
+from ir_exec.kernels.pieces import by_pieces, by_rows, lying_like
 from ir_exec.types import Array, ElementType, convert, saturated
 
 __all__ = [

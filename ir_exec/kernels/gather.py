@@ -33,7 +33,7 @@ from ir_exec.kernels.offsets import (
     table_tuple_offsets,
 )
 from ir_exec.kernels.parallel import Worker, for_each, for_ranges
-from ir_exec.kernels.views import as_bits
+from ir_exec.kernels.pieces import as_bits
 from ir_exec.types import Array
 
 __all__ = ["ALONG_AXIS", "SLICES", "TUPLES", "take_along_axis", "take_slices", "take_tuples"]

@@ -24,7 +24,7 @@ from ir_exec.kernels.indices import (
     lie_within,
     positions_within,
 )
-from ir_exec.kernels.views import as_unsigned
+from ir_exec.kernels.pieces import as_unsigned
 from ir_exec.types import Array
 
 __all__ = [

@@ -12,8 +12,8 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
+from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.precision import accumulator
-from ir_exec.kernels.views import by_rows
 from ir_exec.types import Array, ElementType
 
 __all__ = ["layer_normalized", "mean", "reduce_rows", "reduced", "reducing", "rms_normalized", "summed", "summing"]

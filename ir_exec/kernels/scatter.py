@@ -32,7 +32,7 @@ from ir_exec.kernels.offsets import (
     table_tuple_offsets,
 )
 from ir_exec.kernels.parallel import Worker, for_each, for_ranges
-from ir_exec.kernels.views import item_dtype
+from ir_exec.kernels.pieces import item_dtype
 from ir_exec.types import Array
 
 __all__ = [

@@ -6,9 +6,9 @@ import numpy as np
 
 from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import at_least
+from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.kernels.reduce import reduce_rows
-from ir_exec.kernels.views import by_rows
 from ir_exec.types import Array
 
 __all__ = ["GREATEST_SCORE", "added_by_blas", "exponentials", "exponentiate", "log_softmax", "softmax"]

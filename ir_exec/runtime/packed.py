@@ -20,7 +20,7 @@ from ir_exec.ir import Weights
 from ir_exec.kernels import costs
 from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.limits import Budget, owner_of
-from ir_exec.kernels.packed import PackedMatrix
+from ir_exec.kernels.products import PackedMatrix
 from ir_exec.ops import In, Op
 from ir_exec.runtime.rewrite.batch_norm import BATCH_NORM
 from ir_exec.runtime.rewrite.draft import Fusion, is_known

@@ -24,9 +24,9 @@ from ir_exec.kernels.indices import (
     tuple_offsets,
 )
 from ir_exec.kernels.offsets import Indices
+from ir_exec.kernels.pieces import as_bits
 from ir_exec.kernels.scatter import copy_into, put_along_axis, put_slices, put_tuples, slice_offsets
 from ir_exec.kernels.scatter_reduced import Reduced, Reduction
-from ir_exec.kernels.views import as_bits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.axes import given_axis, known_axis
