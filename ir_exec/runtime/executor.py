@@ -21,10 +21,9 @@ from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
 from ir_exec.runtime.fold import constant_values, foldable, is_scattered, products_first, settled
 from ir_exec.runtime.loop import Observer, read_only, run_steps
-from ir_exec.runtime.packed import PackedWeights, Room, may_be_packed
+from ir_exec.runtime.packed import PackedWeights, Room, may_be_packed, may_have_sums
 from ir_exec.runtime.plan import MAX_PLANS, Context, Input, Instrument, Kernel, Plan, Planner, Plans, Setting
 from ir_exec.runtime.rewrite import Draft, rewritten
-from ir_exec.runtime.rewrite.batch_norm import BATCH_NORM
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.types import Array, TensorType
 
@@ -280,7 +279,7 @@ class Executor:
         return [None if array is None else _kept(array) for array in slots]
 
     def _has_packable(self, constants: list[Array | None]) -> bool:
-        return any(map(may_be_packed, constants)) or any(node.type == BATCH_NORM for node in self._graph.nodes)
+        return any(map(may_be_packed, constants)) or may_have_sums(self._graph)
 
     def _pack(self, constants: list[Array | None], types: Types) -> None:
         """Keep matrices by which only MatMul multiplies in panels.

@@ -22,14 +22,13 @@ from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.limits import Budget, owner_of
 from ir_exec.kernels.products import PackedMatrix
 from ir_exec.ops import In, Op
-from ir_exec.runtime.rewrite.batch_norm import BATCH_NORM
 from ir_exec.runtime.rewrite.draft import Fusion, is_known
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
-    from ir_exec.runtime.transformed import Normalization
+    from ir_exec.runtime.transformed import ChannelSum
 
-__all__ = ["Form", "HoldsInput", "PackedWeights", "Room", "is_of_floats", "may_be_packed", "replaced"]
+__all__ = ["Form", "HoldsInput", "PackedWeights", "Room", "is_of_floats", "may_be_packed", "may_have_sums", "replaced"]
 
 
 COPIED_SHARE = 10
@@ -183,25 +182,28 @@ class PackedWeights:
     ) -> None:
         self._found: dict[Node, Node] = {}
         wanted = _wanted(graph, constants, types, operator, room)
-        self.values = wanted.keys()
+        self.values: list[Value] = []
         # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
         memory = np.empty(sum(form.size for form, *_ in wanted.values()), np.float32)
         end = 0
-        for value, (form, nodes, norm) in wanted.items():
+        for value, (form, nodes, total) in wanted.items():
             array = constants[value.number]
             assert array is not None, "it is a constant"
             start, end = end, end + form.size
-            changed = form.pack(array if norm is None else norm.scaled(array), memory[start:end])
-            if not form.beside:
-                room.leave_file(array)
+            changed = form.pack(array if total is None else total.scaled(array), memory[start:end])
+            for packed in [value] if total is None else total.values:
+                array, constants[packed.number] = constants[packed.number], None
+                if array is not None and not form.beside:
+                    room.leave_file(array)
+                self.values.append(packed)
             # It is freed before the next one is packed.
-            constants[value.number] = None
             del array
             for node in nodes:
-                op, last = changed(operator(node)), node
-                if norm is not None:
-                    op, last = norm.shifted(op), norm.nodes[-1]
-                self._found[last] = Fusion(norm.nodes if norm else [node], op, node.values_in[:1]).fused()
+                op = changed(operator(node))
+                members: Sequence[Node] = [node]
+                if total is not None:
+                    op, members = total.shifted(op), total.nodes
+                self._found[members[-1]] = Fusion(members, op, node.values_in[:1]).fused()
 
     def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
         """`replaced`, with the nodes that multiply by what is packed."""
@@ -210,26 +212,30 @@ class PackedWeights:
 
 def _wanted(
     graph: Graph, constants: Sequence[Array | None], types: Types, operator: Callable[[Node], Op], room: Room
-) -> dict[Value, tuple[Form, list[Node], Normalization | None]]:
-    """What is packed, and how; who reads it, and the normalization behind the one that does."""
+) -> dict[Value, tuple[Form, list[Node], ChannelSum | None]]:
+    """What is packed, and how; who reads it, and the sum that its reader is then."""
     wanted = {}
     readers = _readers(graph)
-    has_norms = any(node.type == BATCH_NORM for node in graph.nodes)
-    for value, nodes in readers.items():
-        array = constants[value.number]
-        norm = form = None
-        if has_norms and len(nodes) == 1 and nodes[0].inputs[0] is not value and array is not None:
-            from ir_exec.runtime.transformed import held_form, normalization_behind  # most files have none left
+    sums: dict[Node, ChannelSum] = {}
+    if may_have_sums(graph):
+        from ir_exec.runtime.transformed import channel_sums  # networks without convolutions do without
 
-            norm = normalization_behind(nodes[0], array, readers, constants, types, operator)
-            form = None if norm is None else held_form(array)
-        if may_be_packed(array):
-            form = _form(value, nodes, array, types, operator) or form
-        if array is None or form is None:
+        sums = channel_sums(graph.nodes, readers, constants, types, operator)
+    for value, nodes in readers.items():
+        array, total = constants[value.number], sums.get(nodes[0])
+        if array is None or (total is not None and value is not total.widest.values_in[1]):
             continue
-        if room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
-            wanted[value] = form, nodes, norm
+        form = _form(value, nodes, array, types, operator) if may_be_packed(array) else None
+        if total is not None and form is None:
+            form = total.form(array)
+        if form is not None and room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
+            wanted[value] = form, nodes, total
     return wanted
+
+
+def may_have_sums(graph: Graph) -> bool:
+    """Whether there are convolutions that may be one with other layers."""
+    return any(node.type in ("Convolution", "GroupConvolution") for node in graph.nodes)
 
 
 def _readers(graph: Graph) -> dict[Value, list[Node]]:
