@@ -190,7 +190,7 @@ class PackedWeights:
             array = constants[value.number]
             assert array is not None, "it is a constant"
             start, end = end, end + form.size
-            changed = form.pack(array if total is None else total.scaled(array), memory[start:end])
+            changed = form.pack(array if total is None else total.scaled(constants), memory[start:end])
             for packed in [value] if total is None else total.values:
                 array, constants[packed.number] = constants[packed.number], None
                 if array is not None and not form.beside:

@@ -39,13 +39,13 @@ class ChannelSum(NamedTuple):
     """One input, convolved or as it is, times numbers for each output channel, summed up; + shift.
 
     nodes: all, the last one last. widest: the convolution whose windows hold those of all others. filters: of each
-    summand, None for the input as it is; corners: where in the windows of `widest` they begin; factors: [outputs] or
-    [1]; f64. shift: [outputs or 1, 1, ...]; f32.
+    summand, constants, None for the input as it is; corners: where in the windows of `widest` they begin; factors:
+    [outputs] or [1]; f64. shift: [outputs or 1, 1, ...]; f32.
     """
 
     nodes: Sequence[Node]
     widest: Node
-    filters: Sequence[Array | None]
+    filters: Sequence[Value | None]
     corners: Sequence[Sequence[int]]
     factors: Sequence[Array]
     shift: Array
@@ -55,12 +55,15 @@ class ChannelSum(NamedTuple):
         """The filters in the graph."""
         return [node.values_in[1] for node in self.nodes if node.type in CONVOLUTIONS]
 
-    def scaled(self, filters: Array) -> Array:
+    def scaled(self, constants: Sequence[Array | None]) -> Array:
         """What the filters of `widest` must be for it to compute all but the shift."""
+        arrays = [None if value is None else constants[value.number] for value in self.filters]
+        filters = constants[self.widest.values_in[1].number]
+        assert filters is not None, "they are constants"
         axes = self.shift.ndim - 1
         inner, *kernel = filters.shape[-1 - axes :]
         total = np.zeros((filters.size // prod([inner, *kernel]), inner, *kernel))
-        for own, corner, factor in zip(self.filters, self.corners, self.factors, strict=True):
+        for own, corner, factor in zip(arrays, self.corners, self.factors, strict=True):
             if own is None:
                 own = np.eye(inner)[np.arange(len(total)) % inner].reshape(*total.shape[:2], *[1] * axes)
             own = own.reshape(*total.shape[:2], *own.shape[own.ndim - axes :])
@@ -140,10 +143,9 @@ class _Summands:
             self._terms.append((None, factor))
             return True
         node = value.node
-        op = self._operator(node)
         self._nodes[node] = None
         is_much = len(self._nodes) + len(self._terms) > _MOST_SUMMANDS
-        if is_much or node.type not in _BY_CHANNEL or not is_of_floats(node, op, self._types):
+        if is_much or node.type not in _BY_CHANNEL or not is_of_floats(node, self._operator(node), self._types):
             return False
         if node.type in CONVOLUTIONS:
             data, filters = node.values_in
@@ -152,7 +154,7 @@ class _Summands:
             is_like = known is not None and known.shape[: -self._axes] == self._layout
             return data is self._data and is_like and len(self._readers[filters]) == 1
         if node.type == BATCH_NORM:
-            norm = known_vectors(op, node, self._known)
+            norm = known_vectors(self._operator(node), node, self._known)
             if norm is None or {vector.size for vector in norm[1:]} != {self._outputs}:
                 return False
             value, mean, scale, beta = norm
@@ -176,9 +178,10 @@ class _Summands:
         """All of it; None where it is no convolution, less than a sum, or something else reads a part of it."""
         inner = [node for node in self._nodes if node is not last]
         is_read = any(reader not in self._nodes for node in inner for reader in self._readers[node.outputs[0]])
-        is_sum = len(self._terms) > 1 or any(node.type == BATCH_NORM for node in inner) or last.type == BATCH_NORM
-        filters = [None if node is None else self._known(node.values_in[1]) for node, _ in self._terms]
-        sizes = [0 if own is None else own.size for own in filters]
+        is_sum = len(self._terms) > 1 or any(node.type == BATCH_NORM for node in self._nodes)
+        filters = [None if node is None else node.values_in[1] for node, _ in self._terms]
+        arrays = [None if value is None else self._known(value) for value in filters]
+        sizes = [0 if own is None else own.size for own in arrays]
         widest = self._terms[sizes.index(max(sizes))][0]
         if is_read or not is_sum or widest is None:
             return None
@@ -186,7 +189,7 @@ class _Summands:
         factors = [factor for _, factor in self._terms]
         most = [
             np.abs(factor).max() * (1.0 if own is None else np.abs(own).max(initial=0))
-            for own, factor in zip(filters, factors, strict=True)
+            for own, factor in zip(arrays, factors, strict=True)
         ]
         # No comparison with NaN holds.
         if len(corners) < len(factors) or not sum(most) < _LARGE or not np.abs(self._shift).max() < _LARGE:

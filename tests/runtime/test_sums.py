@@ -304,3 +304,12 @@ def test_an_exported_network_is_a_chain_of_convolutions() -> None:
     assert types[:14] == [*other * 4, packed, "Gelu7", *other * 2]
     assert not {"Convolution", "GroupConvolution"} & {*types}
     assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
+
+
+def test_any_part_may_be_an_output() -> None:
+    path = COPIES / "branches.xml"
+    images = arrays(path, "inputs") or []
+    for name in [node.name for node in ir_exec.read_model(path).graph.nodes if node.type in ("Convolution", "Add")]:
+        found = ir_exec.compile_model(path, outputs=[name])(images)[0]
+        plain = ir_exec.compile_model(path, outputs=[name], optimize=False)(images)[0]
+        assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
