@@ -1,4 +1,4 @@
-"""What the products and the passes of a network must take with NumPy, against OpenVINO's time for it, on one thread.
+"""What the products and the passes of a network must take with NumPy, against OpenVINO's time for it.
 
 Beside each network its skeleton runs: for every matrix product of its layers one call on matrices of these sizes that
 lie ready, for every layer of its plan that is no product and no view one copy of as many elements as it gives, and
@@ -8,8 +8,9 @@ of rows. So windows are copied and filters arranged for nothing, a normalization
 one exponential, and there is no Python but the loop over the calls. What a network takes beyond that could be saved at
 most. With --windows each way to convolve has the copies too that it cannot do without, as contiguous ones: of all
 windows, of rows of windows and the sums over rows of the kernel, or what transformed filters need before and behind.
+With --threads each call is also tried in as many parts, which threads of ours share, and runs so where that is faster.
 
-    python -m benchmarks.limits [--only TEXT] [--seconds 1] [--windows] [FILE.xml ...]
+    python -m benchmarks.limits [--only TEXT] [--seconds 1] [--windows] [--threads 1] [FILE.xml ...]
 
 FILE.xml: IR files in place of the networks of `benchmarks.networks`. Their inputs are those of FILE.inputs.npz, by the
 names of the parameters, or in0, in1 and so on; where there is no such file they are drawn.
@@ -43,13 +44,13 @@ from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.recording import bytes_moved
 from ir_exec.kernels import costs, strips
 from ir_exec.kernels.blas import takes_strips, works_alone
+from ir_exec.kernels.parallel import for_each
 from ir_exec.kernels.products import PackedMatrix
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.plan import Step
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array
 
-ONE_THREAD = PRECISE | {"INFERENCE_NUM_THREADS": "1"}
 OTHERS = 2**21
 """Elements of other layers that are read between two reads of a layer's weights."""
 
@@ -200,12 +201,13 @@ WAYS: dict[str, Callable[[Sequence[_Shape], _Shape, Any], Work]] = {
 
 
 class Skeleton:
-    """The calls for this work, for one thread of a run. products, passes: their seconds, each call by itself.
+    """The calls for this work, for a run. products, passes: their seconds, each call by itself.
 
-    has_windows: whether what is moved for convolutions is among it.
+    has_windows: whether what is moved for convolutions is among it. threads: of the run.
     """
 
-    def __init__(self, work: Sequence[Work], *, has_windows: bool = False) -> None:
+    def __init__(self, work: Sequence[Work], *, has_windows: bool = False, threads: int = 1) -> None:
+        self._threads = threads
         products = [product for one in work for way in one.ways for product in way.products]
         sizes = [batch * max(a * b, b * c, a * c) for batch, a, b, c, _ in products]
         sizes += [max(one.copied, one.exponentials, *[way.moved for way in one.ways]) for one in work]
@@ -214,7 +216,7 @@ class Skeleton:
         self._others = np.zeros(OTHERS, np.float32)
         self._calls: list[_Call] = []
         self.products = self.passes = 0.0
-        with RunThreads(1):
+        with RunThreads(threads):
             works_alone()
             for one in work:
                 found = [self._add(way, has_windows=has_windows) for way in one.ways]
@@ -224,12 +226,12 @@ class Skeleton:
                     self.products += seconds
                 for count, call in ((one.exponentials, np.exp), (one.copied, np.positive)):
                     if count:
-                        moved = partial(call, self._pool[:count], self._target[:count])
+                        seconds, moved = self._moved(count, call)
                         self._calls.append(moved)
-                        self.passes += _seconds(moved)
+                        self.passes += seconds
 
     def __call__(self) -> None:
-        with RunThreads(1):
+        with RunThreads(self._threads):
             works_alone()
             for call in self._calls:
                 call()
@@ -237,9 +239,16 @@ class Skeleton:
     def _add(self, way: Way, *, has_windows: bool) -> tuple[float, list[_Call]]:
         found = [self._fastest(product) for product in way.products]
         if has_windows and way.moved:
-            moved = partial(np.positive, self._pool[: way.moved], self._target[: way.moved])
-            found.append((_seconds(moved), moved))
+            found.append(self._moved(way.moved, np.positive))
         return sum(seconds for seconds, _ in found), [call for _, call in found]
+
+    def _moved(self, count: int, function: Callable[[Array, Array], object]) -> tuple[float, _Call]:
+        """A pass over so many elements."""
+        some = [self._pool[:count], self._target[:count]]
+        parts = [
+            partial(function, *part) for part in zip(*[np.array_split(one, self._threads) for one in some], strict=True)
+        ]
+        return _least([partial(function, *some), _shared(parts)][: self._threads])
 
     def _fastest(self, product: Product) -> tuple[float, _Call]:
         batch, rows, inner, columns, are_weights = product
@@ -257,8 +266,34 @@ class Skeleton:
             calls += [partial(strips.multiply, a, b, out), partial(strips.multiply, a, turned, out)]
             if batch == 1 and columns >= costs.STRIP_COLUMNS and inner:
                 calls.append(partial(PackedMatrix.of(b).product, a))
-        times = [_seconds(call, self._others if are_weights else None) for call in calls]
-        return min(zip(times, calls, strict=True), key=lambda found: found[0])
+        for part in (b, turned) if self._threads > 1 else ():
+            calls += [
+                _shared(_parts(multiply, a, part, out, self._threads)) for multiply in (np.matmul, strips.multiply)
+            ]
+        return _least(calls, self._others if are_weights else None)
+
+
+def _parts(multiply: Callable[..., object], a: Array, b: Array, out: Array, count: int) -> list[_Call]:
+    """A product as several: of the matrices of a batch, else along the longer side of the result."""
+    if a.ndim > 2:
+        arrays = [np.array_split(one, count) for one in (a, b, out)]
+    elif len(a) > b.shape[1]:
+        arrays = [np.array_split(a, count), [b] * count, np.array_split(out, count)]
+    else:
+        arrays = [[a] * count, np.array_split(b, count, 1), np.array_split(out, count, 1)]
+    return [partial(multiply, *part) for part in zip(*arrays, strict=True)]
+
+
+def _shared(parts: Sequence[_Call]) -> _Call:
+    def work(number: int) -> None:
+        parts[number]()
+
+    return partial(for_each, len(parts), lambda: work)
+
+
+def _least(calls: Sequence[_Call], others: Array | None = None) -> tuple[float, _Call]:
+    """The fastest of these, with its seconds; others: as in `_seconds`."""
+    return min([(_seconds(call, others), call) for call in calls], key=lambda found: found[0])
 
 
 def _seconds(call: _Call, others: Array | None = None) -> float:
@@ -274,12 +309,14 @@ def _seconds(call: _Call, others: Array | None = None) -> float:
 
 
 def measure(
-    name: str, path: Path, inputs: list[Array], seconds: float, *, has_windows: bool
+    name: str, path: Path, inputs: list[Array], seconds: float, *, has_windows: bool, threads: int
 ) -> tuple[Paired, Paired, float]:
     """The network, its skeleton, and the share of products in the time of the latter."""
-    ours = ir_exec.compile_model(path, threads=1)
-    skeleton = Skeleton(work_of(path, inputs), has_windows=has_windows)
-    request = ov.Core().compile_model(path, "CPU", ONE_THREAD).create_infer_request()
+    ours = ir_exec.compile_model(path, threads=threads)
+    skeleton = Skeleton(work_of(path, inputs), has_windows=has_windows, threads=threads)
+    request = (
+        ov.Core().compile_model(path, "CPU", PRECISE | {"INFERENCE_NUM_THREADS": str(threads)}).create_infer_request()
+    )
     compare(name, ours(inputs), request.infer(inputs))
     whole, least = [
         measure_pair(name, contestant, lambda: request.infer(inputs), seconds=seconds)
@@ -293,6 +330,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="networks whose name holds this text")
     parser.add_argument("--seconds", type=float, default=1.0, help="how long each network is measured, twice")
     parser.add_argument("--windows", action="store_true", help="count what is moved for convolutions")
+    parser.add_argument("--threads", type=int, default=1, help="threads of a run, and of OpenVINO")
     parser.add_argument("paths", nargs="*", metavar="FILE.xml", help="IR files")
     arguments = parser.parse_args()
     keep_freed_memory()
@@ -300,13 +338,15 @@ def main() -> None:
     print(f"{'in parts of OpenVINO':40}  ir_exec  skeleton  products of it")
     for name, path, inputs in stored_networks(arguments.paths) if arguments.paths else networks():
         if arguments.only in name:
-            whole, least, share = measure(name, path, inputs, arguments.seconds, has_windows=arguments.windows)
+            whole, least, share = measure(
+                name, path, inputs, arguments.seconds, has_windows=arguments.windows, threads=arguments.threads
+            )
             found.append((whole, least, share))
             print(f"{name:40} {1 / whole.ratio:8.2f} {1 / least.ratio:9.2f} {share:15.2f}", flush=True)
     ours, theirs = (geometric_mean(1 / row[place].ratio for row in found) for place in (0, 1))
     above = sum(least.ratio < 1 / 1.2 for _, least, _ in found)
     print(f"geometric mean of {len(found)}: ir_exec {ours:.2f}, skeleton {theirs:.2f}; {above} skeletons above 1.2")
-    if not (arguments.paths or arguments.windows):
+    if not (arguments.paths or arguments.windows or arguments.threads > 1):
         further = {least.name: {**vars(least), "products": share} for _, least, share in found}
         write_json("limits", [whole for whole, _, _ in found], skeletons=further)
 
