@@ -256,12 +256,12 @@ def check_edges(value: Value, readers: list[End], settled: TensorType, findings:
 def _check_dims_left_out(value: Value, readers: list[End], settled: TensorType, findings: Findings) -> None:
     """IR602 for a port without dims whose value has dims, which another end of its edges declares.
 
-    If no end declares dims, the value may be a scalar or of unknown rank.
+    If no end declares dims, the value may be a scalar or of unknown rank; a reader that has an error declares nothing.
     """
     if not settled.rank:
         return
     ends = [source_of(value), *readers]
-    if not any(end.port.dims for end in ends):
+    if not any(end.port.dims for end in ends if end.is_output or not findings.is_faulty(end.node)):
         return
     for end in ends:
         if not end.port.dims and not findings.is_faulty(end.node):

@@ -184,3 +184,14 @@ def test_dims_at_another_layer_without_a_precision() -> None:
     odd = layer(1, "ReLU", inputs=['<port id="0"><dim>7</dim></port>'], outputs=[port(1, dims=(2, 3))])
     xml = net([parameter(0, dims=(2, 3)), odd, result(2, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0)])
     assert ("error", Code.declared_rank, "1") in found(xml)
+
+
+def test_a_reader_with_an_error_says_nothing_about_a_scalar() -> None:
+    """A sum to a scalar that reads itself: what its data was declared as is not what the others read."""
+    total = layer(
+        2, "ReduceSum", data='keep_dims="0"', inputs=[port(0, dims=(3, 8)), port(1, "i32", (2,))], outputs=[port(2)]
+    )
+    relu = layer(3, "ReLU", inputs=[port(0)], outputs=[port(1)])
+    layers = [parameter(0, dims=(3, 8)), parameter(1, "i32", (2,)), total, relu, result(4)]
+    report = check_model(net(layers, [(2, 2, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0), (3, 1, 4, 0)]))
+    assert [error.code for error in report.errors] == [Code.cycle]
