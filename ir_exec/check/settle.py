@@ -127,8 +127,11 @@ class Settler:
         return merged(shared, inferred)
 
     def _from_ports(self, value: Value) -> TensorType:
-        """For a value without an inferred type: the declared one, unless the layers below agree on another."""
-        readers = self.readers[value]
+        """For a value without an inferred type: the declared one, unless the layers below agree on another.
+
+        Those that have an error, as a layer that reads itself, have no say.
+        """
+        readers = [reader for reader in self.readers[value] if not self._findings.is_faulty(reader.node)]
         declared = value.declared
         for reader in readers:
             if fits(declared, reader.declared):

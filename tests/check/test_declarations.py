@@ -8,7 +8,7 @@ from ir_exec import check_model
 from ir_exec.check.declarations import contradiction, difference, fits, merged
 from ir_exec.codes import Code
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.ir_text import layer, net, parameter, port, result
+from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 KIND, RANK, DIMS = Code.declared_element_type, Code.declared_rank, Code.declared_dims
 
@@ -194,4 +194,14 @@ def test_a_reader_with_an_error_says_nothing_about_a_scalar() -> None:
     relu = layer(3, "ReLU", inputs=[port(0)], outputs=[port(1)])
     layers = [parameter(0, dims=(3, 8)), parameter(1, "i32", (2,)), total, relu, result(4)]
     report = check_model(net(layers, [(2, 2, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0), (3, 1, 4, 0)]))
+    assert [error.code for error in report.errors] == [Code.cycle]
+
+
+def test_a_layer_that_reads_itself_says_nothing_about_its_output() -> None:
+    data = [port(0, dims=(3,)), port(1, "i32"), port(2, "i32")]
+    gather = layer(3, "Gather", opset="opset8", inputs=data, outputs=[port(3)])
+    unsqueeze = layer(4, "Unsqueeze", inputs=[port(0), port(1, "i32")], outputs=[port(2, dims=(1,))])
+    layers = [parameter(0, dims=(3,)), const(1, "i32", (), 0, 4), const(2, "i32", (), 0, 4), gather, unsqueeze]
+    ends = [(3, 3, 3, 0), (1, 0, 3, 1), (2, 0, 3, 2), (3, 3, 4, 0), (1, 0, 4, 1), (4, 2, 5, 0)]
+    report = check_model(net([*layers, result(5, dims=(1,))], ends), weights=bytes(4))
     assert [error.code for error in report.errors] == [Code.cycle]
