@@ -213,6 +213,9 @@ class Findings:
         unread_lines = {
             one.location.line for one in of_file if one.code in (Code.unreadable_number, Code.missing_markup)
         }
+        lost_results = Code.duplicate_layer_id in self._codes or any(
+            one.code == Code.missing_markup and one.location.layer_type == "Result" for one in self._found
+        )
         weights_said = any(one.code in (Code.weights_missing, Code.weights_lfs_pointer) for one in of_file)
 
         def follows(one: Diagnostic) -> bool:
@@ -222,7 +225,7 @@ class Findings:
                 or (key in self._muted and one.code not in _OF_IDS)
                 or (one.code == Code.input_without_edge and bool(unread_lines))
                 or (one.code == Code.dangling_edge and one.location.line in unread_lines)
-                or (one.code == Code.no_result and Code.duplicate_layer_id in self._codes)
+                or (one.code == Code.no_result and lost_results)
                 or (one.code == Code.weights_missing and one.location.layer_id is not None and weights_said)
             )
 

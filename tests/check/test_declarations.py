@@ -205,3 +205,10 @@ def test_a_layer_that_reads_itself_says_nothing_about_its_output() -> None:
     ends = [(3, 3, 3, 0), (1, 0, 3, 1), (2, 0, 3, 2), (3, 3, 4, 0), (1, 0, 4, 1), (4, 2, 5, 0)]
     report = check_model(net([*layers, result(5, dims=(1,))], ends), weights=bytes(4))
     assert [error.code for error in report.errors] == [Code.cycle]
+
+
+def test_a_result_that_cannot_be_read_is_there() -> None:
+    relu = layer(1, "ReLU", inputs=[port(0, dims=(3,))], outputs=[port(1, dims=(3,))])
+    whole = net([parameter(0, dims=(3,)), relu, result(2, dims=(3,))], [(0, 0, 1, 0), (1, 1, 2, 0)]).decode()
+    report = check_model(whole.replace('type="Result" version="opset1"', 'type="Result"').encode())
+    assert [error.code for error in report.errors] == [Code.missing_markup]
