@@ -82,6 +82,7 @@ def test_the_address_selects_a_layer_and_keeps_it(open_page: Opens) -> None:
     tab = open_page(view(SAMPLES / "gnn_step.xml"), "#layer=12")
     assert tab.inner_text("#details h2").startswith("ScatterElementsUpdate")
     tab.click("#details a:has-text('places')")
+    wait_until(tab, "() => page.selected.key === '11'")
     assert tab.inner_text("#details h2").startswith("Broadcast")
     assert tab.url.endswith("#layer=11")
     tab.go_back()
