@@ -90,18 +90,19 @@ class Convolver:
         self._is_shared = True
         # Rows of windows in one product of `_by_bands`, where that is the arrangement.
         self._band = 0
+        self._is_by_channels = False
         if self._is_pointwise:
             return
         along = self._column // max(self._axes[0].kernel, 1)
         if channels == 1 and outputs < costs.FEW_OUTPUTS:
             self._nanoseconds = self._depthwise_nanoseconds()
             self._is_shared = self._nanoseconds >= costs.DEPTHWISE_WORTH_SHARING_NANOSECONDS
-            if windows <= costs.FEW_WINDOWS and groups >= costs.MANY_CHANNELS and self._column <= costs.FEW_WINDOWS:
+            if groups >= costs.MANY_CHANNELS and self._has_few_windows(windows):
                 self._make_worker = self._by_channels
-                most = max(costs.DEPTHWISE_MULTIPLICATIONS // (windows * max(self._column, 1)), 1)
-                # A part of few channels takes nearly as long as one of many.
-                even = -(-groups // -(-groups // most))
-                self._parts = self._portions(self._counts, most if most >= groups else even)
+                self._is_by_channels = True
+                # A part of few channels takes nearly as long as one of many, so that each has all of them.
+                sizes = block_sizes(self._counts, costs.SPREAD_ELEMENTS // groups)
+                self._parts = self._portions(sizes, max(costs.SPREAD_ELEMENTS // max(windows, 1), groups))
             elif self._has_wide_rows():
                 self._arrange_bands()
             else:
@@ -123,6 +124,12 @@ class Convolver:
         """About how long one core takes for channels by themselves: rows between the windows are multiplied too."""
         each = costs.DEPTHWISE_NANOSECONDS + self._column * costs.SHIFTED_MULTIPLICATION_NANOSECONDS
         return prod(self._shape) * each * self._axes[0].stride
+
+    def _has_few_windows(self, windows: int) -> bool:
+        """Whether to run along the channels takes less than along so many windows."""
+        if has_small_kernels():
+            return max(windows, self._column) <= costs.FEW_WINDOWS
+        return windows * self._column <= costs.FEW_MULTIPLICATIONS
 
     def _has_wide_rows(self) -> bool:
         """Whether BLAS takes less for rows of windows than for their elements; of integers it computes none."""
@@ -189,7 +196,7 @@ class Convolver:
         # BLAS takes the windows of a pointwise convolution as they lie.
         wide = widened(data) if self._is_pointwise else by_rows(widened(data))
         grouped, weights = wide.reshape(self._grouped), widened(filters).reshape(self._filters)
-        result = np.empty(self._shape, accumulator(data.dtype))
+        result = self._empty_result(accumulator(data.dtype))
         if result.size and self._is_pointwise:
             # The data is the matrix of all windows.
             matrix_products(weights.reshape(*self._filters[:2], self._column), grouped, result)
@@ -201,8 +208,18 @@ class Convolver:
             # Zeros beside a filter make NaN of infinities outside of its window.
             if self._band > 1 and not is_finite(result):
                 self._compute(partial(self._by_bands, grouped, self._bands(weights, 1), result))
+        if self._is_by_channels and has_small_kernels():
+            # There BLAS multiplies matrices as they lie, and is slower with those whose columns are adjacent.
+            result = np.ascontiguousarray(result)
         batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
+
+    def _empty_result(self, dtype: np.dtype[Any]) -> Array:
+        """[batch, groups, outputs, windows]; the groups side by side in memory where those are what is run along."""
+        if not self._is_by_channels:
+            return np.empty(self._shape, dtype)
+        batch, groups, outputs, windows = self._shape
+        return np.empty((batch, outputs, windows, groups), dtype).transpose(0, 3, 1, 2)
 
     def _compute(self, make: Callable[[], Callable[[_Part], None]]) -> None:
         def make_worker() -> Worker:
@@ -317,7 +334,8 @@ class Convolver:
     def _by_channels(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
         """For one channel in each group and more groups than windows: with the channels along the last axis.
 
-        NumPy then runs along many channels in each step, instead of along few windows.
+        NumPy then runs along many channels in each step, instead of along few windows. Where BLAS copies matrices
+        anyway, the result stays in that order in memory.
         """
         rank = len(self._axes)
         # Of one output after the other: [kernel..., groups].
@@ -345,8 +363,9 @@ class Convolver:
                     of_these = filter[..., part.images[1]]
                     if together > 1:
                         of_these = np.tile(of_these, together)
-                    total = np.einsum(view, [*elements, *windows, channel], of_these, [*elements, channel], kept)
-                    filtered[:, output] = total.reshape(-1, channels).T
+                    # A view, as a part has all channels, and windows that follow each other.
+                    total = filtered[:, output].T.reshape(view.shape[rank:])
+                    np.einsum(view, [*elements, *windows, channel], of_these, [*elements, channel], kept, out=total)
 
         return compute
 

@@ -313,8 +313,11 @@ WINOGRAD_NANOSECONDS = 0.3
 FEW_WINDOWS = 144
 """Windows up to which depthwise convolutions run along the channels."""
 
-DEPTHWISE_MULTIPLICATIONS = 2**19
-"""Multiplications of a part of such a convolution."""
+FEW_MULTIPLICATIONS = 10_000
+"""Multiplications of a channel up to which they do so where BLAS copies small matrices first."""
+
+SPREAD_ELEMENTS = 2**18
+"""Windows times channels of a part of such a convolution."""
 
 MANY_CHANNELS = 32
 """Channels from which on they are worth running along."""

@@ -23,6 +23,7 @@ def small_kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(convolving, "has_small_kernels", lambda: request.param)
     monkeypatch.setattr(costs, "WIDE_ROW", 1)
     monkeypatch.setattr(costs, "FEW_WINDOWS", 0)
+    monkeypatch.setattr(costs, "FEW_MULTIPLICATIONS", 0)
     return bool(request.param)
 
 
@@ -99,6 +100,43 @@ def test_parts_of_any_size_follow_each_other(small_kernels: bool, monkeypatch: p
     dirty = [np.full(size, np.nan, np.float32) for size in (1000, 4000, 8000, 16000)]
     del dirty
     assert np.array_equal(convolve(data, filters), sums(data, filters, spatial))
+
+
+@pytest.mark.parametrize("has_small_kernels", [False, True])
+@pytest.mark.parametrize("elements", [2**18, 900, 40, 2])
+@pytest.mark.parametrize(
+    ("batch", "outputs", "axes"),
+    [
+        (1, 1, [(10, 3, 1, 1, (1, 1)), (9, 3, 1, 1, (1, 1))]),
+        (3, 1, [(12, 3, 2, 1, (0, 1)), (11, 5, 2, 1, (2, 2))]),
+        (2, 3, [(7, 2, 1, 2, (1, 0)), (8, 3, 1, 1, (1, 1))]),
+        (1, 1, [(30, 4, 1, 1, (3, 0))]),
+        (1, 2, [(4, 3, 1, 1, (1, 1)), (3, 1, 1, 1, (0, 0)), (5, 2, 1, 1, (1, 1))]),
+    ],
+)
+def test_along_the_channels_in_parts_of_any_size(
+    batch: int,
+    outputs: int,
+    axes: list[tuple[int, int, int, int, tuple[int, int]]],
+    elements: int,
+    has_small_kernels: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(convolving, "has_small_kernels", lambda: has_small_kernels)
+    monkeypatch.setattr(costs, "SPREAD_ELEMENTS", elements)
+    monkeypatch.setattr(costs, "PRODUCTS_WORTH_SHARING_NANOSECONDS", 1)
+    monkeypatch.setattr(costs, "DEPTHWISE_WORTH_SHARING_NANOSECONDS", 1)
+    spatial = [axis_of(*axis) for axis in axes]
+    data = whole_numbers(batch, 40, *[axis.size for axis in spatial])
+    filters = whole_numbers(40, outputs, 1, *[axis.kernel for axis in spatial])
+    convolve = Convolver(spatial, data.shape, filters.shape, data.dtype)
+    assert convolve._is_by_channels
+    for threads in (1, 2):
+        with RunThreads(threads):
+            found = convolve(data, filters)
+            assert np.array_equal(found, sums(data, filters, spatial))
+            is_in_order = has_small_kernels or outputs > 1
+            assert found.flags.c_contiguous == is_in_order
 
 
 any_axis = st.tuples(
