@@ -6,7 +6,6 @@ Where old writers declared wrongly as a habit, and nothing depends on it, that i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from ir_exec.check.findings import Findings
@@ -24,6 +23,7 @@ __all__ = [
     "difference",
     "fault_at",
     "fits",
+    "has_meaningless_ports",
     "joined_types",
     "layer_of",
     "meaningless_ports",
@@ -198,6 +198,13 @@ _OTHER_PRECISIONS = ("U1", "bin", "UNSPECIFIED", "undefined")
 """Spellings of element types that OpenVINO reads besides the name and the precision."""
 
 
+def has_meaningless_ports(graph: Graph) -> bool:
+    """Whether a node of the graph has such ports as `meaningless_ports` gives; few of the many declarations differ."""
+    layers = [node.layer for node in graph.nodes]
+    declarations = {(port.precision, port.dims) for layer in layers for port in (*layer.inputs, *layer.outputs)}
+    return any(_meaningless(*declaration) for declaration in declarations)
+
+
 def meaningless_ports(node: Node) -> Iterator[tuple[End, IRError]]:
     """Ports whose declaration means nothing: a dim below -1 (IR601), a precision that no element type has (IR603)."""
     for is_output, ports in ((False, node.layer.inputs), (True, node.layer.outputs)):
@@ -207,9 +214,7 @@ def meaningless_ports(node: Node) -> Iterator[tuple[End, IRError]]:
                 yield end, fault_at(end, code, message)
 
 
-@lru_cache(maxsize=2**14)
-def _meaningless(precision: str | None, dims: tuple[int, ...]) -> tuple[tuple[Code, str], ...]:
-    # A network has few types, and each at many ports.
+def _meaningless(precision: str | None, dims: tuple[int, ...]) -> list[tuple[Code, str]]:
     faults = []
     if min(dims, default=0) < -1:
         axis, dim = next((axis, dim) for axis, dim in enumerate(dims) if dim < -1)
@@ -220,7 +225,7 @@ def _meaningless(precision: str | None, dims: tuple[int, ...]) -> tuple[tuple[Co
         hint = f", which is spelt {spelt}" if spelt else ""
         message = f"{(precision or '')[:40]!r} is the precision of no element type{hint}"
         faults.append((Code.declared_element_type, message))
-    return tuple(faults)
+    return faults
 
 
 def _spelt(precision: str) -> str | None:

@@ -11,9 +11,8 @@ from __future__ import annotations
 import json
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import groupby
 from typing import Any, NamedTuple, Self
 
 from ir_exec.check.report import Demand, Requirement
@@ -65,15 +64,14 @@ def first_release(type_name: str, opset: str) -> Release | None:
 
 
 class _Need(NamedTuple):
-    """A release, what needs it, and in which layer; None for the IR version, which belongs to no layer."""
+    """A release, and what needs it."""
 
     release: Release
     what: str
-    layer: Layer | None
 
-    def location(self, path: str | None) -> Location:
-        layer = self.layer
-        return Location(path) if layer is None else Location(path, layer.line, layer.id, layer.name, layer.type)
+
+def _location(layer: Layer | None, path: str | None) -> Location:
+    return Location(path) if layer is None else Location(path, layer.line, layer.id, layer.name, layer.type)
 
 
 def requirement(document: Document, version: int) -> Requirement:
@@ -82,61 +80,69 @@ def requirement(document: Document, version: int) -> Requirement:
     version: the IR version of the file; the document may have been upgraded since.
     """
     newest = Release(0, 0)
-    found: list[_Need] = []
-    for need in _needs(document, version):
-        if need.release > newest:
-            newest, found = need.release, []
-        if need.release == newest:
-            found.append(need)
-    places: dict[str, list[_Need]] = {}
-    for need in found:
-        places.setdefault(need.what, []).append(need)
+    places: dict[str, list[Layer | None]] = {}
+    for layer, needs in _needs(document, version):
+        for release, what in needs:
+            if release > newest:
+                newest, places = release, {}
+            if release == newest:
+                places.setdefault(what, []).append(layer)
     demands = tuple(
-        Demand(what=what, count=len(needs), location=needs[0].location(document.path))
-        for what, needs in sorted(places.items())
+        Demand(what=what, count=len(layers), location=_location(layers[0], document.path))
+        for what, layers in sorted(places.items())
     )
     return Requirement(release=str(newest), demands=demands)
 
 
 def newer_than(target: Release, document: Document, version: int) -> Iterator[IRError]:
     """IR119 for every layer, and for the file itself, that the target does not read."""
-    for _, needs in groupby(_needs(document, version), lambda need: id(need.layer)):
-        need = max(needs, key=lambda need: need.release)
-        if need.release > target:
+    for layer, needs in _needs(document, version):
+        need = max(needs, key=lambda need: need.release, default=None)
+        if need is not None and need.release > target:
             message = f"{need.what} needs OpenVINO {need.release}, and the target is {target}"
-            yield GraphError(message, code=Code.newer_than_target, location=need.location(document.path))
+            yield GraphError(message, code=Code.newer_than_target, location=_location(layer, document.path))
 
 
-def _needs(document: Document, version: int) -> Iterator[_Need]:
+def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Sequence[_Need]]]:
+    """What each layer needs; first the IR version, which belongs to no layer."""
     table = _table()
-    yield _Need(table.ir_versions[version], f"IR version {version}", None)
-    told: dict[tuple[str, str], tuple[str, Release | None]] = {}
+    yield None, [_Need(table.ir_versions[version], f"IR version {version}")]
+    told: dict[tuple[str, str | None], tuple[str, list[_Need], list[_Novelty]]] = {}
     for layer in document.all_layers():
-        key = (layer.type, layer.version or "")
-        if key not in told:
-            told[key] = canonical(layer.type), first_release(*key)
-        type_name, release = told[key]
-        if release is not None:
-            yield _Need(release, f"{layer.type} of {key[1]}", layer)
-        kinds = {port.precision for port in layer.outputs}
+        key = (layer.type, layer.version)
+        known = told.get(key)
+        if known is None:
+            known = told[key] = _of_operator(layer.type, layer.version or "")
+        type_name, needs, novelties = known
+        kinds = [port.precision for port in layer.outputs]
         if type_name != "FakeConvert":  # Its attribute names what numbers are rounded to, which no value has.
-            kinds.update([layer.data[name] for name in layer.data.keys() & _TYPE_ATTRIBUTES])
-        for kind in _new_types(frozenset(kinds)):
-            yield _Need(table.element_types[kind], f"element type {kind}", layer)
-        # Empty constants were always read; what a Result takes counts as its output.
-        if type_name != "Const" and 0 in [dim for port in layer.outputs or layer.inputs for dim in port.dims]:
-            yield _Need(table.dim_of_0, "a dim of 0", layer)
-        for novelty in table.novelties.get(type_name, ()):
-            what = novelty.found_in(layer)
-            if what is not None:
-                yield _Need(novelty.release, what, layer)
+            kinds += [layer.data[name] for name in _TYPE_ATTRIBUTES.intersection(layer.data)]
+        if new_types := _new_types(*kinds):
+            needs = [*needs, *new_types]
+        for port in layer.outputs or layer.inputs:
+            # Empty constants were always read; what a Result takes counts as its output.
+            if 0 in port.dims and type_name != "Const":
+                needs = [*needs, _Need(table.dim_of_0, "a dim of 0")]
+                break
+        for novelty in novelties:
+            if (what := novelty.found_in(layer)) is not None:
+                needs = [*needs, _Need(novelty.release, what)]
+        yield layer, needs
+
+
+def _of_operator(type_name: str, opset: str) -> tuple[str, list[_Need], list[_Novelty]]:
+    """The canonical name of an operator, what every layer of it needs, and what only some layers have."""
+    name, release = canonical(type_name), first_release(type_name, opset)
+    needs = [] if release is None else [_Need(release, f"{type_name} of {opset}")]
+    return name, needs, _table().novelties.get(name, [])
 
 
 @lru_cache(maxsize=2**10)
-def _new_types(spellings: frozenset[str | None]) -> list[str]:
-    """The element types among these that the first release did not have."""
+def _new_types(*spellings: str | None) -> list[_Need]:
+    """What the element types among these need that the first release did not have."""
+    table = _table().element_types
     names = {spelling.lower() for spelling in spellings if spelling is not None}
-    return sorted(names & _table().element_types.keys())
+    return [_Need(table[name], f"element type {name}") for name in sorted(names & table.keys())]
 
 
 class _Novelty(NamedTuple):

@@ -7,6 +7,7 @@ type, something in this layer was changed; if they agree with the inferred one, 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from ir_exec.check.declarations import (
@@ -38,14 +39,13 @@ class Settler:
     """Settles the values of one graph from its Parameters down, and reports the ports that contradict what it settles.
 
     types: what the layers below see, by the number of the value; the declared types until it is settled.
-    readers: the input ports to which each value goes.
     """
 
     def __init__(
         self, graph: Graph, weights: Weights | None, findings: Findings, joined: Mapping[Value, TensorType]
     ) -> None:
         self.types: Types = [value.declared for value in graph.values]
-        self.readers = readers_of_values(graph)
+        self._graph = graph
         self._weights = weights
         self._findings = findings
         self._joined = joined
@@ -57,17 +57,18 @@ class Settler:
             if value is not None and declared is not value.declared
         }
 
+    @cached_property
+    def readers(self) -> dict[Value, list[End]]:
+        """The input ports to which each value goes."""
+        return readers_of_values(self._graph)
+
     def settle(self, value: Value, inferred: TensorType | None) -> TensorType:
         """The type of a value; inferred: None where nothing could be inferred."""
-        declared, readers = value.declared, self.readers[value]
-        if (
-            inferred is not None
-            and declared.rank is not None
-            and value not in self._disputed
-            and fits(declared, inferred)
-        ):
+        declared = value.declared
+        if inferred is not None and value not in self._disputed and fits(declared, inferred):
             # The common case: nothing to report.
             return self._without_lost_values(value, inferred)
+        readers = self.readers[value]
         if inferred is not None and is_declared_as_stored(value, readers, inferred, self.types):
             return inferred
         if inferred is None:

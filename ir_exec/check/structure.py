@@ -67,10 +67,15 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
 
     Only inputs and outputs of a network are asked for by name: where another value shares one, it is an info.
     """
+    nodes = [*graph.nodes, *graph.unreachable]
+    if _all_differ([node.name for node in nodes]) and _all_differ(
+        [name for node in nodes for value in node.outputs for name in value.names]
+    ):
+        return
     layers: dict[str, Node] = {}
     asked = _ends(graph)
     tensors: dict[str, Node] = {}
-    for node in sorted((*graph.nodes, *graph.unreachable), key=lambda node: node.layer.line):
+    for node in sorted(nodes, key=lambda node: node.layer.line):
         first = layers.setdefault(node.name, node)
         if first is not node and node.name:
             message = f"layer {first.id} ({first.type}) of line {first.layer.line} has the same name"
@@ -89,6 +94,10 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
                 yield GraphError(message, code=Code.duplicate_tensor_name, severity=severity, location=place)
 
 
+def _all_differ(names: list[str]) -> bool:
+    return len(names) == len(set(names))
+
+
 def _ends(graph: Graph) -> set[str]:
     """The ids of the layers that hold the inputs and compute the outputs of a network."""
     outputs = [value.node.id for node in graph.results for value in node.inputs if value is not None]
@@ -99,7 +108,7 @@ def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:
     """IR115 for each input port with the id of an earlier input of its layer; likewise for outputs."""
     for node in (*graph.nodes, *graph.unreachable):
         for kind, ports in (("input", node.layer.inputs), ("output", node.layer.outputs)):
-            if len(ports) < 2 or len(ports) == len({port.id for port in ports}):
+            if len(ports) < 2 or _all_differ([port.id for port in ports]):
                 continue
             seen: set[str] = set()
             for port in ports:
@@ -176,7 +185,7 @@ def repeated_rt_info(document: Document) -> Iterator[IRError]:
     if document.version < 11:
         return
     for layer in document.all_layers():
-        for tree in [layer.rt_info, *[port.rt_info for port in layer.inputs + layer.outputs]]:
+        for tree in (layer.rt_info, *[port.rt_info for port in (*layer.inputs, *layer.outputs)]):
             if len(tree.children) > 1:
                 yield from _repeated(tree, layer, document.path)
 

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ir_exec.check.declarations import End, difference, fits, joined_types, layer_of, meaningless_ports, merged
+from ir_exec.check.declarations import (
+    End,
+    difference,
+    fits,
+    has_meaningless_ports,
+    joined_types,
+    layer_of,
+    meaningless_ports,
+    merged,
+)
 from ir_exec.check.findings import Findings
 from ir_exec.check.settle import Settler
 from ir_exec.codes import Code
@@ -68,41 +77,43 @@ class _TypeCheck:
         self._weights = weights
         self._findings = findings
         self._settler = Settler(graph, weights, findings, joined)
-        self._shared = _SharedConstants(self._settler.readers)
+        self._shared = _SharedConstants(self._settler)
+        self._has_odd_ports = has_meaningless_ports(graph)
         self._odd_ports: list[tuple[IRError, End]] = []
         # Values about which neither inference nor the file says enough.
         self._unknown: set[Value] = set()
 
     def settle(self, node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
         """The types of a node's outputs for the layers below; reports what is wrong with the node."""
-        was_faulty = self._findings.is_faulty(node)
+        settler, was_faulty = self._settler, self._findings.is_faulty(node)
         if self._seen is not None and inferred is not None:
             self._seen.update(zip(node.outputs, inferred, strict=False))
         bodies_hold = not node.bodies or self._check_bodies(node)
         if not was_faulty:
-            for end, error in meaningless_ports(node):
+            for end, error in meaningless_ports(node) if self._has_odd_ports else ():
                 self._findings(error)
                 self._odd_ports.append((error, end))
             if faults and bodies_hold:
                 self._report(node, faults)
             if inferred is not None:
-                inferred = self._for_all_outputs(node, inferred)
+                if len(inferred) < len(node.outputs):
+                    inferred = self._for_all_outputs(node, inferred)
                 self._check_values(node)
-        is_checked = self._is_checked(node) and not any(fault.code == Code.internal_error for fault in faults)
+        is_checked = self._is_checked(node) and not (faults and any(one.code == Code.internal_error for one in faults))
         self.checked += is_checked
         settled = []
         for position, value in enumerate(node.outputs):
             type = None if inferred is None or position >= len(inferred) else inferred[position]
             if was_faulty or (not bodies_hold and type is not None and not fits(value.declared, type)):
                 type = None
-            type = self._settler.settle(value, type)
+            type = settler.settle(value, type)
             if not is_checked:
                 type = merged(type, value.declared)
                 if type.rank is None or not type.element_type.is_known:
                     self._unknown.add(value)
-            self._types[value.number] = type
+            settler.types[value.number] = type
             settled.append(type)
-        if is_checked and not was_faulty and any(type.shape.dims is None for type in settled):
+        if is_checked and not was_faulty and None in [type.shape.dims for type in settled]:
             self._check_rank(node)
         return settled
 
@@ -140,10 +151,9 @@ class _TypeCheck:
 
     def _for_all_outputs(self, node: Node, inferred: list[TensorType]) -> list[TensorType]:
         """One type for each output port, except for ports that the operator does not give."""
-        count = len(node.outputs)
-        if len(inferred) >= count or not inferred or node.bodies or tells_outputs(node, self._types):
+        if not inferred or node.bodies or tells_outputs(node, self._types):
             return inferred
-        return inferred + [inferred[-1].without_values()] * (count - len(inferred))
+        return inferred + [inferred[-1].without_values()] * (len(node.outputs) - len(inferred))
 
     def _check_values(self, node: Node) -> None:
         """Report what the known values of constants would do in a run."""
@@ -185,8 +195,8 @@ class _TypeCheck:
 class _SharedConstants:
     """Errors about constants, so that they are reported once and not for every layer that reads the same constant."""
 
-    def __init__(self, readers: dict[Value, list[End]]) -> None:
-        self._readers = readers
+    def __init__(self, settler: Settler) -> None:
+        self._settler = settler
         self._said: set[tuple[Value, str, str]] = set()
 
     def first_of(self, node: Node, fault: IRError) -> IRError | None:
@@ -207,7 +217,7 @@ class _SharedConstants:
             return None
         self._said.update(keys)
         for value in suspects:
-            others = len({reader.node for reader in self._readers[value]}) - 1
+            others = len({reader.node for reader in self._settler.readers[value]}) - 1
             if others and fault.hint is None:
                 more, them = ("1 more layer takes", "it") if others == 1 else (f"{others} more layers take", "them")
                 hint = f"{more} this from {layer_of(value.node)}; the same is not said of {them} again"
