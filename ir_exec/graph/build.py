@@ -168,26 +168,33 @@ class _Builder:
 
     def connect(self, nodes: dict[str, Node], edges: tuple[Edge, ...]) -> None:
         """Connect inputs to outputs; edges name ports by id, the graph by position."""
-        inputs = {id: _positions(node.layer.inputs) for id, node in nodes.items() if node.inputs}
-        outputs = {id: _positions(node.layer.outputs) for id, node in nodes.items() if node.outputs}
+        inputs = {
+            (id, port.id): (node, position)
+            for id, node in nodes.items()
+            for position, port in enumerate(node.layer.inputs)
+        }
+        outputs = {
+            (id, port.id): value
+            for id, node in nodes.items()
+            for port, value in zip(node.layer.outputs, node.outputs, strict=True)
+        }
         refused: set[tuple[str, str]] = set()
         faults: list[tuple[Edge, GraphError]] = []
-        nowhere: dict[str, int] = {}
         for edge in edges:
-            source = outputs.get(edge.from_layer, nowhere).get(edge.from_port)
-            position = inputs.get(edge.to_layer, nowhere).get(edge.to_port)
-            if source is None or position is None:
+            source = outputs.get((edge.from_layer, edge.from_port))
+            target = inputs.get((edge.to_layer, edge.to_port))
+            if source is None or target is None:
                 refused.add((edge.to_layer, edge.to_port))
-                faults.append((edge, _edge_fault(edge, nodes, inputs, outputs)))
+                faults.append((edge, _edge_fault(edge, nodes)))
                 continue
-            node = nodes[edge.to_layer]
+            node, position = target
             if node.inputs[position] is not None:
                 message = f"input port {edge.to_port} has more than one edge"
                 port = _port_name(node, position)
                 error = GraphError(message, code=Code.two_edges, location=Location(line=edge.line, port=port))
                 faults.append((edge, error.located(node.location)))
                 continue
-            node.inputs[position] = nodes[edge.from_layer].outputs[source]
+            node.inputs[position] = source
         astray = {edge.to_port for edge, _ in faults}
         open_nodes = [node for node in nodes.values() if None in node.inputs]
         for node in open_nodes:
@@ -298,10 +305,6 @@ def _declared_type(precision: str | None, dims: tuple[int, ...]) -> TensorType:
     return TensorType(element_type, Shape([Dim.any() if size < 0 else Dim.of(size) for size in dims]))
 
 
-def _positions(ports: tuple[Port, ...]) -> dict[str, int]:
-    return {port.id: position for position, port in enumerate(ports)}
-
-
 def _is_last_left_out(node: Node) -> bool:
     """Whether only the last input has no edge, and the operator can do without it."""
     if node.op is None or not node.inputs or node.inputs[-1] is not None or None in node.inputs[:-1]:
@@ -324,9 +327,7 @@ def _claimed(edge: Edge, fault: GraphError, node: Node, position: int, *, is_pla
     return fault.changed(hint=hint, location=fault.location if is_placed else place)
 
 
-def _edge_fault(
-    edge: Edge, nodes: dict[str, Node], inputs: dict[str, dict[str, int]], outputs: dict[str, dict[str, int]]
-) -> GraphError:
+def _edge_fault(edge: Edge, nodes: dict[str, Node]) -> GraphError:
     """The fault of an edge of which an end does not exist, placed at a layer that does."""
     arrow = f"the edge from layer {edge.from_layer} port {edge.from_port} to layer {edge.to_layer} port {edge.to_port}"
     source, target = nodes.get(edge.from_layer), nodes.get(edge.to_layer)
@@ -336,10 +337,10 @@ def _edge_fault(
         other = target or source
         place = Location() if other is None else Location(line=edge.line).filled_from(other.location)
         return GraphError(message, code=Code.dangling_edge, location=place)
-    if edge.from_port not in outputs.get(source.id, ()):
-        ids = ", ".join(outputs.get(source.id, ())) or "none"
-        message = f'{arrow}: layer {source.id} "{source.name}" has no output port {edge.from_port} (it has: {ids})'
+    ids = dict.fromkeys(port.id for port in source.layer.outputs)
+    if edge.from_port not in ids:
+        message = f'{arrow}: layer {source.id} "{source.name}" has no output port {edge.from_port} (it has: {", ".join(ids) or "none"})'
         return GraphError(message, code=Code.wrong_port, location=Location(line=edge.line)).located(target.location)
-    ids = ", ".join(inputs.get(target.id, ())) or "none"
-    message = f'{arrow}: layer {target.id} "{target.name}" has no input port {edge.to_port} (it has: {ids})'
+    ids = dict.fromkeys(port.id for port in target.layer.inputs)
+    message = f'{arrow}: layer {target.id} "{target.name}" has no input port {edge.to_port} (it has: {", ".join(ids) or "none"})'
     return GraphError(message, code=Code.wrong_port, location=Location(line=edge.line)).located(target.location)

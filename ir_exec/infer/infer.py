@@ -237,4 +237,7 @@ def _infer(node: Node, types: Types, around: _Around, faults: list[IRError]) -> 
     context: dict[str, Any] = {}
     if op.infer_context:
         context = {"weights": around.weights, "bodies": tuple([_Body(body, around) for body in node.bodies])}
-    return infer_node(op, inputs, context, lambda error: faults.append(error.located(node.location)))
+    outputs = infer_node(op, inputs, context, faults.append)
+    if faults:
+        faults[:] = [fault.located(node.location) for fault in faults]
+    return outputs

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from math import prod
 
 import numpy as np
 
 from ir_exec.kernels.precision import type_limits
 from ir_exec.ops import Op
 from ir_exec.ops.base.dims import HUGE
-from ir_exec.types import Array, Bounds, ElementType, TensorType
+from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
 
 __all__ = ["LARGEST", "with_known_values"]
 
@@ -76,11 +77,13 @@ def _may_be_known(op: Op, inputs: list[TensorType], outputs: list[TensorType]) -
     if not inputs:
         return False
     for type in inputs:
-        if type.source is None or type.shape.size.hi > LARGEST or not type.shape.is_static:
+        if type.source is None or not _is_small(type.shape):
             return False
-    return all(
-        type.shape.is_static and type.shape.size.hi <= LARGEST and type.element_type.is_known for type in outputs
-    )
+    return all(_is_small(type.shape) and type.element_type.is_known for type in outputs)
+
+
+def _is_small(shape: Shape) -> bool:
+    return shape.is_static and prod(shape.static) <= LARGEST
 
 
 def _evaluate_bounds(op: Op, inputs: list[TensorType], outputs: list[TensorType]) -> list[Bounds] | None:

@@ -137,15 +137,8 @@ class _Walk:
         return plain
 
     def _layer(self, element: etree._Element) -> Plain:
-        get, line = element.get, self._line
-        type = get("type")
-        plain: Plain = {
-            "id": get("id"),
-            "name": get("name"),
-            "type": type,
-            "line": line(element),
-            "data_line": line(element),
-        }
+        get, line = element.get, self._line(element)
+        plain: Plain = {"id": get("id"), "name": get("name"), "type": get("type"), "line": line, "data_line": line}
         if (version := get("version")) is not None:
             plain["version"] = version
         if names := get("output_names"):
@@ -153,30 +146,34 @@ class _Walk:
         for child in element:
             tag = child.tag
             if tag == "input":
-                plain["inputs"] = [self._port(port, is_output=False) for port in child if port.tag == "port"]
+                plain["inputs"] = self._ports(child, are_outputs=False)
             elif tag == "output":
-                plain["outputs"] = [self._port(port, is_output=True) for port in child if port.tag == "port"]
+                plain["outputs"] = self._ports(child, are_outputs=True)
             elif tag == "data":
                 plain["data"] = _attributes(child)
-                plain["data_line"] = line(child)
+                plain["data_line"] = self._line(child)
             elif tag == "rt_info":
                 plain["rt_info"] = self._tree(child)
             elif tag in _BODY_PARTS and "bodies" not in plain:
                 plain["bodies"] = self._bodies(element, plain)
         return plain
 
-    def _port(self, element: etree._Element, *, is_output: bool) -> Plain:
-        get = element.get
-        dims = [child.text for child in element if child.tag == "dim"]
-        plain: Plain = {"id": get("id"), "dims": dims, "line": self._line(element)}
-        precision, names = get("precision"), get("names")
-        if precision is not None or not is_output:
-            plain["precision"] = precision
-        if names:
-            plain["names"] = split_names(names)
-        if len(dims) < len(element) and (tree := element.find("rt_info")) is not None:
-            plain["rt_info"] = self._tree(tree)
-        return plain
+    def _ports(self, element: etree._Element, *, are_outputs: bool) -> list[Plain]:
+        line, ports = self._line, []
+        for child in element:
+            if child.tag != "port":
+                continue
+            get = child.get
+            dims = [dim.text for dim in child if dim.tag == "dim"]
+            port: Plain = {"id": get("id"), "dims": dims, "line": line(child)}
+            if (precision := get("precision")) is not None or not are_outputs:
+                port["precision"] = precision
+            if names := get("names"):
+                port["names"] = split_names(names)
+            if len(dims) < len(child) and (tree := child.find("rt_info")) is not None:
+                port["rt_info"] = self._tree(tree)
+            ports.append(port)
+        return ports
 
     def _bodies(self, element: etree._Element, layer: Plain) -> list[Plain]:
         """The bodies of a layer, put together from its children, which may stand in any order."""

@@ -130,7 +130,7 @@ class Dim:
 
     def broadcast(self, other: Dim) -> Dim | None:
         """The dim of two axes broadcast together as in NumPy, None where they never fit."""
-        if self.lo == self.hi == 1:
+        if self is other or self.lo == self.hi == 1:
             return other
         if other.lo == other.hi == 1:
             return self

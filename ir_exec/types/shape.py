@@ -66,9 +66,10 @@ class Shape:
     def static(self) -> tuple[int, ...]:
         """The sizes of a static shape; OpenShapeError for an open one."""
         dims = self._known_dims()
-        if not self.is_static:
+        sizes = tuple([dim.lo for dim in dims if dim.lo == dim.hi])
+        if len(sizes) < len(dims):
             raise OpenShapeError(f"the shape {self} is not static: choose sizes, or reshape the model to static inputs")
-        return tuple([dim.lo for dim in dims])
+        return sizes
 
     @property
     def size(self) -> Dim:

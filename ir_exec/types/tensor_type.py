@@ -47,7 +47,8 @@ class TensorType:
     @property
     def rank(self) -> int | None:
         """The number of dims, None where it is unknown."""
-        return self.shape.rank
+        dims = self.shape.dims
+        return None if dims is None else len(dims)
 
     @property
     def bounds(self) -> Bounds | None:

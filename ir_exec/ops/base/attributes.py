@@ -99,7 +99,12 @@ def _floats(text: str) -> tuple[float, ...]:
     return tuple([_float(part) for part in split_list(text)])
 
 
+_BY_NAME = {kind.name: kind for kind in ElementType}
+
+
 def _element_type(text: str) -> ElementType:
+    if (named := _BY_NAME.get(text)) is not None:
+        return named
     kind = ElementType.parse(text)
     if text.lower() not in (kind.name, "undefined"):
         # Ports say FP32, attributes f32: OpenVINO refuses FP32 here.

@@ -15,6 +15,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
+from ir_exec.kernels.precision import type_limits
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
@@ -80,7 +81,10 @@ def _part(shape: Shape, axis: int, times: int, port: str) -> Dim:
 
 def element_type_of(tensors: Sequence[TensorType | None]) -> ElementType:
     """The element type that all these share: the first that is known."""
-    return next((one.element_type for one in tensors if one and one.element_type.is_known), ElementType.dynamic)
+    for one in tensors:
+        if one is not None and one.element_type.is_known:
+            return one.element_type
+    return ElementType.dynamic
 
 
 FOUR_COORDINATES = {"4 coordinates": Dim.of(4)}
@@ -204,6 +208,6 @@ def index_values(indices: Array, *, known: bool = True) -> list[int]:
     # Shorter types hold indices at the end of their range that mean what they say.
     if known and ElementType.of(indices) not in INDEX:
         return values
-    limits = np.iinfo(as_integers(indices).dtype)
-    ends = {limits.max: BEYOND} | ({limits.min: -BEYOND} if limits.min else {})
+    least, most = type_limits(as_integers(indices).dtype)
+    ends = {most: BEYOND} | ({least: -BEYOND} if least else {})
     return [ends.get(value, value) for value in values]

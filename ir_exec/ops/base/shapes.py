@@ -16,6 +16,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError, UnsupportedError
+from ir_exec.kernels.precision import type_limits
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, convert
 
 __all__ = [
@@ -136,7 +137,7 @@ def known_bounds(tensor: TensorType) -> tuple[tuple[int, int], ...] | None:
     if lower is upper:
         return tuple([(value, value) for value in ints(lower)])
     if ElementType.of(upper).bits >= 32:
-        is_open = upper == np.iinfo(upper.dtype).max
+        is_open = upper == type_limits(upper.dtype)[1]
         upper = np.where(is_open, UNBOUNDED, convert(upper, ElementType.i64))
     return tuple(zip(ints(lower), ints(upper), strict=True))
 
@@ -233,9 +234,9 @@ def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int
         return _broadcast_pdpd(a, b, axis)
     if not b.dims or a.dims == b.dims:
         return a
-    rank = max(len(a), len(b))
+    rank = max(len(a.dims), len(b.dims))
     dims = []
-    for one, other in zip(_padded(a, rank), _padded(b, rank), strict=True):
+    for one, other in zip(_padded(a.dims, rank), _padded(b.dims, rank), strict=True):
         dim = one.broadcast(other)
         if dim is None:
             raise ShapeError(f"the shapes {a} and {b} do not broadcast: {one} meets {other}", code=Code.no_broadcast)
@@ -278,14 +279,14 @@ def broadcasts_to(shape: Shape, target: Shape) -> bool:
     """Whether NumPy may broadcast a tensor of this shape with one of the target's shape to the latter."""
     if shape.dims is None or target.dims is None:
         return True
-    rank = max(len(shape), len(target))
-    pairs = zip(_padded(shape, rank), _padded(target, rank), strict=True)
+    rank = max(len(shape.dims), len(target.dims))
+    pairs = zip(_padded(shape.dims, rank), _padded(target.dims, rank), strict=True)
     return all(1 in dim or dim & met is not None for dim, met in pairs)
 
 
-def _padded(shape: Shape, rank: int) -> tuple[Dim, ...]:
+def _padded(dims: tuple[Dim, ...], rank: int) -> tuple[Dim, ...]:
     """The dims with ones in front, as many as the rank is short of."""
-    return (Dim.of(1),) * (rank - len(shape)) + shape[:]
+    return (Dim.of(1),) * (rank - len(dims)) + dims
 
 
 def known_faults(check: Callable[..., object], *inputs: TensorType | None, **settings: Any) -> list[IRError]:
