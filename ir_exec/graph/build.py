@@ -337,10 +337,14 @@ def _edge_fault(edge: Edge, nodes: dict[str, Node]) -> GraphError:
         other = target or source
         place = Location() if other is None else Location(line=edge.line).filled_from(other.location)
         return GraphError(message, code=Code.dangling_edge, location=place)
-    ids = dict.fromkeys(port.id for port in source.layer.outputs)
-    if edge.from_port not in ids:
-        message = f'{arrow}: layer {source.id} "{source.name}" has no output port {edge.from_port} (it has: {", ".join(ids) or "none"})'
+    if all(port.id != edge.from_port for port in source.layer.outputs):
+        ids = _ids(source.layer.outputs)
+        message = f'{arrow}: layer {source.id} "{source.name}" has no output port {edge.from_port} (it has: {ids})'
         return GraphError(message, code=Code.wrong_port, location=Location(line=edge.line)).located(target.location)
-    ids = dict.fromkeys(port.id for port in target.layer.inputs)
-    message = f'{arrow}: layer {target.id} "{target.name}" has no input port {edge.to_port} (it has: {", ".join(ids) or "none"})'
+    ids = _ids(target.layer.inputs)
+    message = f'{arrow}: layer {target.id} "{target.name}" has no input port {edge.to_port} (it has: {ids})'
     return GraphError(message, code=Code.wrong_port, location=Location(line=edge.line)).located(target.location)
+
+
+def _ids(ports: tuple[Port, ...]) -> str:
+    return ", ".join(dict.fromkeys(port.id for port in ports)) or "none"

@@ -234,10 +234,8 @@ def _infer(node: Node, types: Types, around: _Around, faults: list[IRError]) -> 
     if op is None or not node.is_whole:
         return None
     inputs = [types[value.number] for value in node.inputs if value is not None]
-    context: dict[str, Any] = {}
-    if op.infer_context:
-        context = {"weights": around.weights, "bodies": tuple([_Body(body, around) for body in node.bodies])}
-    outputs = infer_node(op, inputs, context, faults.append)
+    bodies = tuple([_Body(body, around) for body in node.bodies]) if node.bodies else ()
+    outputs = infer_node(op, inputs, {"weights": around.weights, "bodies": bodies}, faults.append)
     if faults:
         faults[:] = [fault.located(node.location) for fault in faults]
     return outputs

@@ -7,6 +7,7 @@ bounds, if the operator is declared `rising` or `monotone`. Nothing is computed 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from itertools import product
 from math import prod
 
@@ -127,7 +128,7 @@ def _bounds(op: Op, known: list[Bounds]) -> list[Bounds] | None:
         return None if bounds is None else [bounds]
     compute = _saturated_outputs if op.saturates else _outputs
     results = [compute(op, corner) for corner in corners]
-    return [(np.minimum.reduce(values), np.maximum.reduce(values)) for values in map(list, zip(*results, strict=True))]
+    return [(reduce(np.minimum, values), reduce(np.maximum, values)) for values in zip(*results, strict=True)]
 
 
 def _outputs(op: Op, arrays: list[Array]) -> list[Array]:

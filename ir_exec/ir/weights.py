@@ -47,7 +47,7 @@ def spare_bytes(element_type: ElementType, shape: tuple[int, ...], offset: int, 
     """
     if not (0 <= offset <= _MAX_OFFSET and 0 <= size <= _MAX_OFFSET):
         raise WeightsError(f"no bytes lie at offset {offset} with size {size}", code=Code.constant_offset)
-    if min(shape, default=0) < 0:
+    if shape and min(shape) < 0:
         raise WeightsError(f"a constant cannot have the shape {list(shape)}", code=Code.constant_offset)
     count = math.prod(shape)
     is_text = element_type is ElementType.string

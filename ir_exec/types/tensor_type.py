@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-import numpy as np
-
 from ir_exec.types.element_type import Array, ElementType
 from ir_exec.types.shape import Shape
 
@@ -62,7 +60,8 @@ class TensorType:
         if bounds is None:
             return None
         lower, upper = bounds
-        return lower if lower is upper or np.array_equal(lower, upper) else None
+        # Both have one shape and type, which `np.array_equal` would compare first.
+        return lower if lower is upper or (lower == upper).all() else None
 
     def without_values(self) -> TensorType:
         """The same element type and shape without bounds."""

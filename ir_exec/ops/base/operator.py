@@ -265,7 +265,7 @@ class Op:
     def unknown_attributes(cls, attributes: Mapping[str, str]) -> list[str]:
         """The names among `attributes` that this operator does not have."""
         cls.fields()
-        if attributes.keys() <= cls._attributes:
+        if cls._attributes.issuperset(attributes):
             return []
         return [name for name in attributes if name not in cls._attributes]
 
