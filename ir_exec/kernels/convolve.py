@@ -7,7 +7,8 @@ a place of its own in the result, so threads may share them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from math import prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -59,11 +60,19 @@ class Convolver:
     """The convolution of groups of channels, for data and filters of these shapes; the result is in the type of data.
 
     data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...].
+    by_channels: whether the channels of a place are side by side in the memory of the data.
     """
 
     def __init__(
-        self, axes: Sequence[SlidingAxis], data: tuple[int, ...], filters: tuple[int, ...], dtype: np.dtype[Any]
+        self,
+        axes: Sequence[SlidingAxis],
+        data: tuple[int, ...],
+        filters: tuple[int, ...],
+        dtype: np.dtype[Any],
+        *,
+        by_channels: bool = False,
     ) -> None:
+        self._make_for_channels = partial(Convolver, axes, data, filters, dtype, by_channels=True)
         groups, outputs, channels = filters[:3]
         touching = [axis.touching() for axis in axes]
         is_whole = all(touched.kernel == axis.kernel for axis, (_, touched) in zip(axes, touching, strict=True))
@@ -81,23 +90,24 @@ class Convolver:
         )
         self._grouped = (data[0], groups, channels, *([prod(data[2:])] if self._is_pointwise else data[2:]))
         self._nanoseconds = prod(self._shape) * (self._column / costs.MULTIPLICATIONS_A_NANOSECOND)
-        self._arrange(channels)
+        self._arrange(channels, by_channels)
 
-    def _arrange(self, channels: int) -> None:
+    def _arrange(self, channels: int, by_channels: bool) -> None:
         """Choose the arrangement and the parts."""
         _, groups, outputs, windows = self._shape
         self._make_worker = self._by_columns
         self._is_shared = True
         # Rows of windows in one product of `_by_bands`, where that is the arrangement.
         self._band = 0
-        self._is_by_channels = False
+        self._is_by_channels = self._may_turn = False
         if self._is_pointwise:
             return
         along = self._column // max(self._axes[0].kernel, 1)
         if channels == 1 and outputs < costs.FEW_OUTPUTS:
             self._nanoseconds = self._depthwise_nanoseconds()
             self._is_shared = self._nanoseconds >= costs.DEPTHWISE_WORTH_SHARING_NANOSECONDS
-            if groups >= costs.MANY_CHANNELS and self._has_few_windows(windows):
+            self._may_turn = groups >= costs.MANY_CHANNELS and not has_small_kernels()
+            if groups >= costs.MANY_CHANNELS and (by_channels or self._has_few_windows(windows)):
                 self._make_worker = self._by_channels
                 self._is_by_channels = True
                 # A part of few channels takes nearly as long as one of many, so that each has all of them.
@@ -191,10 +201,16 @@ class Convolver:
             parts.append(_Part(place, axes, covered_part(axes)))
         return parts
 
+    @cached_property
+    def _for_channels(self) -> Convolver:
+        return self._make_for_channels()
+
     def __call__(self, data: Array, filters: Array) -> Array:
+        if self._may_turn and not self._is_by_channels and data.strides[1] == data.itemsize < data.strides[-1]:
+            return self._for_channels(data, filters)
         filters = filters if self._kernel is None else filters[self._kernel]
         # BLAS takes the windows of a pointwise convolution as they lie.
-        wide = widened(data) if self._is_pointwise else by_rows(widened(data))
+        wide = widened(data) if self._is_pointwise or self._is_by_channels else by_rows(widened(data))
         grouped, weights = wide.reshape(self._grouped), widened(filters).reshape(self._filters)
         result = self._empty_result(accumulator(data.dtype))
         if result.size and self._is_pointwise:
@@ -352,9 +368,8 @@ class Convolver:
             spread = np.zeros((*sizes, channels), source.dtype)
             *others, last = part.axes
             # The channels of windows side by side are one run, unless a stride lies between them.
-            together = last.count if last.stride == 1 and channels <= costs.SHORT_RUN else 1
-            if together > 1:
-                last = last.part(slice(0, 1))
+            together = 1 if last.stride > 1 else _divisor(last.count, costs.SHORT_RUN // max(channels, 1))
+            last = replace(last, stride=last.stride * together, count=last.count // together)
             run = SlidingAxis(together * channels, 1, 1, 1, 0, together * channels)
             view = window_view(spread, [*others, last, run])[(slice(None),) * rank + (0,)]
             for image, filtered in zip(images, target, strict=True):
@@ -406,6 +421,11 @@ def _multiply_bands(bands: Array, rows: Array, out: Array, step: int) -> None:
         behind = rows[:, :, whole * high * step :]
         target = out[..., end:].reshape(*pairs, -1, width)
         np.matmul(bands[:, : target.shape[2], : behind.shape[2]], behind, out=target)
+
+
+def _divisor(number: int, most: int) -> int:
+    """The largest divisor of a number that is no larger than `most`; 1 where there is none."""
+    return next((one for one in range(min(most, number), 1, -1) if number % one == 0), 1)
 
 
 def _windows_at_once(elements: int) -> int:

@@ -313,7 +313,7 @@ WINOGRAD_NANOSECONDS = 0.3
 FEW_WINDOWS = 144
 """Windows up to which depthwise convolutions run along the channels."""
 
-FEW_MULTIPLICATIONS = 10_000
+FEW_MULTIPLICATIONS = 20_000
 """Multiplications of a channel up to which they do so where BLAS copies small matrices first."""
 
 SPREAD_ELEMENTS = 2**18
@@ -322,8 +322,8 @@ SPREAD_ELEMENTS = 2**18
 MANY_CHANNELS = 32
 """Channels from which on they are worth running along."""
 
-SHORT_RUN = 2**9
-"""Channels up to which those of neighbouring windows are worth one run."""
+SHORT_RUN = 2**11
+"""Elements of a run at most, where it is the channels of several neighbouring windows."""
 
 BOXES_AT_ONCE = 128
 """Candidates that non-maximum suppression compares with each other at once."""

@@ -103,7 +103,7 @@ def test_parts_of_any_size_follow_each_other(small_kernels: bool, monkeypatch: p
 
 
 @pytest.mark.parametrize("has_small_kernels", [False, True])
-@pytest.mark.parametrize("elements", [2**18, 900, 40, 2])
+@pytest.mark.parametrize(("elements", "run"), [(2**18, 2**11), (900, 80), (40, 0), (2, 40)])
 @pytest.mark.parametrize(
     ("batch", "outputs", "axes"),
     [
@@ -119,11 +119,13 @@ def test_along_the_channels_in_parts_of_any_size(
     outputs: int,
     axes: list[tuple[int, int, int, int, tuple[int, int]]],
     elements: int,
+    run: int,
     has_small_kernels: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(convolving, "has_small_kernels", lambda: has_small_kernels)
     monkeypatch.setattr(costs, "SPREAD_ELEMENTS", elements)
+    monkeypatch.setattr(costs, "SHORT_RUN", run)
     monkeypatch.setattr(costs, "PRODUCTS_WORTH_SHARING_NANOSECONDS", 1)
     monkeypatch.setattr(costs, "DEPTHWISE_WORTH_SHARING_NANOSECONDS", 1)
     spatial = [axis_of(*axis) for axis in axes]
@@ -137,6 +139,19 @@ def test_along_the_channels_in_parts_of_any_size(
             assert np.array_equal(found, sums(data, filters, spatial))
             is_in_order = has_small_kernels or outputs > 1
             assert found.flags.c_contiguous == is_in_order
+
+
+def test_channels_that_lie_side_by_side_are_what_is_run_along(small_kernels: bool) -> None:
+    spatial = [axis_of(9, 3, 1, 1, (1, 1)), axis_of(12, 3, 2, 1, (1, 1))]
+    data, filters = whole_numbers(2, 40, 9, 12), whole_numbers(40, 1, 1, 3, 3)
+    turned = np.moveaxis(np.ascontiguousarray(np.moveaxis(data, 1, -1)), -1, 1)
+    convolve = Convolver(spatial, data.shape, filters.shape, data.dtype)
+    assert not convolve._is_by_channels
+    wanted = sums(data, filters, spatial)
+    for array, is_turned in ((data, False), (turned, not small_kernels), (data, False)):
+        found = convolve(array, filters)
+        assert np.array_equal(found, wanted)
+        assert (found.strides[1] == found.itemsize) == is_turned
 
 
 any_axis = st.tuples(
