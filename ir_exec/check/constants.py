@@ -110,6 +110,8 @@ def _add(counts: _Counts, elements: Array, element_type: ElementType) -> None:
 
 
 def _faults(counts: _Counts, op: Const) -> Iterator[IRError]:
+    if not (counts.nans or counts.infinities or counts.saturated):
+        return
     total = op.shape.size.lo
     if counts.nans:
         yield WeightsError(f"{_of(counts.nans, total)} NaN", code=Code.nan_in_weights, severity="warning")

@@ -8,7 +8,8 @@ line, the piece is left out, and reading goes on.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any
 
 from lxml import etree
@@ -34,6 +35,10 @@ _PORT_MAP = (
     *("external_port_id", "internal_layer_id", "internal_port_id"),
     *("axis", "start", "end", "stride", "part_size"),
 )
+
+
+_children: Callable[[etree._Element], list[etree._Element]] = itemgetter(slice(None))
+"""The children of an element, all at once: to step through them takes lxml longer."""
 
 
 def read_document(source: str | os.PathLike[str] | bytes, *, report: Report = raise_error) -> Document | None:
@@ -131,9 +136,9 @@ class _Walk:
         """The layers and edges of a net or a body."""
         plain: Plain = {}
         if (layers := element.find("layers")) is not None:
-            plain["layers"] = [self._layer(child) for child in layers if child.tag == "layer"]
+            plain["layers"] = [self._layer(child) for child in _children(layers) if child.tag == "layer"]
         if (edges := element.find("edges")) is not None:
-            plain["edges"] = [self._edge(child) for child in edges if child.tag == "edge"]
+            plain["edges"] = [self._edge(child) for child in _children(edges) if child.tag == "edge"]
         return plain
 
     def _layer(self, element: etree._Element) -> Plain:
@@ -143,7 +148,7 @@ class _Walk:
             plain["version"] = version
         if names := get("output_names"):
             plain["output_names"] = split_names(names)
-        for child in element:
+        for child in _children(element):
             tag = child.tag
             if tag == "input":
                 plain["inputs"] = self._ports(child, are_outputs=False)
@@ -160,11 +165,11 @@ class _Walk:
 
     def _ports(self, element: etree._Element, *, are_outputs: bool) -> list[Plain]:
         line, ports = self._line, []
-        for child in element:
+        for child in _children(element):
             if child.tag != "port":
                 continue
             get = child.get
-            dims = [dim.text for dim in child if dim.tag == "dim"]
+            dims = [dim.text for dim in _children(child) if dim.tag == "dim"]
             port: Plain = {"id": get("id"), "dims": dims, "line": line(child)}
             if (precision := get("precision")) is not None or not are_outputs:
                 port["precision"] = precision
