@@ -14,8 +14,8 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels import costs
-from ir_exec.kernels.bins import reduce_bins
 from ir_exec.kernels.limits import check_time
+from ir_exec.kernels.pool import reduce_bins
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
 from ir_exec.kernels.resample import Line, channels_last, copy_channels, read_between, sample_lattice, sample_points
 from ir_exec.ops.base import In, Op, op
