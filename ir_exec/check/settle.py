@@ -53,8 +53,8 @@ class Settler:
         self._disputed = {
             value
             for node in graph.nodes
-            for value, declared in zip(node.inputs, node.declared_inputs, strict=True)
-            if value is not None and declared is not value.declared
+            for position, value in enumerate(node.inputs)
+            if value is not None and node.declared_inputs[position] is not value.declared
         }
 
     @cached_property

@@ -185,9 +185,10 @@ def repeated_rt_info(document: Document) -> Iterator[IRError]:
     if document.version < 11:
         return
     for layer in document.all_layers():
-        for tree in (layer.rt_info, *[port.rt_info for port in (*layer.inputs, *layer.outputs)]):
-            if len(tree.children) > 1:
-                yield from _repeated(tree, layer, document.path)
+        holders: tuple[Layer | Port, ...] = (layer, *layer.inputs, *layer.outputs)
+        for holder in holders:
+            if len(holder.rt_info.children) > 1:
+                yield from _repeated(holder.rt_info, layer, document.path)
 
 
 def _repeated(tree: RtInfo, layer: Layer, path: str | None) -> Iterator[IRError]:

@@ -174,9 +174,9 @@ class _Builder:
             for position, port in enumerate(node.layer.inputs)
         }
         outputs = {
-            (id, port.id): value
+            (id, port.id): node.outputs[position]
             for id, node in nodes.items()
-            for port, value in zip(node.layer.outputs, node.outputs, strict=True)
+            for position, port in enumerate(node.layer.outputs)
         }
         refused: set[tuple[str, str]] = set()
         faults: list[tuple[Edge, GraphError]] = []

@@ -86,7 +86,9 @@ def infer_types(
                 inferred = _infer(node, types, around, faults)
                 if inferred is not None and len(inferred) != len(node.outputs) and tells_outputs(node, types):
                     faults += _output_faults(node, types, len(inferred))
-            for value, type in zip(node.outputs, settle(node, inferred, faults), strict=False):
+            settled = settle(node, inferred, faults)
+            for value in node.outputs[: len(settled)]:
+                type = settled[value.position]
                 types[value.number] = type if known is None else _known_or_new(known[value.number], type)
     if seen is not None:
         seen.update(zip(graph.values, types, strict=True))
