@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.blas import has_small_kernels
+from ir_exec.kernels.blas import has_small_kernels, works_alone
 from ir_exec.kernels.parallel import Worker, even_count
 from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.precision import accumulator, rounded, widened
-from ir_exec.kernels.products import matrix_products, share_products
+from ir_exec.kernels.products import matrix_products, product_for, share_products
 from ir_exec.kernels.windows import (
     Covered,
     Scratch,
@@ -56,6 +56,19 @@ class _Part(NamedTuple):
         return self.place[:2]
 
 
+class _Whole(NamedTuple):
+    """All windows of one image as the matrix of one product, with nothing left to be decided in a call.
+
+    covered: what the windows cover, see `covered_part`; None where the data itself is the matrix. windows, strides: of
+    the view of all windows in that. product: writes rows @ columns into its third argument.
+    """
+
+    covered: Covered | None
+    windows: tuple[int, ...]
+    strides: tuple[int, ...]
+    product: Callable[[Array, Array, Array], Array]
+
+
 class Convolver:
     """The convolution of groups of channels, for data and filters of these shapes; the result is in the type of data.
 
@@ -90,7 +103,9 @@ class Convolver:
         )
         self._grouped = (data[0], groups, channels, *([prod(data[2:])] if self._is_pointwise else data[2:]))
         self._nanoseconds = prod(self._shape) * (self._column / costs.MULTIPLICATIONS_A_NANOSECOND)
+        self._parts: list[_Part] = []
         self._arrange(channels, by_channels)
+        self._whole = self._one_product() if self._make_worker == self._by_columns else None
 
     def _arrange(self, channels: int, by_channels: bool) -> None:
         """Choose the arrangement and the parts."""
@@ -201,6 +216,35 @@ class Convolver:
             parts.append(_Part(place, axes, covered_part(axes)))
         return parts
 
+    def _one_product(self) -> _Whole | None:
+        """How all is one product, which small images notice; None where it is more, or not of BLAS."""
+        batch, groups, outputs, count = self._shape
+        is_one = batch == groups == 1 and len(self._parts) <= 1 and min(outputs, count, self._column) > 0
+        if not is_one or self._dtype.char not in "fd":
+            return None
+        product = product_for((outputs, self._column), (self._column, count), self._dtype)
+        if self._is_pointwise:
+            return _Whole(None, (), (), product)
+        covered = self._parts[0].covered
+        spread = np.empty((self._filters[2], *covered[2]), self._dtype)
+        view = window_view(spread, self._axes)
+        return _Whole(covered, view.shape, view.strides, product)
+
+    def _product(self, whole: _Whole, data: Array, filters: Array) -> Array:
+        _, _, outputs, count = self._shape
+        if whole.covered is None:
+            columns = data.reshape(self._column, count)
+        else:
+            covering = np.ascontiguousarray(padded_part(by_rows(data[0]), self._axes, whole.covered))
+            copied = np.empty(whole.windows, self._dtype)
+            copy_rows(np.ndarray(whole.windows, self._dtype, covering, 0, whole.strides), copied)
+            columns = copied.reshape(self._column, count)
+        # BLAS works on this thread from here on.
+        works_alone()
+        result = np.empty((outputs, count), self._dtype)
+        whole.product(filters.reshape(outputs, self._column), columns, result)
+        return result.reshape(1, outputs, *self._counts)
+
     @cached_property
     def _for_channels(self) -> Convolver:
         return self._make_for_channels()
@@ -209,6 +253,8 @@ class Convolver:
         if self._may_turn and not self._is_by_channels and data.strides[1] == data.itemsize < data.strides[-1]:
             return self._for_channels(data, filters)
         filters = filters if self._kernel is None else filters[self._kernel]
+        if self._whole is not None:
+            return self._product(self._whole, data, filters)
         # BLAS takes the windows of a pointwise convolution as they lie.
         wide = widened(data) if self._is_pointwise or self._is_by_channels else by_rows(widened(data))
         grouped, weights = wide.reshape(self._grouped), widened(filters).reshape(self._filters)
@@ -238,6 +284,10 @@ class Convolver:
         return np.empty((batch, outputs, windows, groups), dtype).transpose(0, 3, 1, 2)
 
     def _compute(self, make: Callable[[], Callable[[_Part], None]]) -> None:
+        if len(self._parts) == 1:
+            make()(self._parts[0])
+            return
+
         def make_worker() -> Worker:
             compute = make()
             return lambda number: compute(self._parts[number])

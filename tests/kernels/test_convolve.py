@@ -200,3 +200,41 @@ def test_sums_of_integers_need_no_wide_rows(small_kernels: bool) -> None:
     convolve = Convolver(spatial, data.shape, filters.shape, data.dtype)
     assert convolve._band == 0
     assert np.array_equal(convolve(data, filters), sums(data, filters, spatial))
+
+
+def laid(data: Array, order: str) -> Array:
+    """The same data in another order in memory."""
+    if order == "channels last":
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(data, 1, -1)), -1, 1)
+    if order == "part":
+        return np.pad(data, [(0, 0), (0, 3), (1, 2), (0, 5)])[:, : data.shape[1], 1:-2, : data.shape[3]]
+    return data
+
+
+@pytest.mark.parametrize("order", ["by rows", "channels last", "part"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("channels", "outputs", "axes"),
+    [
+        (3, 4, [(9, 3, 2, 1, (1, 1)), (12, 3, 1, 1, (1, 0))]),
+        (5, 12, [(9, 2, 1, 3, (0, 0)), (12, 3, 2, 1, (0, 0))]),
+        (40, 70, [(1, 1, 1, 1, (0, 0)), (30, 1, 1, 1, (0, 0))]),
+        (1, 3, [(5, 1, 1, 1, (0, 0)), (1, 1, 1, 1, (0, 0))]),
+        (2, 3, [(3, 7, 1, 3, (9, 9)), (4, 1, 2, 1, (0, 1))]),
+        (30, 20, [(40, 1, 1, 1, (0, 0)), (50, 1, 1, 1, (0, 0))]),
+    ],
+)
+def test_one_product_of_all_windows_is_the_sums_written_out(
+    channels: int, outputs: int, axes: list[tuple[int, int, int, int, tuple[int, int]]], dtype: type, order: str
+) -> None:
+    spatial = [axis_of(*axis) for axis in axes]
+    data = whole_numbers(1, channels, *[axis.size for axis in spatial]).astype(dtype)
+    filters = whole_numbers(1, outputs, channels, *[axis.kernel for axis in spatial]).astype(dtype)
+    convolve = Convolver(spatial, data.shape, filters.shape, data.dtype)
+    assert convolve._whole is not None
+    # One output of each channel, which are added up.
+    apart = sums(data, np.swapaxes(filters, 0, 2).reshape(channels, outputs, 1, *filters.shape[3:]), spatial)
+    wanted = apart.reshape(1, channels, outputs, *apart.shape[2:]).sum(1)
+    found = convolve(laid(data, order), filters)
+    assert found.dtype == dtype
+    assert np.array_equal(found, wanted)
