@@ -116,7 +116,7 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
         type_name, needs, novelties = known
         kinds = [port.precision for port in layer.outputs]
         if type_name != "FakeConvert":  # Its attribute names what numbers are rounded to, which no value has.
-            kinds += [layer.data[name] for name in _TYPE_ATTRIBUTES.intersection(layer.data)]
+            kinds += [text for name, text in layer.data.items() if name in _TYPE_ATTRIBUTES]
         if new_types := _new_types(*kinds):
             needs = [*needs, *new_types]
         for port in layer.outputs or layer.inputs:
