@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from math import prod
+from math import gcd, prod
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -123,11 +123,7 @@ class Convolver:
             self._is_shared = self._nanoseconds >= costs.DEPTHWISE_WORTH_SHARING_NANOSECONDS
             self._may_turn = groups >= costs.MANY_CHANNELS and not has_small_kernels()
             if groups >= costs.MANY_CHANNELS and (by_channels or self._has_few_windows(windows)):
-                self._make_worker = self._by_channels
-                self._is_by_channels = True
-                # A part of few channels takes nearly as long as one of many, so that each has all of them.
-                sizes = block_sizes(self._counts, costs.SPREAD_ELEMENTS // groups)
-                self._parts = self._portions(sizes, max(costs.SPREAD_ELEMENTS // max(windows, 1), groups))
+                self._arrange_channels()
             elif self._has_wide_rows():
                 self._arrange_bands()
             else:
@@ -207,6 +203,28 @@ class Convolver:
             rows = min(max(most // self._band, 1) * self._band, rows)
         self._parts = self._portions((rows, *[axis.count for axis in others]), pairs)
         self._laid = {part.axes: reached_elements(part.axes[1:]) for part in self._parts}
+
+    def _arrange_channels(self) -> None:
+        self._make_worker = self._by_channels
+        self._is_by_channels = True
+        _, groups, _, windows = self._shape
+        # A part of few channels takes nearly as long as one of many, so that each has all of them.
+        sizes = block_sizes(self._counts, costs.SPREAD_ELEMENTS // groups)
+        self._parts = self._portions(sizes, max(costs.SPREAD_ELEMENTS // max(windows, 1), groups))
+        # The channels of windows side by side are one run, unless a stride lies between them.
+        along = 0 if self._axes[-1].stride > 1 else gcd(*[part.axes[-1].count for part in self._parts])
+        self._together = _divisor(along, costs.SHORT_RUN // groups)
+        self._runs = {part.axes: self._run_of(part) for part in self._parts}
+
+    def _run_of(self, part: _Part) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shape and strides of a view of all windows of a part, [kernel..., count..., run]."""
+        *others, last = part.axes
+        last = replace(last, stride=last.stride * self._together, count=last.count // self._together)
+        groups = self._shape[1]
+        run = SlidingAxis(groups * self._together, 1, 1, 1, 0, groups * self._together)
+        spread = np.empty((*part.covered[2], groups), accumulator(self._dtype))
+        view = window_view(spread, [*others, last, run])[(slice(None),) * len(self._axes) + (0,)]
+        return view.shape, view.strides
 
     def _portions(self, sizes: Sequence[int], pairs: int) -> list[_Part]:
         parts = []
@@ -404,33 +422,25 @@ class Convolver:
         anyway, the result stays in that order in memory.
         """
         rank = len(self._axes)
-        # Of one output after the other: [kernel..., groups].
-        weights = np.ascontiguousarray(filters[:, :, 0].transpose(*range(1, rank + 2), 0))
+        # Of one output after the other: [kernel..., run].
+        laid = np.empty((self._filters[1], *self._filters[3:], self._together, self._shape[1]), filters.dtype)
+        laid[...] = filters[:, :, 0].transpose(*range(1, rank + 2), 0)[..., np.newaxis, :]
+        weights = laid.reshape(*laid.shape[:-2], -1)
         elements, windows, channel = list(range(rank)), list(range(rank, 2 * rank)), 2 * rank
         kept = [*windows, channel]
         source = data[:, :, 0]
 
         def compute(part: _Part) -> None:
             inside, covered, sizes = part.covered
-            images = source[(*part.images, *inside)]
-            target = result[part.place]
-            channels = images.shape[1]
-            spread = np.zeros((*sizes, channels), source.dtype)
-            *others, last = part.axes
-            # The channels of windows side by side are one run, unless a stride lies between them.
-            together = 1 if last.stride > 1 else _divisor(last.count, costs.SHORT_RUN // max(channels, 1))
-            last = replace(last, stride=last.stride * together, count=last.count // together)
-            run = SlidingAxis(together * channels, 1, 1, 1, 0, together * channels)
-            view = window_view(spread, [*others, last, run])[(slice(None),) * rank + (0,)]
-            for image, filtered in zip(images, target, strict=True):
+            shape, strides = self._runs[part.axes]
+            spread = np.zeros((*sizes, self._shape[1]), source.dtype)
+            view = np.ndarray(shape, spread.dtype, spread, 0, strides)
+            for image, filtered in zip(source[(*part.images, *inside)], result[part.place], strict=True):
                 spread[covered] = image.transpose(*range(1, rank + 1), 0)
                 for output, filter in enumerate(weights):
-                    of_these = filter[..., part.images[1]]
-                    if together > 1:
-                        of_these = np.tile(of_these, together)
                     # A view, as a part has all channels, and windows that follow each other.
-                    total = filtered[:, output].T.reshape(view.shape[rank:])
-                    np.einsum(view, [*elements, *windows, channel], of_these, [*elements, channel], kept, out=total)
+                    total = filtered[:, output].T.reshape(shape[rank:])
+                    np.einsum(view, [*elements, *windows, channel], filter, [*elements, channel], kept, out=total)
 
         return compute
 
