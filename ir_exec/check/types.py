@@ -99,7 +99,11 @@ class _TypeCheck:
                 if len(inferred) < len(node.outputs):
                     inferred = self._for_all_outputs(node, inferred)
                 self._check_values(node)
-        is_checked = self._is_checked(node) and not (faults and any(one.code == Code.internal_error for one in faults))
+        is_checked = (
+            (inferred is not None or node.is_whole)
+            and not (self._unknown and self._reads_unknown(node))
+            and not (faults and any(fault.code == Code.internal_error for fault in faults))
+        )
         self.checked += is_checked
         settled = []
         for position, value in enumerate(node.outputs):
@@ -168,18 +172,16 @@ class _TypeCheck:
         except Exception as error:
             self._report(node, [internal_error(error)])
 
-    def _is_checked(self, node: Node) -> bool:
-        """Whether enough is known to check the node; IR905 if only the types of its inputs are unknown."""
-        if not node.is_whole:
-            return False
-        for position, value in enumerate(node.values_in if self._unknown else ()):
+    def _reads_unknown(self, node: Node) -> bool:
+        """Whether too little is known of its inputs to check a node that is whole, which is IR905."""
+        for position, value in enumerate(node.values_in):
             if value in self._unknown:
                 message = "the types of its inputs are not known, because layers above it were not checked"
                 name = End(node, position, is_output=False).name
                 error = IRError(message, code=Code.unknown_inputs, port=name)
                 self._findings(error.located(node.location))
-                return False
-        return True
+                return True
+        return False
 
     def _check_rank(self, node: Node) -> None:
         """IR507 for a layer with an output of unknown rank whose inputs all have known ranks."""
