@@ -117,7 +117,7 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
         kinds = [port.precision for port in layer.outputs]
         if type_name != "FakeConvert":  # Its attribute names what numbers are rounded to, which no value has.
             kinds += [text for name, text in layer.data.items() if name in _TYPE_ATTRIBUTES]
-        if new_types := _new_types(*kinds):
+        if new_types := _new_types(frozenset(kinds)):
             needs = [*needs, *new_types]
         for port in layer.outputs or layer.inputs:
             # Empty constants were always read; what a Result takes counts as its output.
@@ -138,7 +138,7 @@ def _of_operator(type_name: str, opset: str) -> tuple[str, list[_Need], list[_No
 
 
 @lru_cache(maxsize=2**10)
-def _new_types(*spellings: str | None) -> list[_Need]:
+def _new_types(spellings: frozenset[str | None]) -> list[_Need]:
     """What the element types among these need that the first release did not have."""
     table = _table().element_types
     names = {spelling.lower() for spelling in spellings if spelling is not None}
