@@ -122,7 +122,7 @@ class Convolver:
             self._nanoseconds = self._depthwise_nanoseconds()
             self._is_shared = self._nanoseconds >= costs.DEPTHWISE_WORTH_SHARING_NANOSECONDS
             self._may_turn = groups >= costs.MANY_CHANNELS and not has_small_kernels()
-            if groups >= costs.MANY_CHANNELS and (by_channels or self._has_few_windows(windows)):
+            if by_channels or self._has_few_windows(groups, windows):
                 self._arrange_channels()
             elif self._has_wide_rows():
                 self._arrange_bands()
@@ -146,11 +146,12 @@ class Convolver:
         each = costs.DEPTHWISE_NANOSECONDS + self._column * costs.SHIFTED_MULTIPLICATION_NANOSECONDS
         return prod(self._shape) * each * self._axes[0].stride
 
-    def _has_few_windows(self, windows: int) -> bool:
+    def _has_few_windows(self, groups: int, windows: int) -> bool:
         """Whether to run along the channels takes less than along so many windows."""
         if has_small_kernels():
-            return max(windows, self._column) <= costs.FEW_WINDOWS
-        return windows * self._column <= costs.FEW_MULTIPLICATIONS
+            return groups >= costs.MANY_CHANNELS and max(windows, self._column) <= costs.FEW_WINDOWS
+        has_runs = groups >= costs.MANY_CHANNELS or self._axes[-1].stride == 1
+        return has_runs and windows * self._column <= costs.FEW_MULTIPLICATIONS
 
     def _has_wide_rows(self) -> bool:
         """Whether BLAS takes less for rows of windows than for their elements; of integers it computes none."""
@@ -425,7 +426,7 @@ class Convolver:
         # Of one output after the other: [kernel..., run].
         laid = np.empty((self._filters[1], *self._filters[3:], self._together, self._shape[1]), filters.dtype)
         laid[...] = filters[:, :, 0].transpose(*range(1, rank + 2), 0)[..., np.newaxis, :]
-        weights = laid.reshape(*laid.shape[:-2], -1)
+        weights = laid.reshape(*laid.shape[:-2], self._together * self._shape[1])
         elements, windows, channel = list(range(rank)), list(range(rank, 2 * rank)), 2 * rank
         kept = [*windows, channel]
         source = data[:, :, 0]

@@ -320,7 +320,7 @@ SPREAD_ELEMENTS = 2**18
 """Windows times channels of a part of such a convolution."""
 
 MANY_CHANNELS = 32
-"""Channels from which on they are worth running along."""
+"""Channels from which on they are worth running along, unless those of several windows can be one run."""
 
 SHORT_RUN = 2**11
 """Elements of a run at most, where it is the channels of several neighbouring windows."""
