@@ -199,7 +199,7 @@ _OTHER_PRECISIONS = ("U1", "bin", "UNSPECIFIED", "undefined")
 
 
 def has_meaningless_ports(graph: Graph) -> bool:
-    """Whether a node of the graph has such ports as `meaningless_ports` gives; few of the many declarations differ."""
+    """Whether `meaningless_ports` finds any in the graph, in which many ports declare the same."""
     layers = [node.layer for node in graph.nodes]
     declarations = {(port.precision, port.dims) for layer in layers for port in (*layer.inputs, *layer.outputs)}
     return any(_meaningless(*declaration) for declaration in declarations)

@@ -64,8 +64,6 @@ def first_release(type_name: str, opset: str) -> Release | None:
 
 
 class _Need(NamedTuple):
-    """A release, and what needs it."""
-
     release: Release
     what: str
 
@@ -131,7 +129,7 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
 
 
 def _of_operator(type_name: str, opset: str) -> tuple[str, list[_Need], list[_Novelty]]:
-    """The canonical name of an operator, what every layer of it needs, and what only some layers have."""
+    """The canonical name, what every layer needs, and what only some have."""
     name, release = canonical(type_name), first_release(type_name, opset)
     needs = [] if release is None else [_Need(release, f"{type_name} of {opset}")]
     return name, needs, _table().novelties.get(name, [])

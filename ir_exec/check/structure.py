@@ -68,9 +68,8 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
     Only inputs and outputs of a network are asked for by name: where another value shares one, it is an info.
     """
     nodes = [*graph.nodes, *graph.unreachable]
-    if _all_differ([node.name for node in nodes]) and _all_differ(
-        [name for node in nodes for value in node.outputs for name in value.names]
-    ):
+    names = [name for node in nodes for value in node.outputs for name in value.names]
+    if _all_differ(names) and _all_differ([node.name for node in nodes]):
         return
     layers: dict[str, Node] = {}
     asked = _ends(graph)

@@ -60,7 +60,7 @@ class TensorType:
         if bounds is None:
             return None
         lower, upper = bounds
-        # Both have one shape and type, which `np.array_equal` would compare first.
+        # Not `np.array_equal`: both have the same shape.
         return lower if lower is upper or (lower == upper).all() else None
 
     def without_values(self) -> TensorType:
