@@ -60,7 +60,7 @@ def works_alone() -> bool:
 
 
 def takes_strips() -> bool:
-    """Whether the same holds, and BLAS is the faster, the smaller its products are: see `kernels.strips`."""
+    """Whether the same holds, and BLAS is the faster, the smaller its products are: see `kernels.products`."""
     return works_alone() and _LIMIT.has_small_kernels
 
 

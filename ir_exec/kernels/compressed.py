@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels import costs, strips
+from ir_exec.kernels import costs, products
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.products import share_products
 from ir_exec.types import Array, ElementType
@@ -139,15 +139,15 @@ def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out:
         if matrix.codec.is_small and factor == 1:
             codes *= _WIDE_EXPONENT
         grouped = codes.reshape(planes, -1, groups, width // groups).swapaxes(1, 2)
-        found = strips.multiply(grouped, right, np.empty((*grouped.shape[:-1], tokens), np.float32))
-        products = found[0] if planes == 1 else found.sum(0)
+        found = products.multiply(grouped, right, np.empty((*grouped.shape[:-1], tokens), np.float32))
+        found = found[0] if planes == 1 else found.sum(0)
         if factor != 1:
-            products *= factor
+            found *= factor
         if zero is not None and sums is not None:
-            products -= zero[rows].T[..., np.newaxis].astype(np.float32) * sums
+            found -= zero[rows].T[..., np.newaxis].astype(np.float32) * sums
         if scale is not None:
-            products *= scale[rows].T[..., np.newaxis].astype(np.float32)
-        out[:, rows] = (products[0] if groups == 1 else products.sum(0)).T
+            found *= scale[rows].T[..., np.newaxis].astype(np.float32)
+        out[:, rows] = (found[0] if groups == 1 else found.sum(0)).T
 
     return lambda: multiply
 
@@ -202,7 +202,7 @@ def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
                     grouped = codes.reshape(planes, len(numbers), -1, count // planes)
                     own = _spread(numbers[:, columns].astype(np.float32), planes).swapaxes(0, 1)
                     apply(grouped, own[:, :, np.newaxis], out=grouped)
-            found = strips.multiply(a, codes, np.empty((planes, len(a), count // planes), np.float32))
+            found = products.multiply(a, codes, np.empty((planes, len(a), count // planes), np.float32))
             out[:, columns] = found.transpose(1, 2, 0).reshape(len(a), count)
 
         return work

@@ -14,7 +14,7 @@ import pytest
 
 import ir_exec
 from ir_exec.kernels import costs
-from ir_exec.kernels.strips import tile_of
+from ir_exec.kernels.products import tile_of
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
 from tests.conformance.build import build

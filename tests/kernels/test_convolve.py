@@ -14,7 +14,7 @@ from ir_exec.kernels.convolve import Convolver
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array
-from tests.kernels.test_strips import whole_numbers
+from tests.kernels.test_products import whole_numbers
 
 
 @pytest.fixture(params=[False, True], ids=["vectors", "bands"])
