@@ -16,13 +16,15 @@ from tests.conformance.oracle import Oracle
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
-    parser.add_argument("family", nargs="*", help=f"modules of tests/cases: {', '.join(families()) or 'none yet'}")
+    parser.add_argument(
+        "family", nargs="*", help=f"modules of tests/cases, or their folders: {', '.join(families()) or 'none yet'}"
+    )
     parser.add_argument("-k", default="", metavar="TEXT", help="only cases whose name holds TEXT")
     parser.add_argument("--only", choices=("values", "types"), help="only one of both halves")
     parser.add_argument("-v", "--verbose", action="store_true", help="tracebacks, and the full answers of OpenVINO")
     options = parser.parse_args()
     start = time.perf_counter()
-    rows = [case for family in options.family or families() for case in table(family) if options.k in str(case)]
+    rows = [case for family in _chosen(parser, options.family) for case in table(family) if options.k in str(case)]
     failed = 0
     with Oracle() as oracle:
         wanted = [request for case in rows for request in requests(case) if _asked(request.mode, options.only)]
@@ -40,6 +42,14 @@ def main() -> int:
                 _trace(case)
     sys.stdout.write(f"{len(rows)} cases, {failed} failed, {time.perf_counter() - start:.1f} s\n")
     return 1 if failed else 0
+
+
+def _chosen(parser: argparse.ArgumentParser, wanted: list[str]) -> list[str]:
+    """The modules of these names, and those in folders of these names; all where there is no name."""
+    for name in wanted:
+        if not any(f"{family}.".startswith(f"{name}.") for family in families()):
+            parser.error(f"there is no family {name}")
+    return [family for family in families() if not wanted or any(f"{family}.".startswith(f"{n}.") for n in wanted)]
 
 
 def _asked(mode: str, only: str | None) -> bool:
