@@ -42,10 +42,10 @@ from benchmarks.networks import PRECISE, compare, networks
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.recording import bytes_moved
-from ir_exec.kernels import costs, strips
+from ir_exec.kernels import costs
 from ir_exec.kernels.blas import takes_strips, works_alone
 from ir_exec.kernels.parallel import for_each
-from ir_exec.kernels.products import PackedMatrix
+from ir_exec.kernels.products import PackedMatrix, multiply
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.plan import Step
 from ir_exec.runtime.threads import RunThreads
@@ -263,13 +263,11 @@ class Skeleton:
             a, b, turned, out = a[0], b[0], turned[0], out[0]
         calls: list[_Call] = [partial(np.matmul, a, b, out), partial(np.matmul, a, turned, out)]
         if takes_strips():
-            calls += [partial(strips.multiply, a, b, out), partial(strips.multiply, a, turned, out)]
+            calls += [partial(multiply, a, b, out), partial(multiply, a, turned, out)]
             if batch == 1 and columns >= costs.STRIP_COLUMNS and inner:
                 calls.append(partial(PackedMatrix.of(b).product, a))
         for part in (b, turned) if self._threads > 1 else ():
-            calls += [
-                _shared(_parts(multiply, a, part, out, self._threads)) for multiply in (np.matmul, strips.multiply)
-            ]
+            calls += [_shared(_parts(product, a, part, out, self._threads)) for product in (np.matmul, multiply)]
         return _least(calls, self._others if are_weights else None)
 
 
