@@ -6,7 +6,7 @@ a place of its own in the result, so threads may share them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from math import gcd, prod
@@ -25,17 +25,19 @@ from ir_exec.kernels.windows import (
     Scratch,
     SlidingAxis,
     block_sizes,
-    blocks,
     copy_rows,
     covered_part,
     is_finite,
     padded_part,
+    portions,
     reached_elements,
+    strides_of,
+    window_layout,
     window_view,
 )
 from ir_exec.types import Array
 
-__all__ = ["Convolver", "convolve", "portions"]
+__all__ = ["Convolver", "convolve"]
 
 Place: TypeAlias = tuple[slice, ...]
 """A part of a result [batch, groups, outputs, windows]."""
@@ -221,11 +223,11 @@ class Convolver:
         """Shape and strides of a view of all windows of a part, [kernel..., count..., run]."""
         *others, last = part.axes
         last = replace(last, stride=last.stride * self._together, count=last.count // self._together)
-        groups = self._shape[1]
-        run = SlidingAxis(groups * self._together, 1, 1, 1, 0, groups * self._together)
-        spread = np.empty((*part.covered[2], groups), accumulator(self._dtype))
-        view = window_view(spread, [*others, last, run])[(slice(None),) * len(self._axes) + (0,)]
-        return view.shape, view.strides
+        length = self._shape[1] * self._together
+        covered = *part.covered[2], self._shape[1]
+        steps = strides_of(covered, accumulator(self._dtype).itemsize)
+        shape, strides = window_layout(covered[:-1], steps[:-1], [*others, last])
+        return (*shape, length), (*strides, steps[-1])
 
     def _portions(self, sizes: Sequence[int], pairs: int) -> list[_Part]:
         parts = []
@@ -245,9 +247,8 @@ class Convolver:
         if self._is_pointwise:
             return _Whole(None, (), (), product)
         covered = self._parts[0].covered
-        spread = np.empty((self._filters[2], *covered[2]), self._dtype)
-        view = window_view(spread, self._axes)
-        return _Whole(covered, view.shape, view.strides, product)
+        shape = self._filters[2], *covered[2]
+        return _Whole(covered, *window_layout(shape, strides_of(shape, self._dtype.itemsize), self._axes), product)
 
     def _product(self, whole: _Whole, data: Array, filters: Array) -> Array:
         _, _, outputs, count = self._shape
@@ -497,23 +498,3 @@ def _windows_at_once(elements: int) -> int:
 def convolve(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:
     """The convolution of groups of channels, see `Convolver`."""
     return Convolver(axes, data.shape, filters.shape, data.dtype)(data, filters)
-
-
-def portions(
-    batch_and_groups: tuple[int, ...], counts: Sequence[int], sizes: Sequence[int], pairs: int
-) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...], slice]]:
-    """Blocks of windows, where they lie in an array [batch, groups, channels, windows], and the groups among that.
-
-    sizes: those of the blocks. pairs: how many pairs of a batch and a group to take at a time, at least one.
-    """
-    batch, groups = batch_and_groups
-    group_step = min(max(pairs, 1), max(groups, 1))
-    batch_step = max(pairs // max(groups, 1), 1)
-    start = 0
-    for block in blocks(counts, sizes):
-        stop = start + prod(windows.stop - windows.start for windows in block)
-        for b in range(0, batch, batch_step):
-            for g in range(0, groups, group_step):
-                some_groups = slice(g, g + group_step)
-                yield block, (slice(b, b + batch_step), some_groups, slice(None), slice(start, stop)), some_groups
-        start = stop

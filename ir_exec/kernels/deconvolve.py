@@ -11,11 +11,10 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.convolve import portions
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import accumulator, rounded, widened
 from ir_exec.kernels.products import matrix_products, share_products
-from ir_exec.kernels.windows import Block, Scratch, SlidingAxis, block_sizes
+from ir_exec.kernels.windows import Block, Scratch, SlidingAxis, block_sizes, portions
 from ir_exec.types import Array
 
 __all__ = ["Deconvolver", "deconvolve"]

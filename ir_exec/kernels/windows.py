@@ -27,7 +27,10 @@ __all__ = [
     "covered_part",
     "is_finite",
     "padded_part",
+    "portions",
     "reached_elements",
+    "strides_of",
+    "window_layout",
     "window_view",
 ]
 
@@ -145,6 +148,26 @@ def blocks(counts: Sequence[int], sizes: Sequence[int]) -> Iterator[Block]:
         )
 
 
+def portions(
+    batch_and_groups: tuple[int, ...], counts: Sequence[int], sizes: Sequence[int], pairs: int
+) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...], slice]]:
+    """Blocks of windows, where they lie in an array [batch, groups, channels, windows], and the groups among that.
+
+    sizes: those of the blocks. pairs: how many pairs of a batch and a group to take at a time, at least one.
+    """
+    batch, groups = batch_and_groups
+    group_step = min(max(pairs, 1), max(groups, 1))
+    batch_step = max(pairs // max(groups, 1), 1)
+    start = 0
+    for block in blocks(counts, sizes):
+        stop = start + prod(windows.stop - windows.start for windows in block)
+        for b in range(0, batch, batch_step):
+            for g in range(0, groups, group_step):
+                some_groups = slice(g, g + group_step)
+                yield block, (slice(b, b + batch_step), some_groups, slice(None), slice(start, stop)), some_groups
+        start = stop
+
+
 def padded_part(data: Array, axes: Sequence[SlidingAxis], covered: Covered | None = None) -> Array:
     """What the windows of all spatial axes cover, from the first element to the last; a view where none is padding.
 
@@ -190,16 +213,30 @@ def is_finite(array: Array) -> bool:
     return bool(np.isfinite(np.dot(flat, flat)))
 
 
+def window_layout(
+    shape: Sequence[int], strides: Sequence[int], axes: Sequence[SlidingAxis]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of `window_view` for what is covered, an array with these."""
+    others = len(shape) - len(axes)
+    spatial = strides[others:]
+    return (
+        (*shape[:others], *[axis.kernel for axis in axes], *[axis.count for axis in axes]),
+        (
+            *strides[:others],
+            *[step * axis.dilation for step, axis in zip(spatial, axes, strict=True)],
+            *[step * axis.stride for step, axis in zip(spatial, axes, strict=True)],
+        ),
+    )
+
+
+def strides_of(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """The strides of a contiguous array of this shape."""
+    return tuple([itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape))])
+
+
 def window_view(covering: Array, axes: Sequence[SlidingAxis]) -> Array:
     """The elements of every window, [..., kernel..., count...]: a view of `padded_part`, not to be written to."""
-    others = covering.ndim - len(axes)
-    spatial = covering.strides[others:]
-    shape = (*covering.shape[:others], *[axis.kernel for axis in axes], *[axis.count for axis in axes])
-    strides = (
-        *covering.strides[:others],
-        *[step * axis.dilation for step, axis in zip(spatial, axes, strict=True)],
-        *[step * axis.stride for step, axis in zip(spatial, axes, strict=True)],
-    )
+    shape, strides = window_layout(covering.shape, covering.strides, axes)
     if prod(shape) == 0:
         return np.empty(shape, covering.dtype)
     if covering.flags.c_contiguous:
