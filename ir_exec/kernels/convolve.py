@@ -152,7 +152,7 @@ class Convolver:
         """Whether to run along the channels takes less than along so many windows."""
         if has_small_kernels():
             return groups >= costs.MANY_CHANNELS and max(windows, self._column) <= costs.FEW_WINDOWS
-        has_runs = groups >= costs.MANY_CHANNELS or self._axes[-1].stride == 1
+        has_runs = groups >= costs.MANY_CHANNELS or (groups > 0 and self._axes[-1].stride == 1)
         return has_runs and windows * self._column <= costs.FEW_MULTIPLICATIONS
 
     def _has_wide_rows(self) -> bool:

@@ -186,6 +186,14 @@ def test_what_is_not_finite_stays_in_its_windows(value: float, small_kernels: bo
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+@pytest.mark.parametrize("has_small_kernels", [False, True])
+def test_without_groups_there_is_nothing(has_small_kernels: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolving, "has_small_kernels", lambda: has_small_kernels)
+    data, filters = np.ones((1, 0, 8, 8), np.float32), np.ones((0, 1, 1, 3, 3), np.float32)
+    found = Convolver([axis_of(8, 3, 1, 1, (1, 1))] * 2, data.shape, filters.shape, data.dtype)(data, filters)
+    assert found.shape == (1, 0, 8, 8)
+
+
 def test_kernels_without_elements_give_zeros(small_kernels: bool) -> None:
     spatial = [SlidingAxis(20, 0, 1, 1, 0, 21), axis_of(20, 3, 1, 1, (1, 1))]
     data, filters = whole_numbers(1, 2, 20, 20), np.zeros((2, 1, 1, 0, 3), np.float32)
