@@ -64,6 +64,8 @@ def first_release(type_name: str, opset: str) -> Release | None:
 
 
 class _Need(NamedTuple):
+    """A release, and what needs it."""
+
     release: Release
     what: str
 

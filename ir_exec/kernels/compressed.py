@@ -18,7 +18,6 @@ import numpy as np
 
 from ir_exec.kernels import costs, products
 from ir_exec.kernels.parallel import Worker
-from ir_exec.kernels.products import share_products
 from ir_exec.types import Array, ElementType
 
 __all__ = ["CompressedMatrix", "multiply_columns", "multiply_rows", "take_rows"]
@@ -116,7 +115,7 @@ def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
 
         return work
 
-    share_products(-(-matrix.rows // size), make_worker, nanoseconds=_nanoseconds(matrix, tokens))
+    products.share_products(-(-matrix.rows // size), make_worker, nanoseconds=_nanoseconds(matrix, tokens))
     return out
 
 
@@ -207,7 +206,7 @@ def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
 
         return work
 
-    share_products(-(-matrix.columns // size), make_worker, nanoseconds=_nanoseconds(matrix, len(a)))
+    products.share_products(-(-matrix.columns // size), make_worker, nanoseconds=_nanoseconds(matrix, len(a)))
     return out
 
 

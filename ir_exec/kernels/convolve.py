@@ -123,10 +123,11 @@ class Convolver:
         if channels == 1 and outputs < costs.FEW_OUTPUTS:
             self._nanoseconds = self._depthwise_nanoseconds()
             self._is_shared = self._nanoseconds >= costs.DEPTHWISE_WORTH_SHARING_NANOSECONDS
-            self._may_turn = groups >= costs.MANY_CHANNELS and not has_small_kernels()
             if by_channels or self._has_few_windows(groups, windows):
                 self._arrange_channels()
-            elif self._has_wide_rows():
+                return
+            self._may_turn = groups >= costs.MANY_CHANNELS and not has_small_kernels()
+            if self._has_wide_rows():
                 self._arrange_bands()
             else:
                 self._arrange_rows(costs.CHUNK_ELEMENTS if self._is_shared else costs.DEPTHWISE_ELEMENTS)
@@ -270,7 +271,7 @@ class Convolver:
         return self._make_for_channels()
 
     def __call__(self, data: Array, filters: Array) -> Array:
-        if self._may_turn and not self._is_by_channels and data.strides[1] == data.itemsize < data.strides[-1]:
+        if self._may_turn and data.strides[1] == data.itemsize < data.strides[-1]:
             return self._for_channels(data, filters)
         filters = filters if self._kernel is None else filters[self._kernel]
         if self._whole is not None:

@@ -46,10 +46,13 @@ def main() -> int:
 
 def _chosen(parser: argparse.ArgumentParser, wanted: list[str]) -> list[str]:
     """The modules of these names, and those in folders of these names; all where there is no name."""
+    chosen = []
     for name in wanted:
-        if not any(f"{family}.".startswith(f"{name}.") for family in families()):
+        found = [family for family in families() if f"{family}.".startswith(f"{name}.")]
+        if not found:
             parser.error(f"there is no family {name}")
-    return [family for family in families() if not wanted or any(f"{family}.".startswith(f"{n}.") for n in wanted)]
+        chosen += found
+    return chosen or families()
 
 
 def _asked(mode: str, only: str | None) -> bool:

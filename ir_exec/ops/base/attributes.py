@@ -99,11 +99,8 @@ def _floats(text: str) -> tuple[float, ...]:
     return tuple([_float(part) for part in split_list(text)])
 
 
-_BY_NAME = {kind.name: kind for kind in ElementType}
-
-
 def _element_type(text: str) -> ElementType:
-    if (named := _BY_NAME.get(text)) is not None:
+    if (named := ElementType.__members__.get(text)) is not None:
         return named
     kind = ElementType.parse(text)
     if text.lower() not in (kind.name, "undefined"):
