@@ -260,7 +260,7 @@ class Convolver:
             copied = np.empty(whole.windows, self._dtype)
             copy_rows(np.ndarray(whole.windows, self._dtype, covering, 0, whole.strides), copied)
             columns = copied.reshape(self._column, count)
-        # BLAS works on this thread from here on.
+        # Otherwise BLAS would wake threads of its own for the product.
         works_alone()
         result = np.empty((outputs, count), self._dtype)
         whole.product(filters.reshape(outputs, self._column), columns, result)
