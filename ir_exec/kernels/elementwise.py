@@ -36,6 +36,7 @@ __all__ = [
     "floor_remainder",
     "held_between",
     "in_parts",
+    "numbers",
     "of_copy",
     "power",
     "select",
@@ -226,24 +227,30 @@ def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:
     return dtype == np.float16 and isinstance(function, np.ufunc)
 
 
+def numbers(*values: float) -> dict[str, tuple[Array, ...]]:
+    """These of f32 and of f64, by NumPy's letters, as arrays without axes: of a number of Python's NumPy makes one in
+    every call, which takes as long as a short call itself."""
+    return {kind: tuple([np.array(value, kind) for value in values]) for kind in "fd"}
+
+
+_OF_SIGMOID = numbers(-EXPONENT, 1)
+
+
 def sigmoid(x: Array, out: Array | None = None) -> Array:
     """1 / (1 + exp(-x)), written over x, an array of f32 or f64, or into `out`."""
     out = x if out is None else out
-    np.multiply(x, _OPPOSITES[out.dtype.char], out=out)
+    opposite, one = _OF_SIGMOID[out.dtype.char]
+    np.multiply(x, opposite, out=out)
     # An exponential that overflows is infinite, and the quotient 0, as it should be.
     power(out, out=out)
-    np.add(out, _ONES[out.dtype.char], out=out)
+    np.add(out, one, out=out)
     # np.reciprocal takes twice as long.
-    return np.asarray(np.divide(_ONES[out.dtype.char], out, out=out))
+    return np.asarray(np.divide(one, out, out=out))
 
 
 def sigmoid_of(x: Array, *, out: Array | None = None) -> Array:
     """1 / (1 + exp(-x)) of an array of f32 or f64, which stays as it is; in `out` if that is given."""
     return sigmoid(x, np.empty_like(x) if out is None else out)
-
-
-# NumPy takes 0.4 us to make an array of a number of Python's.
-_ONES, _OPPOSITES = ({kind: np.array(number, kind) for kind in "fd"} for number in (1, -EXPONENT))
 
 
 _EXACT_QUOTIENT = 2.0**28

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ir_exec.kernels.elementwise import EXPONENT
+from ir_exec.kernels.elementwise import EXPONENT, numbers
 from ir_exec.types import Array
 
 __all__ = ["erf", "erfinv", "normal_odds_exponent"]
@@ -83,7 +83,7 @@ def _log_odds(rational: _Rational) -> _Rational:
 
 _LOG_ODDS_F64 = _log_odds(_ERF_F64)
 
-_EXPONENT_F32 = (
+_EXPONENT_F32 = numbers(
     -2.4589914115748575 * EXPONENT,
     -0.034913502449795755 * EXPONENT,
     8.175968764062738 * EXPONENT,
@@ -202,7 +202,7 @@ def normal_odds_exponent(x: Array) -> Array:
 
 
 def _log_odds_single(squares: Array) -> Array:
-    constant, slope, outer, shift, inner, origin = _EXPONENT_F32
+    constant, slope, outer, shift, inner, origin = _EXPONENT_F32["f"]
     result = squares + origin
     np.divide(inner, result, out=result)
     result += squares

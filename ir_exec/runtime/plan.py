@@ -21,6 +21,7 @@ import numpy as np
 from ir_exec.errors import IRError, ResourceError
 from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types
+from ir_exec.kernels import costs
 from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
 from ir_exec.runtime.checked import Checked
@@ -207,7 +208,9 @@ class Planner:
             return better
         kernel = self._kernel_for_types(node, op)
         position = self._overwritten_input(index, op)
-        return kernel if position is None else partial(_overwrite, kernel, position)
+        if position is None:
+            return kernel
+        return partial(_overwrite_turned if self._keeps_order(node, op) else _overwrite, kernel, position)
 
     def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
         """What computes a node whose types are inferred from the arrays of the run."""
@@ -244,6 +247,13 @@ class Planner:
         return None
 
 
+    def _keeps_order(self, node: Node, op: Op) -> bool:
+        """Whether the output lies in memory as the overwritten input does: a function of its elements, which one thread
+        computes."""
+        sizes = sorted([self._types[value.number].shape.size.lo for value in node.values_in])
+        return not op.moves and sizes[-1] < costs.SPLIT_ELEMENTS and sizes[-2:-1] != sizes[-1:]
+
+
 def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
     try:
         require(size)
@@ -255,6 +265,16 @@ def _overwrite(kernel: Kernel, position: int, *arrays: Array) -> Any:
     # A view that was made by broadcasting says by its flag that its elements are not its own.
     out = arrays[position]
     return kernel(*arrays, out=out if out.flags.writeable and out.flags.c_contiguous else None)
+
+
+def _overwrite_turned(kernel: Kernel, position: int, *arrays: Array) -> Any:
+    """The same, also where the channels of images are side by side in memory."""
+    out = arrays[position]
+    flags = out.flags
+    may = flags.writeable and (
+        flags.c_contiguous or (out.ndim > 2 and out.transpose(0, *range(2, out.ndim), 1).flags.c_contiguous)
+    )
+    return kernel(*arrays, out=out if may else None)
 
 
 MAX_PLANS = 32

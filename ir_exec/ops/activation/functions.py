@@ -26,6 +26,7 @@ from ir_exec.kernels.elementwise import (
     clip_elements,
     held_between,
     in_parts,
+    numbers,
     power,
     sigmoid,
     working_dtype,
@@ -243,22 +244,24 @@ class HardSigmoid(Op):
         return calculated_real(hard_sigmoid, data)
 
 
-_SIXTH = 1 / 6
+# The sixth of 6 is 1.
+_OF_HARD = numbers(3, 0, 6, 1 / 6)
 
 
 def _hswish(x: Array) -> Array:
-    # 6 * _SIXTH is 1.
-    share = x + 3
-    clip_elements(share, lowest=0, highest=6, out=share)
-    share *= _SIXTH
+    three, zero, six, sixth = _OF_HARD[x.dtype.char]
+    share = x + three
+    clip_elements(share, lowest=zero, highest=six, out=share)
+    share *= sixth
     x *= share
     return x
 
 
 def _hsigmoid(x: Array) -> Array:
-    x += 3
-    clip_elements(x, lowest=0, highest=6, out=x)
-    x *= _SIXTH
+    three, zero, six, sixth = _OF_HARD[x.dtype.char]
+    x += three
+    clip_elements(x, lowest=zero, highest=six, out=x)
+    x *= sixth
     return x
 
 
@@ -279,12 +282,24 @@ HSwish = unary(
 )
 
 
-def _swish(x: Array, beta: float = 1.0) -> Array:
-    divisor = x * (-beta * EXPONENT)
-    power(divisor, out=divisor)
-    divisor += 1
-    x /= divisor
+_OF_GATE = numbers(1)
+
+
+def _gated(exponent: Array, x: Array) -> Array:
+    """x / (1 + power(exponent)), over both."""
+    (one,) = _OF_GATE[x.dtype.char]
+    power(exponent, out=exponent)
+    exponent += one
+    x /= exponent
     return x
+
+
+_OF_SWISH = numbers(-EXPONENT)
+
+
+def _swish(x: Array, beta: float | None = None) -> Array:
+    (factor,) = _OF_SWISH[x.dtype.char]
+    return _gated(x * (factor if beta is None else -beta * EXPONENT), x)
 
 
 @op("Swish", since=4)
@@ -429,22 +444,18 @@ def _gelu(x: Array) -> Array:
     return _gated(normal_odds_exponent(x), x)
 
 
+# (1 + tanh(y)) / 2 = 1 / (1 + e^-2y)
+_FACTOR = -math.sqrt(8 / math.pi) * EXPONENT
+_OF_GELU = numbers(0.044715 * _FACTOR, _FACTOR)
+
+
 def _gelu_tanh(x: Array) -> Array:
-    # (1 + tanh(y)) / 2 = 1 / (1 + e^-2y)
-    factor = -math.sqrt(8 / math.pi) * EXPONENT
+    slope, factor = _OF_GELU[x.dtype.char]
     inner = x * x
-    inner *= 0.044715 * factor
+    inner *= slope
     inner += factor
     inner *= x
     return _gated(inner, x)
-
-
-def _gated(exponent: Array, x: Array) -> Array:
-    """x / (1 + power(exponent)), over both."""
-    power(exponent, out=exponent)
-    exponent += 1
-    x /= exponent
-    return x
 
 
 Gelu2 = unary(
