@@ -208,9 +208,7 @@ class Planner:
             return better
         kernel = self._kernel_for_types(node, op)
         position = self._overwritten_input(index, op)
-        if position is None:
-            return kernel
-        return partial(_overwrite_turned if self._keeps_order(node, op) else _overwrite, kernel, position)
+        return kernel if position is None else partial(_overwrite, kernel, position, self._may_be_turned(node, op))
 
     def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
         """What computes a node whose types are inferred from the arrays of the run."""
@@ -246,12 +244,11 @@ class Planner:
                     return position
         return None
 
-
-    def _keeps_order(self, node: Node, op: Op) -> bool:
-        """Whether the output lies in memory as the overwritten input does: a function of its elements, which one thread
-        computes."""
-        sizes = sorted([self._types[value.number].shape.size.lo for value in node.values_in])
-        return not op.moves and sizes[-1] < costs.SPLIT_ELEMENTS and sizes[-2:-1] != sizes[-1:]
+    def _may_be_turned(self, node: Node, op: Op) -> bool:
+        """Whether what is overwritten may have its channels side by side in memory, as images of some convolutions do:
+        where a function of its elements alone is computed by one thread, the result lies so in any case."""
+        *others, size = sorted([self._types[value.number].shape.size.lo for value in node.values_in])
+        return not op.moves and size < costs.SPLIT_ELEMENTS and size not in others
 
 
 def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
@@ -261,20 +258,14 @@ def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
         raise error.located(node.location) from None
 
 
-def _overwrite(kernel: Kernel, position: int, *arrays: Array) -> Any:
-    # A view that was made by broadcasting says by its flag that its elements are not its own.
-    out = arrays[position]
-    return kernel(*arrays, out=out if out.flags.writeable and out.flags.c_contiguous else None)
-
-
-def _overwrite_turned(kernel: Kernel, position: int, *arrays: Array) -> Any:
-    """The same, also where the channels of images are side by side in memory."""
+def _overwrite(kernel: Kernel, position: int, may_be_turned: bool, *arrays: Array) -> Any:
     out = arrays[position]
     flags = out.flags
-    may = flags.writeable and (
-        flags.c_contiguous or (out.ndim > 2 and out.transpose(0, *range(2, out.ndim), 1).flags.c_contiguous)
+    is_whole = flags.c_contiguous or (
+        may_be_turned and out.ndim > 2 and out.transpose(0, *range(2, out.ndim), 1).flags.c_contiguous
     )
-    return kernel(*arrays, out=out if may else None)
+    # A view that was made by broadcasting says by its flag that its elements are not its own.
+    return kernel(*arrays, out=out if is_whole and flags.writeable else None)
 
 
 MAX_PLANS = 32
