@@ -3,15 +3,16 @@
 from ir_exec.infer.infer import (
     Settle,
     Types,
+    declared_port,
     infer_body,
     infer_node,
     infer_outputs,
     infer_types,
     inferred_or_declared,
+    redeclared,
     tells_outputs,
     typed_bodies,
 )
-from ir_exec.infer.redeclare import declared_port, redeclared
 from ir_exec.infer.work import Work, count_work
 
 __all__ = [

@@ -1,8 +1,9 @@
-"""The pass that types every value of a graph."""
+"""The pass that types every value of a graph; and a document, brought up to date with types that are others than those of
+the file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, Report, ShapeError, internal_error, raise_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer.known import with_known_values
+from ir_exec.ir import Body, Document, Layer, Port
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties, TypedBody, WeightsReader
 from ir_exec.types import OpenShapeError, TensorType
@@ -18,11 +20,13 @@ from ir_exec.types import OpenShapeError, TensorType
 __all__ = [
     "Settle",
     "Types",
+    "declared_port",
     "infer_body",
     "infer_node",
     "infer_outputs",
     "infer_types",
     "inferred_or_declared",
+    "redeclared",
     "stop_at_fault",
     "tells_outputs",
     "typed_bodies",
@@ -30,6 +34,9 @@ __all__ = [
 
 Types: TypeAlias = list[TensorType]
 """The type of every value of a graph, at the value's number."""
+
+TypesOfAll: TypeAlias = Mapping[Value, TensorType]
+"""The type of every value of a graph and of its bodies."""
 
 Settle: TypeAlias = Callable[[Node, list[TensorType] | None, list[IRError]], list[TensorType]]
 """Returns the types of a node's outputs for the layers below; called with the node, its inferred types and its faults.
@@ -241,3 +248,64 @@ def _infer(node: Node, types: Types, around: _Around, faults: list[IRError]) -> 
     if faults:
         faults[:] = [fault.located(node.location) for fault in faults]
     return outputs
+
+
+def redeclared(document: Document, graph: Graph, before: TypesOfAll, after: TypesOfAll) -> Document:
+    """The document of a graph whose values had the types `before` and have the types `after`.
+
+    Ports, and the attributes of Parameters, are written anew where the type has changed; all else stays as the file
+    has it, what it declares wrongly included.
+    """
+    changed = {value for value, type in after.items() if type != before.get(value)}
+    return (
+        document
+        if not changed
+        else document.model_copy(update={"layers": _layers(document.layers, graph, after, changed)})
+    )
+
+
+def declared_port(port: Port, type: TensorType) -> Port:
+    """The port of a value of this type; an input port that declares no element type still declares none."""
+    dims = type.shape.dims
+    sizes = () if dims is None else tuple([dim.lo if dim.is_static else -1 for dim in dims])
+    precision = None if port.precision is None else type.element_type.precision
+    return port.model_copy(update={"dims": sizes, "precision": precision})
+
+
+def _layers(layers: Iterable[Layer], graph: Graph, types: TypesOfAll, changed: set[Value]) -> tuple[Layer, ...]:
+    nodes = {node.id: node for node in (*graph.nodes, *graph.unreachable)}
+    return tuple([_layer(layer, nodes[layer.id], types, changed) if layer.id in nodes else layer for layer in layers])
+
+
+def _layer(layer: Layer, node: Node, types: TypesOfAll, changed: set[Value]) -> Layer:
+    update: dict[str, object] = {}
+    if not changed.isdisjoint(node.values_in):
+        # The graph may have left an input out that the document has.
+        update["inputs"] = _ports(layer.inputs, node.inputs, types, changed)
+    if not changed.isdisjoint(node.outputs):
+        update["outputs"] = _ports(layer.outputs, node.outputs, types, changed)
+        if layer.is_parameter:
+            type = types[node.outputs[0]]
+            update["data"] = {**layer.data, "shape": _shape(type), "element_type": type.element_type.name}
+    if node.bodies:
+        graphs = {body.name: body.graph for body in node.bodies}
+        update["bodies"] = tuple([_body(body, graphs[body.name], types, changed) for body in layer.bodies])
+    return layer.model_copy(update=update) if update else layer
+
+
+def _body(body: Body, graph: Graph, types: TypesOfAll, changed: set[Value]) -> Body:
+    return body.model_copy(update={"layers": _layers(body.layers, graph, types, changed)})
+
+
+def _ports(
+    ports: tuple[Port, ...], values: Iterable[Value | None], types: TypesOfAll, changed: set[Value]
+) -> tuple[Port, ...]:
+    found = list(ports)
+    for position, value in enumerate(values):
+        if value in changed:
+            found[position] = declared_port(ports[position], types[value])
+    return tuple(found)
+
+
+def _shape(type: TensorType) -> str:
+    return "..." if type.shape.dims is None else ",".join(map(str, type.shape.dims))
