@@ -1,5 +1,4 @@
-"""The pass that types every value of a graph; and a document, brought up to date with types that are others than those of
-the file."""
+"""The pass that types every value of a graph, and what documents declare, brought up to date with such types."""
 
 from __future__ import annotations
 
