@@ -427,7 +427,8 @@ class Convolver:
         rank = len(self._axes)
         # Of one output after the other: [kernel..., run].
         laid = np.empty((self._filters[1], *self._filters[3:], self._together, self._shape[1]), filters.dtype)
-        laid[...] = np.ascontiguousarray(filters[:, :, 0].transpose(*range(1, rank + 2), 0))[..., np.newaxis, :]
+        taps = filters[:, :, 0].transpose(*range(1, rank + 2), 0)[..., np.newaxis, :]
+        laid[...] = taps if self._together == 1 else np.ascontiguousarray(taps)
         weights = laid.reshape(*laid.shape[:-2], self._together * self._shape[1])
         elements, windows, channel = list(range(rank)), list(range(rank, 2 * rank)), 2 * rank
         kept = [*windows, channel]
