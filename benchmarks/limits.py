@@ -8,9 +8,10 @@ of rows. So windows are copied and filters arranged for nothing, a normalization
 one exponential, and there is no Python but the loop over the calls. What a network takes beyond that could be saved at
 most. With --windows each way to convolve has the copies too that it cannot do without, as contiguous ones: of all
 windows, of rows of windows and the sums over rows of the kernel, or what transformed filters need before and behind.
+With --layers all layers that are no products are computed, by the steps of the plan, on arrays that lie ready.
 With --threads each call is also tried in as many parts, which threads of ours share, and runs so where that is faster.
 
-    python -m benchmarks.limits [--only TEXT] [--seconds 1] [--windows] [--threads 1] [FILE.xml ...]
+    python -m benchmarks.limits [--only TEXT] [--seconds 1] [--windows] [--layers] [--threads 1] [FILE.xml ...]
 
 FILE.xml: IR files in place of the networks of `benchmarks.networks`. Their inputs are those of FILE.inputs.npz, by the
 names of the parameters, or in0, in1 and so on; where there is no such file they are drawn.
@@ -77,11 +78,13 @@ class Way(NamedTuple):
 
 
 class Work(NamedTuple):
-    """ways: of which one is enough. exponentials: how many elements go through one. copied: how many are copied."""
+    """ways: of which one is enough. exponentials: how many elements go through one. copied: how many are copied.
+    layer: all of a layer."""
 
     ways: list[Way]
     exponentials: int = 0
     copied: int = 0
+    layer: _Call | None = None
 
 
 def stored_networks(paths: Iterable[str]) -> Iterator[tuple[str, Path, list[Array]]]:
@@ -97,8 +100,9 @@ def stored_networks(paths: Iterable[str]) -> Iterator[tuple[str, Path, list[Arra
         yield path.stem, path, arrays
 
 
-def work_of(path: Path, inputs: list[Array]) -> list[Work]:
-    """Products of the layers as they are in the file, passes of the layers that the plan has instead of them."""
+def work_of(path: Path, inputs: list[Array], *, has_layers: bool) -> list[Work]:
+    """Products of the layers as they are in the file, passes of the layers that the plan has instead of them, or these
+    layers themselves."""
     model = ir_exec.read_model(path)
     found: list[Work] = []
 
@@ -106,12 +110,15 @@ def work_of(path: Path, inputs: list[Array]) -> list[Work]:
         are_products = any(node.type in WAYS for node in (step.node, *step.members))
 
         def evaluate(*arrays: Array, **further: Any) -> Any:
-            result = step.evaluate(*arrays, **further)
+            # Some write over their inputs.
+            own = [np.array(array) for array in arrays] if has_layers and not of_products else arrays
+            result = step.evaluate(*own, **further)
             outputs = list(result) if isinstance(result, tuple) else [result]
             if of_products and are_products:
                 found.append(WAYS[step.node.type]([array.shape for array in arrays], outputs[0].shape, step.op))
             elif not (of_products or are_products or step.node.bodies) and bytes_moved(step.op, arrays, outputs):
-                found.append(Work([], copied=sum(output.size for output in outputs)))
+                layer = partial(step.evaluate, *own, **further) if has_layers else None
+                found.append(Work([], copied=0 if layer else sum(output.size for output in outputs), layer=layer))
             return result
 
         return replace(step, evaluate=evaluate)
@@ -216,7 +223,7 @@ class Skeleton:
         self._others = np.zeros(OTHERS, np.float32)
         self._calls: list[_Call] = []
         self.products = self.passes = 0.0
-        with RunThreads(threads):
+        with RunThreads(threads), np.errstate(all="ignore"):
             works_alone()
             for one in work:
                 found = [self._add(way, has_windows=has_windows) for way in one.ways]
@@ -229,9 +236,12 @@ class Skeleton:
                         seconds, moved = self._moved(count, call)
                         self._calls.append(moved)
                         self.passes += seconds
+                if one.layer is not None:
+                    self._calls.append(one.layer)
+                    self.passes += _seconds(one.layer)
 
     def __call__(self) -> None:
-        with RunThreads(self._threads):
+        with RunThreads(self._threads), np.errstate(all="ignore"):
             works_alone()
             for call in self._calls:
                 call()
@@ -307,11 +317,12 @@ def _seconds(call: _Call, others: Array | None = None) -> float:
 
 
 def measure(
-    name: str, path: Path, inputs: list[Array], seconds: float, *, has_windows: bool, threads: int
+    name: str, path: Path, inputs: list[Array], seconds: float, *, has_windows: bool, has_layers: bool, threads: int
 ) -> tuple[Paired, Paired, float]:
     """The network, its skeleton, and the share of products in the time of the latter."""
     ours = ir_exec.compile_model(path, threads=threads)
-    skeleton = Skeleton(work_of(path, inputs), has_windows=has_windows, threads=threads)
+    work = work_of(path, inputs, has_layers=has_layers)
+    skeleton = Skeleton(work, has_windows=has_windows, threads=threads)
     request = (
         ov.Core().compile_model(path, "CPU", PRECISE | {"INFERENCE_NUM_THREADS": str(threads)}).create_infer_request()
     )
@@ -328,6 +339,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="networks whose name holds this text")
     parser.add_argument("--seconds", type=float, default=1.0, help="how long each network is measured, twice")
     parser.add_argument("--windows", action="store_true", help="count what is moved for convolutions")
+    parser.add_argument("--layers", action="store_true", help="compute the layers that are no products")
     parser.add_argument("--threads", type=int, default=1, help="threads of a run, and of OpenVINO")
     parser.add_argument("paths", nargs="*", metavar="FILE.xml", help="IR files")
     arguments = parser.parse_args()
@@ -337,14 +349,20 @@ def main() -> None:
     for name, path, inputs in stored_networks(arguments.paths) if arguments.paths else networks():
         if arguments.only in name:
             whole, least, share = measure(
-                name, path, inputs, arguments.seconds, has_windows=arguments.windows, threads=arguments.threads
+                name,
+                path,
+                inputs,
+                arguments.seconds,
+                has_windows=arguments.windows,
+                has_layers=arguments.layers,
+                threads=arguments.threads,
             )
             found.append((whole, least, share))
             print(f"{name:40} {1 / whole.ratio:8.2f} {1 / least.ratio:9.2f} {share:15.2f}", flush=True)
     ours, theirs = (geometric_mean(1 / row[place].ratio for row in found) for place in (0, 1))
     above = sum(least.ratio < 1 / 1.2 for _, least, _ in found)
     print(f"geometric mean of {len(found)}: ir_exec {ours:.2f}, skeleton {theirs:.2f}; {above} skeletons above 1.2")
-    if not (arguments.paths or arguments.windows or arguments.threads > 1):
+    if not (arguments.paths or arguments.windows or arguments.layers or arguments.threads > 1):
         further = {least.name: {**vars(least), "products": share} for _, least, share in found}
         write_json("limits", [whole for whole, _, _ in found], skeletons=further)
 
