@@ -47,11 +47,13 @@ class _Part(NamedTuple):
     """Windows of some images that are convolved at a time.
 
     place: where they lie in the result. axes: the windows themselves. covered: what they cover, see `covered_part`.
+    laid: how that lies in the memory of `_by_bands` and of `_by_channels`.
     """
 
     place: Place
     axes: tuple[SlidingAxis, ...]
     covered: Covered
+    laid: Any = None
 
     @property
     def images(self) -> Place:
@@ -116,7 +118,7 @@ class Convolver:
         self._is_shared = True
         # Rows of windows in one product of `_by_bands`, where that is the arrangement.
         self._band = 0
-        self._is_by_channels = self._may_turn = False
+        self._is_by_channels = self._is_copied = self._may_turn = False
         if self._is_pointwise:
             return
         along = self._column // max(self._axes[0].kernel, 1)
@@ -206,11 +208,13 @@ class Convolver:
             most = int(first.count * costs.BAND_ELEMENTS / elements)
             rows = min(max(most // self._band, 1) * self._band, rows)
         self._parts = self._portions((rows, *[axis.count for axis in others]), pairs)
-        self._laid = {part.axes: reached_elements(part.axes[1:]) for part in self._parts}
+        self._parts = [part._replace(laid=reached_elements(part.axes[1:])) for part in self._parts]
 
     def _arrange_channels(self) -> None:
         self._make_worker = self._by_channels
         self._is_by_channels = True
+        # There BLAS multiplies matrices as they lie, and is slower with those whose columns are adjacent.
+        self._is_copied = has_small_kernels()
         _, groups, _, windows = self._shape
         # A part of few channels takes nearly as long as one of many, so that each has all of them.
         sizes = block_sizes(self._counts, costs.SPREAD_ELEMENTS // groups)
@@ -218,7 +222,7 @@ class Convolver:
         # The channels of windows side by side are one run, unless a stride lies between them.
         along = 0 if self._axes[-1].stride > 1 else gcd(*[part.axes[-1].count for part in self._parts])
         self._together = _divisor(along, costs.SHORT_RUN // groups)
-        self._runs = {part.axes: self._run_of(part) for part in self._parts}
+        self._parts = [part._replace(laid=self._run_of(part)) for part in self._parts]
 
     def _run_of(self, part: _Part) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Shape and strides of a view of all windows of a part, [kernel..., count..., run]."""
@@ -291,8 +295,7 @@ class Convolver:
             # Zeros beside a filter make NaN of infinities outside of its window.
             if self._band > 1 and not is_finite(result):
                 self._compute(partial(self._by_bands, grouped, self._bands(weights, 1), result))
-        if self._is_by_channels and has_small_kernels():
-            # There BLAS multiplies matrices as they lie, and is slower with those whose columns are adjacent.
+        if self._is_copied:
             result = np.ascontiguousarray(result)
         batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
@@ -409,7 +412,7 @@ class Convolver:
                 rows.fill(0)
                 filled = part.axes, rows.size
             inside = rows[:, :, part.covered[1][0]]
-            for place, to, come in self._laid[part.axes]:
+            for place, to, come in part.laid:
                 copy_rows(images[ahead + come], inside[ahead + place + to])
             rows = rows.reshape(*images.shape[:2], -1, prod(sizes[1]))
             matrices = bands(part.images[1])
@@ -436,7 +439,7 @@ class Convolver:
 
         def compute(part: _Part) -> None:
             inside, covered, sizes = part.covered
-            shape, strides = self._runs[part.axes]
+            shape, strides = part.laid
             spread = np.zeros((*sizes, self._shape[1]), source.dtype)
             view = np.ndarray(shape, spread.dtype, spread, 0, strides)
             for image, filtered in zip(source[(*part.images, *inside)], result[part.place], strict=True):
