@@ -26,7 +26,7 @@ from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
 from ir_exec.runtime.checked import Checked
 from ir_exec.runtime.memory import Buffers, byte_size
-from ir_exec.runtime.rewrite.draft import FusedNode
+from ir_exec.runtime.rewrite.draft import FusedNode, is_known
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["MAX_PLANS", "Context", "Input", "Instrument", "Kernel", "Plan", "Planner", "Plans", "Setting", "Step"]
@@ -248,7 +248,7 @@ class Planner:
         """Whether what is overwritten may have its channels side by side in memory, as images of some convolutions do:
         where a function of its elements alone is computed by one thread, the result lies so in any case."""
         *others, size = sorted([self._types[value.number].shape.size.lo for value in node.values_in])
-        return not op.moves and size < costs.SPLIT_ELEMENTS and size not in others
+        return is_known(op) and not op.moves and size < costs.SPLIT_ELEMENTS and size not in others
 
 
 def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:

@@ -80,8 +80,8 @@ class Op:
     views: outputs may share memory with an input.
     overwrites: inputs whose memory may become the output's. `evaluate` then has the keyword `out`: None, or one of
         these inputs, which no later layer reads. It has the output's shape and element type, is writable and
-        contiguous, in the order of other axes unless the operator `moves`, and shares memory with no other input. The
-        result is written there and returned.
+        contiguous, and shares memory with no other input. The result is written there and returned. In operators of
+        this library without `moves`, elements of axis 1 may be adjacent instead of those of the last one.
     picks: inputs from which each element of the output takes one, so that of large ones few elements are read.
     deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
     fills_up: `kernel` fills up what `evaluate` leaves out of the static type of the output; where the types show in the
