@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from ir_exec.errors import IRError, ShapeError, raise_error
 from ir_exec.kernels.costs import PIECE_ELEMENTS, SPLIT_ELEMENTS
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.ops import registered, resolve
+from ir_exec.ops import Op, registered, resolve
 from ir_exec.ops.base.elementwise import Binary, Unary
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
 from tests.helpers.operators import attribute_error, bounds_of, evaluate, make
@@ -335,6 +335,32 @@ def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], element_type: Elem
             out = kernel(data, out=data)
             assert out is data
             assert_array_equal(out, wanted, strict=True)
+
+
+@pytest.mark.parametrize("size", [2, 40])
+@pytest.mark.parametrize(
+    ("cls", "kind"),
+    [
+        pytest.param(cls, kind, id=f"{cls.__name__}-{kind}")
+        for cls in registered()
+        if cls.overwrites and ".movement." not in cls.__module__
+        for kind in (ElementType.f32, ElementType.f16, ElementType.i32, ElementType.boolean)
+        if kind in cls.inputs[0].types
+    ],
+)
+def test_images_with_their_channels_side_by_side_are_written_over(cls: type[Op], kind: ElementType, size: int) -> None:
+    values = {"alpha": 0.5, "min": -1.5, "max": 2.25}
+    operator = cls(**{field.name: values[field.name] for field in cls.fields() if field.is_required})
+    random = np.random.default_rng(0)
+    images = random.uniform(-4, 4, (2, size, size, 30)).astype(kind.dtype).transpose(0, 3, 1, 2)
+    further = [random.uniform(1, 4, (30, 1, 1)).astype(kind.dtype)] if len(cls.inputs) > 1 else []
+    further = [] if cls.inputs[-1].optional else further
+    kernel = operator.kernel(*[TensorType.of(array) for array in (images, *further)])
+    with np.errstate(all="ignore"):
+        wanted = kernel(np.ascontiguousarray(images), *further)
+        found = kernel(images, *further, out=images)
+    assert found is images
+    assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize(("a", "b"), [((8, 20, 1), (8, 1, 30)), ((8, 20, 30), (8, 1, 30)), ((8, 20, 30), (8, 20, 30))])
