@@ -55,6 +55,10 @@ from ir_exec.types import Array
 OTHERS = 2**21
 """Elements of other layers that are read between two reads of a layer's weights."""
 
+RUNS_BEFORE_RESTORING = 16
+"""Runs of layers that write over their inputs: what a Swish takes from itself again and again ends in numbers so small
+that processors are slow at them. The runs that restore are too few for a median."""
+
 _Shape: TypeAlias = tuple[int, ...]
 _Call: TypeAlias = Callable[[], object]
 
@@ -77,14 +81,25 @@ class Way(NamedTuple):
     moved: int = 0
 
 
+class Layer(NamedTuple):
+    """call: all of a layer. inputs: what it reads, and may write over. given: the same before it was called."""
+
+    call: _Call
+    inputs: list[Array]
+    given: list[Array]
+
+    def restore(self) -> None:
+        for array, given in zip(self.inputs, self.given, strict=True):
+            np.copyto(array, given)
+
+
 class Work(NamedTuple):
-    """ways: of which one is enough. exponentials: how many elements go through one. copied: how many are copied.
-    layer: all of a layer."""
+    """ways: of which one is enough. exponentials: how many elements go through one. copied: how many are copied."""
 
     ways: list[Way]
     exponentials: int = 0
     copied: int = 0
-    layer: _Call | None = None
+    layer: Layer | None = None
 
 
 def stored_networks(paths: Iterable[str]) -> Iterator[tuple[str, Path, list[Array]]]:
@@ -110,15 +125,17 @@ def work_of(path: Path, inputs: list[Array], *, has_layers: bool) -> list[Work]:
         are_products = any(node.type in WAYS for node in (step.node, *step.members))
 
         def evaluate(*arrays: Array, **further: Any) -> Any:
-            # Some write over their inputs.
-            own = [np.array(array) for array in arrays] if has_layers and not of_products else arrays
-            result = step.evaluate(*own, **further)
+            given = [np.array(array) for array in arrays] if has_layers and not of_products else []
+            result = step.evaluate(*arrays, **further)
             outputs = list(result) if isinstance(result, tuple) else [result]
             if of_products and are_products:
                 found.append(WAYS[step.node.type]([array.shape for array in arrays], outputs[0].shape, step.op))
             elif not (of_products or are_products or step.node.bodies) and bytes_moved(step.op, arrays, outputs):
-                layer = partial(step.evaluate, *own, **further) if has_layers else None
-                found.append(Work([], copied=0 if layer else sum(output.size for output in outputs), layer=layer))
+                if has_layers:
+                    own = [array.copy("K") for array in given]
+                    found.append(Work([], layer=Layer(partial(step.evaluate, *own, **further), own, given)))
+                else:
+                    found.append(Work([], copied=sum(output.size for output in outputs)))
             return result
 
         return replace(step, evaluate=evaluate)
@@ -222,6 +239,8 @@ class Skeleton:
         self._target = np.empty_like(self._pool)
         self._others = np.zeros(OTHERS, np.float32)
         self._calls: list[_Call] = []
+        self._layers: list[Layer] = []
+        self._runs = 0
         self.products = self.passes = 0.0
         with RunThreads(threads), np.errstate(all="ignore"):
             works_alone()
@@ -237,10 +256,15 @@ class Skeleton:
                         self._calls.append(moved)
                         self.passes += seconds
                 if one.layer is not None:
-                    self._calls.append(one.layer)
-                    self.passes += _seconds(one.layer)
+                    self._layers.append(one.layer)
+                    self._calls.append(one.layer.call)
+                    self.passes += _seconds(one.layer.call)
 
     def __call__(self) -> None:
+        self._runs += 1
+        if self._runs % RUNS_BEFORE_RESTORING == 0:
+            for layer in self._layers:
+                layer.restore()
         with RunThreads(self._threads), np.errstate(all="ignore"):
             works_alone()
             for call in self._calls:
