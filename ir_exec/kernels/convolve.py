@@ -422,7 +422,7 @@ class Convolver:
         return compute
 
     def _by_channels(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
-        """For one channel in each group and more groups than windows: with the channels along the last axis.
+        """For one channel in each group: with the channels along the last axis.
 
         NumPy then runs along many channels in each step, instead of along few windows. Where BLAS copies matrices
         anyway, the result stays in that order in memory.
@@ -431,6 +431,7 @@ class Convolver:
         # Of one output after the other: [kernel..., run].
         laid = np.empty((self._filters[1], *self._filters[3:], self._together, self._shape[1]), filters.dtype)
         taps = filters[:, :, 0].transpose(*range(1, rank + 2), 0)[..., np.newaxis, :]
+        # Transposed once, and not for every window of a run.
         laid[...] = taps if self._together == 1 else np.ascontiguousarray(taps)
         weights = laid.reshape(*laid.shape[:-2], self._together * self._shape[1])
         elements, windows, channel = list(range(rank)), list(range(rank, 2 * rank)), 2 * rank
