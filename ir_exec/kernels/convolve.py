@@ -37,7 +37,7 @@ from ir_exec.kernels.windows import (
 )
 from ir_exec.types import Array
 
-__all__ = ["Convolver", "convolve"]
+__all__ = ["Convolver", "convolve", "convolver_by_places"]
 
 Place: TypeAlias = tuple[slice, ...]
 """A part of a result [batch, groups, outputs, windows]."""
@@ -102,9 +102,7 @@ class Convolver:
         self._filters = filters
         self._counts = [axis.count for axis in axes]
         self._column = prod(filters[2:])
-        self._is_pointwise = all(
-            axis.kernel == axis.stride == 1 and axis.pad == 0 and axis.count == axis.size for axis in axes
-        )
+        self._is_pointwise = all(axis.is_plain for axis in axes)
         self._grouped = (data[0], groups, channels, *([prod(data[2:])] if self._is_pointwise else data[2:]))
         self._nanoseconds = prod(self._shape) * (self._column / costs.MULTIPLICATIONS_A_NANOSECOND)
         self._parts: list[_Part] = []
@@ -504,3 +502,25 @@ def _windows_at_once(elements: int) -> int:
 def convolve(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:
     """The convolution of groups of channels, see `Convolver`."""
     return Convolver(axes, data.shape, filters.shape, data.dtype)(data, filters)
+
+
+def convolver_by_places(data: tuple[int, ...], filters: Array) -> Callable[[Array], Array]:
+    """A pointwise convolution of one group whose result has the channels of each place side by side in memory.
+
+    data: the shape [batch, C, spatial...]. filters: [C, O], by rows: BLAS takes up to a fifth less time for many
+    outputs of few places than with filters in the order of a file and a result in the usual order.
+    """
+    batch, inner, *sizes = data
+    places, outputs = prod(sizes), filters.shape[1]
+    product = product_for((places, inner), filters.shape, filters.dtype) if batch == 1 else matrix_products
+
+    def convolve(data: Array) -> Array:
+        # Otherwise BLAS would wake threads of its own for the product.
+        works_alone()
+        result = np.empty((batch, places, outputs), filters.dtype)
+        matrices = data.reshape(batch, inner, places).swapaxes(1, 2)
+        # An array of one matrix takes other ways than the matrix.
+        product(*((matrices[0], filters, result[0]) if batch == 1 else (matrices, filters, result)))
+        return result.swapaxes(1, 2).reshape(batch, outputs, *sizes)
+
+    return convolve

@@ -265,6 +265,9 @@ PANELLED_ELEMENTS = 2**16
 PANELLED_ELEMENTS_OF_FEW_ROWS = 2**19
 """The same where the rows may be few."""
 
+ROWS_BY_ROWS = 64
+"""Rows of a product up to which a constant matrix whose columns are contiguous is turned, where it is in no panels."""
+
 PANELS_AT_ONCE = 4
 """Panels that are filled at a time."""
 
@@ -279,6 +282,9 @@ WINDOW_ELEMENTS = 2**19
 
 LEAST_WINDOWS = 128
 """Windows in one such product at least."""
+
+FILLED_ELEMENTS = 2**14
+"""Elements of a product from which on filling it with zeros, as np.dot does, takes longer than np.matmul's call."""
 
 FEW_OUTPUTS = 8
 """Outputs of a group of one channel from which on a product of its windows is worth their copy."""

@@ -27,6 +27,7 @@ __all__ = [
     "PackedMatrix",
     "batches_at",
     "for_blas",
+    "laid_by_rows",
     "matrix_product",
     "matrix_products",
     "multiply",
@@ -73,8 +74,8 @@ class _Way(NamedTuple):
     is computed. result: that of the result. is_small: whether BLAS wakes no threads for it.
     has_vectors: whether `a` has so few rows that each is multiplied by itself.
     are_short: whether it is worth neither strips nor threads, where b lies by rows, and where it lies by columns.
-    are_matrices: whether both are matrices that BLAS multiplies, neither of one element: np.dot makes 0 of 0 times
-    infinity there.
+    are_matrices: whether both are matrices that BLAS multiplies, neither of one element, as np.dot makes 0 of 0 times
+    infinity there, and the product is small: np.dot fills it with zeros first.
     """
 
     folded: tuple[int, int] | None
@@ -100,7 +101,7 @@ def _way(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way:
     is_long = product_nanoseconds(a, b, size, dtype) >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS
     by_rows, by_columns = [tile_of(product[-2], rows, columns, step) for step in (columns * dtype.itemsize, 0)]
     are_short = not (is_long or by_rows), not (is_long or by_columns)
-    are_matrices = is_matrix and prod(a) > 1 and prod(b) > 1
+    are_matrices = is_matrix and prod(a) > 1 and prod(b) > 1 and size < costs.FILLED_ELEMENTS
     is_small = size * a[-1] <= costs.UNSHARED_MULTIPLICATIONS
     return _Way(folded, product, result, is_small, has_vectors, are_short, are_matrices)
 
@@ -124,7 +125,9 @@ def product_for(
     nanoseconds = product_nanoseconds(rows, columns, rows[-2] * columns[-1], dtype)
     if rows[-1] == 1 or nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS:
         return matrix_products
-    return multiply if tile_of(*rows[-2:], columns[-1], columns[-1] * dtype.itemsize) else np.dot
+    if tile_of(*rows[-2:], columns[-1], columns[-1] * dtype.itemsize):
+        return multiply
+    return np.dot if rows[-2] * columns[-1] < costs.FILLED_ELEMENTS else np.matmul
 
 
 def for_blas(matrices: Array) -> Array:
@@ -412,6 +415,17 @@ class PackedMatrix:
             further = np.empty(out.shape, np.float32)
             _by_tiles(a[:, number * inner : (number + 1) * inner], part[some], further)
             out += further
+
+
+def laid_by_rows(matrix: Array, memory: Array) -> Array:
+    """A copy of a matrix of f32 by rows, in memory for as many elements."""
+    rows = memory.reshape(matrix.shape)
+    inner, columns = matrix.shape
+    width = min(costs.STRIP_COLUMNS, columns)
+    whole = columns // width * width
+    _fill(rows[:, :whole].reshape(inner, -1, width).swapaxes(0, 1), matrix[:, :whole])
+    rows[:, whole:] = matrix[:, whole:]
+    return rows
 
 
 def _fill(panels: Array, matrix: Array) -> None:

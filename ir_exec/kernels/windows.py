@@ -54,6 +54,11 @@ class SlidingAxis:
     pad: int
     count: int
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the windows are the elements."""
+        return self.kernel == self.stride == 1 and self.pad == 0 and self.count == self.size
+
     def reach(self, k: int) -> tuple[slice, slice] | None:
         """The windows whose element k lies on the data, and these elements; None where there are none."""
         shift = self.pad - k * self.dilation

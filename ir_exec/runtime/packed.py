@@ -8,6 +8,8 @@ observed, which then runs the layers of the file, it is computed anew in every r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from weakref import WeakValueDictionary
 
@@ -20,7 +22,7 @@ from ir_exec.ir import Weights
 from ir_exec.kernels import costs
 from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.limits import Budget, owner_of
-from ir_exec.kernels.products import PackedMatrix
+from ir_exec.kernels.products import PackedMatrix, laid_by_rows, matrix_product
 from ir_exec.ops import In, Op
 from ir_exec.runtime.rewrite.draft import Fusion, is_known
 from ir_exec.types import Array, ElementType, Shape, TensorType
@@ -225,7 +227,7 @@ def _wanted(
         array, total = constants[value.number], sums.get(nodes[0])
         if array is None or (total is not None and value is not total.widest.values_in[1]):
             continue
-        form = _form(value, nodes, array, types, operator) if may_be_packed(array) else None
+        form = _form(value, readers, total, array, types, operator) if may_be_packed(array) else None
         if total is not None and form is None:
             form = total.form(array)
         if form is not None and room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
@@ -247,11 +249,13 @@ def _readers(graph: Graph) -> dict[Value, list[Node]]:
 
 
 def may_be_packed(array: Array | None) -> TypeGuard[Array]:
-    """Whether a constant is of f32 and a large matrix, or the filters of convolutions that may be transformed."""
+    """Whether a constant is of f32 and a large matrix, or filters that may be transformed or turned."""
     if array is None or array.dtype != np.float32:
         return False
     if array.ndim == 2:
         return array.size >= costs.PANELLED_ELEMENTS
+    if array.ndim > 2 and prod(array.shape[2:]) == 1 and min(array.shape[:2]) > 1:
+        return array.shape[0] >= costs.MANY_CHANNELS and not has_small_kernels()
     return array.shape[-2:] == (3, 3) and array.size >= 9 * costs.WINOGRAD_CHANNELS * costs.WINOGRAD_OUTPUTS
 
 
@@ -262,27 +266,39 @@ def is_of_floats(node: Node, op: Op, types: Types) -> bool:
 
 
 def _form(
-    value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
+    value: Value,
+    readers: Mapping[Value, Sequence[Node]],
+    total: ChannelSum | None,
+    array: Array,
+    types: Types,
+    operator: Callable[[Node], Op],
 ) -> Form | None:
-    """How a constant is packed that these nodes read; None where it stays as it is."""
+    """How a constant is packed; None where it stays as it is. For the other arguments see `filter_form`."""
     if array.ndim == 2:
-        return _matrix_form(value, nodes, array, types, operator)
+        return _matrix_form(value, readers[value], array, types, operator)
     from ir_exec.runtime.transformed import filter_form  # networks without convolutions do without
 
-    return filter_form(value, nodes, array, types, operator)
+    return filter_form(value, readers, total, array, types, operator)
 
 
 def _matrix_form(
     value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
 ) -> Form | None:
-    orders = {_order(node, value, array.shape, types, operator) for node in nodes}
-    if len(orders) > 1 or None in orders or not has_small_kernels():
+    by_panels = has_small_kernels()
+    order = _order_in_panels if by_panels else _order_by_rows
+    orders = {order(node, value, array.shape, types, operator) for node in nodes}
+    if len(orders) > 1 or None in orders:
         return None
     is_transposed = orders.pop()
 
     def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
-        matrix, shape = PackedMatrix.of(array.T if is_transposed else array, memory), Shape(array.shape)
-        return lambda op: PackedMatMul(op, shape, matrix)
+        shape, matrix = Shape(array.shape), array.T if is_transposed else array
+        product: Callable[[Array], Array]
+        if by_panels:
+            product = PackedMatrix.of(matrix, memory).product
+        else:
+            product = partial(matrix_product, b=laid_by_rows(matrix, memory))
+        return lambda op: PackedMatMul(op, shape, product)
 
     return Form(array.size, False, pack)
 
@@ -290,11 +306,20 @@ def _matrix_form(
 def _order(
     node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
 ) -> bool | None:
-    """Whether a MatMul multiplies by the transposed value; None where the node is not better off with panels."""
+    """Whether a MatMul multiplies by the transposed value; None where it does anything else."""
     op = operator(node)
     if node.type != "MatMul" or node.inputs[0] is value or not is_of_floats(node, op, types):
         return None
-    is_transposed = bool(vars(op)["transpose_b"])
+    return bool(vars(op)["transpose_b"])
+
+
+def _order_in_panels(
+    node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
+) -> bool | None:
+    """The same; None where the node is not better off with panels."""
+    is_transposed = _order(node, value, shape, types, operator)
+    if is_transposed is None:
+        return None
     inner, columns = shape[:: -1 if is_transposed else 1]
     product = types[node.outputs[0].number].shape.size
     if not product.is_static and inner * columns < costs.PANELLED_ELEMENTS_OF_FEW_ROWS:
@@ -304,17 +329,29 @@ def _order(
     return is_transposed if is_copied and columns >= costs.STRIP_COLUMNS else None
 
 
+def _order_by_rows(
+    node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
+) -> bool | None:
+    """The same; None where it is not better off if the columns that it reads become rows."""
+    columns, inner = shape
+    product = types[node.outputs[0].number].shape.size
+    # To turn a matrix takes longer than many rows save; of smaller ones a MatMul keeps both orders.
+    are_few = not product.is_static or product.hi <= columns * costs.ROWS_BY_ROWS
+    is_worth = are_few and columns >= inner and columns * inner * 4 > costs.TRANSPOSED_BYTES
+    return (is_worth and _order(node, value, shape, types, operator)) or None
+
+
 class PackedMatMul(HoldsInput):
-    """MatMul of `a` by a constant matrix in panels; it is no operator of any file."""
+    """MatMul of `a` by a constant matrix in the order in which BLAS reads it; it is no operator of any file."""
 
     inputs = (In("a"),)
 
     _shape: Shape
-    _matrix: PackedMatrix
+    _product: Callable[[Array], Array]
 
-    def __init__(self, op: Op, shape: Shape, matrix: PackedMatrix) -> None:
-        """op: the MatMul. shape: of its b."""
-        vars(self).update(_op=op, _shape=shape, _matrix=matrix)
+    def __init__(self, op: Op, shape: Shape, product: Callable[[Array], Array]) -> None:
+        """op: the MatMul. shape: of its b. product: of a matrix and the constant one."""
+        vars(self).update(_op=op, _shape=shape, _product=product)
 
     def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
         return [*types, TensorType(ElementType.f32, self._shape)]
@@ -323,4 +360,5 @@ class PackedMatMul(HoldsInput):
         """a: rank 1 or more; f32."""
         if a.ndim > 1 and self._op.transpose_a:  # type: ignore[attr-defined]  # it is a MatMul
             a = a.swapaxes(-1, -2)
-        return self._matrix.product(a.reshape(-1, a.shape[-1])).reshape(*a.shape[:-1], self._matrix.shape[1])
+        result = self._product(a.reshape(-1, a.shape[-1]))
+        return result.reshape(*a.shape[:-1], result.shape[1])

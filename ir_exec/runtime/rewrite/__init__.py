@@ -16,13 +16,22 @@ from ir_exec.runtime.rewrite.attention import as_attention
 from ir_exec.runtime.rewrite.batch_norm import as_batch_norm
 from ir_exec.runtime.rewrite.draft import Draft, FusedNode, Fusion
 from ir_exec.runtime.rewrite.layer_norm import as_layer_norm, as_rms_norm
+from ir_exec.runtime.rewrite.padding import as_padding
 from ir_exec.runtime.rewrite.quantized import as_quantized
 
 __all__ = ["REWRITES", "Draft", "FusedNode", "Fusion", "Rewrite", "rewritten"]
 
 Rewrite: TypeAlias = Callable[[Draft, Node], Fusion | None]
 
-REWRITES: tuple[Rewrite, ...] = (as_rms_norm, as_layer_norm, as_batch_norm, as_activation, as_attention, as_quantized)
+REWRITES: tuple[Rewrite, ...] = (
+    as_rms_norm,
+    as_layer_norm,
+    as_batch_norm,
+    as_activation,
+    as_attention,
+    as_quantized,
+    as_padding,
+)
 
 
 def rewritten(draft: Draft) -> list[Node]:
