@@ -15,7 +15,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, Location, raise_error
 from ir_exec.graph import Graph, Node, build_graph
 from ir_exec.graph import Value as GraphValue
-from ir_exec.graph.outputs import suggested
+from ir_exec.graph.order import suggested
 from ir_exec.infer import infer_types, redeclared
 from ir_exec.ir import Layer
 from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size

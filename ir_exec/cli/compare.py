@@ -21,9 +21,9 @@ from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
-from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import (
     UNUSABLE,
+    LayerBar,
     Table,
     Unusable,
     check_hint,

@@ -16,8 +16,18 @@ from ir_exec.cli.config import load_extensions
 from ir_exec.cli.options import FiniteRange
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.process import keep_freed_memory
-from ir_exec.cli.progress import LayerBar
-from ir_exec.cli.terminal import UNUSABLE, Table, Unusable, check_hint, echo, errors_as_messages, show, styled, table
+from ir_exec.cli.terminal import (
+    UNUSABLE,
+    LayerBar,
+    Table,
+    Unusable,
+    check_hint,
+    echo,
+    errors_as_messages,
+    show,
+    styled,
+    table,
+)
 from ir_exec.debug.reference import differences
 from ir_exec.debug.report import told
 from ir_exec.debug.walk import NotFinite, first_not_finite

@@ -15,7 +15,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import IO, Any, Literal, NoReturn, TextIO
+from time import perf_counter
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO
 from unicodedata import combining, east_asian_width
 
 import click
@@ -26,8 +28,15 @@ from ir_exec.errors import IRError, ResourceError, internal_error
 from ir_exec.model import Model
 from ir_exec.printable import inert, printable
 
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from ir_exec.graph import Graph
+
 __all__ = [
     "UNUSABLE",
+    "LayerBar",
+    "Steps",
     "Table",
     "Unusable",
     "check_hint",
@@ -311,3 +320,82 @@ def show_written(title: str, model: Model, path: str) -> None:
             ends.add_row(end, printable(port.name), str(port.element_type), str(port.shape))
     count = sum(1 for _ in model.graph.all_nodes())
     show(ends, f"{count:,} layers written to {path}")
+
+
+_PATIENCE = 0.5
+"""Seconds after which a run gets a progress bar."""
+
+
+class LayerBar:
+    """A progress bar on stderr for runs that last; nothing where stderr is no terminal.
+
+    graph: whose layers are the steps, those of bodies too, each of them once however often its body runs; None where
+    nobody knows how many steps there are.
+    """
+
+    def __init__(self, graph: Graph | None) -> None:
+        self.is_wanted = shows_progress()
+        self._total = None if graph is None else sum(node.type != "Result" for node in graph.all_nodes())
+        self._done = 0
+        self._seen: set[str] = set()
+        self._start = perf_counter()
+        self._bar: tuple[Progress, TaskID] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar[0].stop()
+
+    def advance(self, step: str) -> None:
+        """One more step is done: a layer, by its path."""
+        if self._total is None or step not in self._seen:
+            self._seen.add(step)
+            self._done += 1
+        if self._bar is None:
+            if perf_counter() - self._start < _PATIENCE:
+                return
+            self._bar = self._open()
+        progress, task = self._bar
+        progress.update(task, completed=self._done, description=printable(step)[:60])
+
+    def _open(self) -> tuple[Progress, TaskID]:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}", markup=False),
+        )
+        progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        progress.start()
+        return progress, progress.add_task("", total=self._total)
+
+
+class Steps:
+    """What is done at the moment, in one line on stderr; nothing where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        self._is_wanted = shows_progress()
+        self._shown = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.tell("")
+
+    def tell(self, step: str) -> None:
+        """Show what is done now in place of what was shown before."""
+        if self._is_wanted:
+            text = printable(step)[:70]
+            print(f"\r{text:{self._shown}}\r{text}" if text else f"\r{'':{self._shown}}\r", end="", file=sys.stderr)
+            sys.stderr.flush()
+            self._shown = len(text)

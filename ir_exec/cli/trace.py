@@ -7,8 +7,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
-from ir_exec.cli.progress import LayerBar
-from ir_exec.cli.terminal import Table, check_hint, errors_as_messages, show, table
+from ir_exec.cli.terminal import LayerBar, Table, check_hint, errors_as_messages, show, table
 from ir_exec.debug import Trace, trace
 from ir_exec.debug.report import number
 from ir_exec.model import read_model

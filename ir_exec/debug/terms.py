@@ -16,7 +16,7 @@ import numpy as np
 from ir_exec.debug.facts import as_numbers
 from ir_exec.errors import IRError
 from ir_exec.graph import Node
-from ir_exec.ops.base.axes import axes_of
+from ir_exec.ops.base.dims import axes_of
 from ir_exec.ops.base.registry import canonical
 from ir_exec.types import Array, ElementType
 

@@ -19,8 +19,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError, raise_error
 from ir_exec.ir.document import Document, split_names
 from ir_exec.ir.faults import Plain, mended, shown
-from ir_exec.ir.lookalikes import recognise_root
-from ir_exec.ir.markup import Markup, load, parse
+from ir_exec.ir.markup import Markup, load, parse, recognise_root
 
 __all__ = ["MAX_BODY_DEPTH", "read_document"]
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import Location, WeightsError
-from ir_exec.ir.lookalikes import LFS_HINT, LFS_POINTER
+from ir_exec.ir.markup import LFS_HINT, LFS_POINTER
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, packed_size
 from ir_exec.ir.urls import is_url, replaced_suffix
 from ir_exec.types import Array, ElementType

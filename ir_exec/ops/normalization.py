@@ -16,7 +16,7 @@ from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.kernels.reduce import mean
 from ir_exec.ops.base import Family, In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, Ints, Positive, at_least
-from ir_exec.ops.base.axes import AXES, axes_of, distinct_axes
+from ir_exec.ops.base.dims import AXES, axes_of, distinct_axes
 from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
 from ir_exec.types import Array, Dim, Shape, TensorType
 

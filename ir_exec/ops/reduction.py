@@ -13,7 +13,7 @@ from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_lim
 from ir_exec.kernels.reduce import mean, reduced, reducing, summed, summing
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
-from ir_exec.ops.base.axes import AXES, axes_of, distinct_axes
+from ir_exec.ops.base.dims import AXES, axes_of, distinct_axes
 from ir_exec.ops.base.shapes import known_ints, require_rank
 from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType, element_types
 

@@ -13,7 +13,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, Location, UnsupportedError
 from ir_exec.graph import Graph
-from ir_exec.graph.outputs import with_outputs
+from ir_exec.graph.order import with_outputs
 from ir_exec.kernels.limits import Budget
 from ir_exec.model import (
     Model,

@@ -15,8 +15,7 @@ from ir_exec.types.element_type import (
     ElementType,
     element_types,
 )
-from ir_exec.types.shape import Shape
-from ir_exec.types.tensor_type import Bounds, TensorType
+from ir_exec.types.shape import Bounds, Shape, TensorType
 
 __all__ = [
     "ALL",

@@ -14,9 +14,9 @@ from ir_exec.debug.profile_report import Profile
 from ir_exec.errors import EvaluationError, IRError, ParseError
 from ir_exec.model import Model, Source, WeightsSource
 from ir_exec.runtime.arguments import Inputs
-from ir_exec.view.beside import links_between, network_beside
 from ir_exec.view.changes import Merger, changes_of, diff_of, section_of_diff
 from ir_exec.view.data import GraphView, Link, NetworkView, PageView, Section
+from ir_exec.view.foreign import links_between, network_beside
 from ir_exec.view.networks import Notes, Opened, finding_view, network_view, open_network
 from ir_exec.view.reports import (
     comparison_of,

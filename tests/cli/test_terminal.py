@@ -1,4 +1,4 @@
-"""Tables in terminals of every width."""
+"""Tables in terminals of every width, and the progress bar, which counts layers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from ir_exec import read_model
+from ir_exec.cli import terminal as module
 from ir_exec.cli.terminal import Table, columns_of, wrapped
+from ir_exec.debug import compare, walk
+from tests.conformance.networks import COPIES, arrays
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
@@ -125,3 +129,34 @@ def test_commands_fit_the_terminal(columns: int, arguments: tuple[str, ...]) -> 
     shown = terminal(columns, *arguments)
     assert max(map(columns_of, shown)) <= columns
     assert len(shown) > 5
+
+
+def test_layers_of_bodies_count_once_for_all_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    # No body is so small that its iterations are looked at as a whole.
+    monkeypatch.setattr(walk, "_FEW_BYTES", -1)
+    path = COPIES / "script_loop_seq.xml"
+    model = read_model(path)
+    paths: list[str] = []
+    with module.LayerBar(model.graph) as bar:
+
+        def advance(layer: str) -> None:
+            paths.append(layer)
+            bar.advance(layer)
+
+        compare(model, model, arrays(path, "inputs"), progress=advance)
+        assert bar._bar is not None
+        (task,) = bar._bar[0].tasks
+        assert (task.completed, task.total) == (len(set(paths)), len(set(paths)))
+    assert len(paths) > len(set(paths))
+    assert any("/" in layer for layer in paths)
+
+
+def test_steps_of_unknown_number_count_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    with module.LayerBar(None) as bar:
+        bar.advance("2 layers left")
+        bar.advance("2 layers left")
+        assert bar._bar is not None
+        (task,) = bar._bar[0].tasks
+        assert (task.completed, task.total) == (2, None)

@@ -1,4 +1,4 @@
-"""Shapes: the grammar of files, and what two shapes allow together."""
+"""Shapes: the grammar of files, and what two allow together; types without values."""
 
 import math
 import operator
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ir_exec.errors import ShapeError
-from ir_exec.types import UNBOUNDED, Dim, Shape
+from ir_exec.types import UNBOUNDED, Dim, ElementType, Shape, TensorType
 from tests.types.test_dim import dims
 
 shapes = st.one_of(st.just(Shape.unknown()), st.lists(dims(), max_size=4).map(Shape))
@@ -119,3 +119,16 @@ def test_a_shape_is_a_sequence_of_sizes():
     assert np.zeros((1, *shape, 4)).shape == (1, 2, 3, 4)
     with pytest.raises(TypeError):
         operator.index(shape)
+
+
+def test_without_values_the_type_is_the_same() -> None:
+    known = TensorType.of(np.array([1, 2]))
+    found = known.without_values()
+    assert known.value is not None
+    assert (found.value, found.bounds) == (None, None)
+    assert (found.element_type, found.shape) == (known.element_type, known.shape)
+
+
+def test_a_type_without_values_is_left_as_it_is() -> None:
+    unknown = TensorType(ElementType.f32, Shape([2, None]))
+    assert unknown.without_values() is unknown

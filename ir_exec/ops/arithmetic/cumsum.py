@@ -16,7 +16,7 @@ from ir_exec.kernels.pieces import by_slices
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
-from ir_exec.ops.base.axes import given_axis, known_axis
+from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.types import BOOLEAN, INDEX, Array, ElementType, TensorType
 
 __all__ = ["CumSum"]

@@ -24,7 +24,7 @@ from ir_exec.kernels.indices import (
 from ir_exec.kernels.offsets import slices_cost
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, NonNegative
-from ir_exec.ops.base.axes import given_axis, known_axis
+from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.shapes import merge_dims, merge_shapes, normalize_axis, require_rank
 from ir_exec.types import INDEX, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
 

@@ -17,8 +17,7 @@ from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.windows import copy_rows
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, within
-from ir_exec.ops.base.axes import given_axis
-from ir_exec.ops.base.dims import element_type_of
+from ir_exec.ops.base.dims import element_type_of, given_axis
 from ir_exec.ops.base.shapes import divide_dim, ints, known_int, known_ints, merge_dims, normalize_axis, require_rank
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 

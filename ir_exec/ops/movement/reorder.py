@@ -14,7 +14,7 @@ from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeErro
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int
-from ir_exec.ops.base.axes import given_axes
+from ir_exec.ops.base.dims import given_axes
 from ir_exec.ops.base.shapes import (
     known_faults,
     known_ints,

@@ -29,7 +29,7 @@ from ir_exec.kernels.scatter import copy_into, put_along_axis, put_slices, put_t
 from ir_exec.kernels.scatter_reduced import Reduced, Reduction
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
-from ir_exec.ops.base.axes import given_axis, known_axis
+from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.elementwise import is_own_type, is_small
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
 from ir_exec.types import ALL, BOOLEAN, INDEX, INTEGER, STRING, Array, Dim, Shape, TensorType, element_types

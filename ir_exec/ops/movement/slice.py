@@ -16,12 +16,12 @@ from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Ints
-from ir_exec.ops.base.axes import given_axes
 from ir_exec.ops.base.dims import (
     ANYWHERE,
     BEYOND,
     Interval,
     clamped,
+    given_axes,
     index_bounds,
     index_values,
     slice_length,

@@ -10,7 +10,7 @@ from ir_exec.kernels.limits import current_limits
 from ir_exec.kernels.sorting import comparable
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
-from ir_exec.ops.base.axes import given_axis, known_axis
+from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.shapes import LARGEST_SEARCHED
 from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType
 
