@@ -2,7 +2,7 @@
 
 Beside each network its skeleton runs: for every matrix product of its layers one call on matrices of these sizes that
 lie ready, for every layer of its plan that is no product and no view one copy of as many elements as it gives, and
-nothing else. A product runs in the fastest of several arrangements; weights of MatMul are in memory of their own. Of
+nothing else. A product runs in the fastest of several arrangements; weights are in memory of their own. Of
 3 x 3 convolutions the products with transformed filters count where they are faster, of depthwise ones those of bands
 of rows. So windows are copied and filters arranged for nothing, a normalization is one copy, the softmax of attention
 one exponential, and there is no Python but the loop over the calls. What a network takes beyond that could be saved at
@@ -27,7 +27,7 @@ from functools import partial
 from math import prod
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -64,14 +64,16 @@ _Call: TypeAlias = Callable[[], object]
 
 
 class Product(NamedTuple):
-    """[batch, rows, inner] times [batch, inner, columns]. are_weights: whether the second matrix is read from memory of
-    its own, once in a run; all others are in the cache."""
+    """[batch, rows, inner] times [batch, inner, columns].
+
+    weights: which of both is read from memory of its own, once in a run; all others are in the cache.
+    """
 
     batch: int
     rows: int
     inner: int
     columns: int
-    are_weights: bool = False
+    weights: Literal["", "first", "second"] = ""
 
 
 class Way(NamedTuple):
@@ -157,7 +159,7 @@ def _of_matrices(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
     inner = a[-2 if op.transpose_a and len(a) > 1 else -1]
     columns = 1 if len(b) == 1 else result[-1]
     if len(b) <= 2 or prod(b[:-2]) == 1:
-        return Work([Way([Product(1, prod(result) // columns, inner, columns, are_weights=True)])])
+        return Work([Way([Product(1, prod(result) // columns, inner, columns, "second")])])
     rows = 1 if len(a) == 1 else result[-2]
     return Work([Way([Product(prod(result) // (rows * columns), rows, inner, columns)])])
 
@@ -170,17 +172,20 @@ def _of_windows(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
     image, sums = channels * prod(inputs[0][2:]), outputs * windows
     is_pointwise = elements == 1 and windows == prod(inputs[0][2:])
     copied = 0 if is_pointwise else channels * elements * windows
-    ways = [Way([Product(batch, outputs, channels * elements, windows)], batch * copied)]
+    # The filters of several images are one matrix.
+    own: Literal["", "first"] = "first" if result[0] == 1 else ""
+    ways = [Way([Product(batch, outputs, channels * elements, windows, own)], batch * copied)]
     if elements > 1:
         # Each row of the kernel by itself, and their sums.
         first, along = kernel[0], elements // kernel[0]
         moved = channels * along * windows * (op.strides[0] if op.strides else 1) + first * sums
-        ways.append(Way([Product(batch, outputs * first, channels * along, windows)], batch * moved))
+        ways.append(Way([Product(batch, outputs * first, channels * along, windows, own)], batch * moved))
     if set(kernel) == {3} and len(kernel) > 1 and not {*op.strides, *op.dilations} - {1}:
         places = 4 ** len(kernel)
         # Each axis doubles the data; of four places sums of three are left twice along each axis.
         moved = image * (2 ** (len(kernel) + 1) - 1) + sums * 7
-        ways.append(Way([Product(places * batch, outputs, channels, -(-windows // 2 ** len(kernel)))], batch * moved))
+        product = Product(places * batch, outputs, channels, -(-windows // 2 ** len(kernel)), own)
+        ways.append(Way([product], batch * moved))
     if outputs * channels == 1 and len(kernel) > 1:
         height = (costs.BAND_ROWS - 1) * (op.strides[0] if op.strides else 1) + kernel[0]
         bands = -(-result[2] // costs.BAND_ROWS)
@@ -285,24 +290,34 @@ class Skeleton:
         return _least([partial(function, *some), _shared(parts)][: self._threads])
 
     def _fastest(self, product: Product) -> tuple[float, _Call]:
-        batch, rows, inner, columns, are_weights = product
-        a = self._pool[: batch * rows * inner].reshape(batch, rows, inner)
-        out = self._target[: batch * rows * columns].reshape(batch, rows, columns)
-        b, turned = [
-            (np.full(prod(shape), 0.5, np.float32) if are_weights else self._pool[: prod(shape)]).reshape(shape)
-            for shape in ((batch, inner, columns), (batch, columns, inner))
+        batch, rows, inner, columns, weights = product
+        first = self._both_ways(batch, rows, inner, is_own=weights == "first")
+        second = self._both_ways(batch, inner, columns, is_own=weights == "second")
+        results = [
+            self._target[: batch * rows * columns].reshape(batch, rows, columns),
+            self._target[: batch * rows * columns].reshape(batch, columns, rows).swapaxes(1, 2),
         ]
-        turned = turned.swapaxes(1, 2)
         if batch == 1:
-            a, b, turned, out = a[0], b[0], turned[0], out[0]
-        calls: list[_Call] = [partial(np.matmul, a, b, out), partial(np.matmul, a, turned, out)]
+            first, second, results = [[one[0] for one in ways] for ways in (first, second, results)]
+        # The others are no faster, or need both matrices in another order.
+        a, b, out = first[0], second[0], results[0]
+        arranged = [(a, b, out), (a, second[1], out)]
+        if weights == "first":
+            arranged += [(first[1], b, out), (first[1], b, results[1])]
+        calls: list[_Call] = [partial(np.matmul, *arrays) for arrays in arranged]
         if takes_strips():
-            calls += [partial(multiply, a, b, out), partial(multiply, a, turned, out)]
+            calls += [partial(multiply, *arrays) for arrays in arranged]
             if batch == 1 and columns >= costs.STRIP_COLUMNS and inner:
                 calls.append(partial(PackedMatrix.of(b).product, a))
-        for part in (b, turned) if self._threads > 1 else ():
-            calls += [_shared(_parts(product, a, part, out, self._threads)) for product in (np.matmul, multiply)]
-        return _least(calls, self._others if are_weights else None)
+        for arrays in arranged if self._threads > 1 else ():
+            calls += [_shared(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply)]
+        return _least(calls, self._others if weights else None)
+
+    def _both_ways(self, batch: int, rows: int, columns: int, *, is_own: bool) -> list[Array]:
+        """Matrices by rows and by columns, in memory of their own or in what the cache holds."""
+        size = batch * rows * columns
+        one, other = [np.full(size, 0.5, np.float32) if is_own else self._pool[:size] for _ in range(2)]
+        return [one.reshape(batch, rows, columns), other.reshape(batch, columns, rows).swapaxes(1, 2)]
 
 
 def _parts(multiply: Callable[..., object], a: Array, b: Array, out: Array, count: int) -> list[_Call]:

@@ -217,6 +217,9 @@ LEAST_ROWS_OF_PIECE = 128
 LEAST_COLUMNS_OF_PIECE = 96
 """The same for columns."""
 
+LEAST_LINES_OF_PIECE = 64
+"""The same for both where BLAS copies small matrices first."""
+
 LEAST_COLUMNS_OF_FEW_ROWS = 512
 """The same for columns with fewer than `LEAST_ROWS` rows."""
 

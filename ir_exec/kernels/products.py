@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from ir_exec.kernels import costs
-from ir_exec.kernels.blas import takes_strips, works_alone
+from ir_exec.kernels.blas import has_small_kernels, takes_strips, works_alone
 from ir_exec.kernels.parallel import Worker, even_count, for_each, for_ranges
 from ir_exec.types import Array
 
@@ -254,10 +254,13 @@ def _cut(shape: tuple[int, ...], nanoseconds: float) -> _Cut:
     batches, groups = _parts(shape[axis] if len(shape) > 2 else 1, wanted, 1)
     wanted = -(-wanted // groups)
     down = along = 1
-    least = costs.LEAST_COLUMNS_OF_PIECE if rows >= costs.LEAST_ROWS else costs.LEAST_COLUMNS_OF_FEW_ROWS
+    least_rows, least = costs.LEAST_ROWS_OF_PIECE, costs.LEAST_COLUMNS_OF_PIECE
+    if not has_small_kernels():
+        least_rows = least = costs.LEAST_LINES_OF_PIECE
+    least = least if rows >= costs.LEAST_ROWS else costs.LEAST_COLUMNS_OF_FEW_ROWS
     # 197 rows of 192 columns are too few for two pieces, the columns are not.
-    if rows > columns and rows // costs.LEAST_ROWS_OF_PIECE >= min(wanted, columns // least):
-        rows, down = _parts(rows, wanted, costs.LEAST_ROWS_OF_PIECE)
+    if rows > columns and rows // least_rows >= min(wanted, columns // least):
+        rows, down = _parts(rows, wanted, least_rows)
     else:
         columns, along = _parts(columns, wanted, least)
     return _Cut(groups * down * along, axis, batches, rows, columns, down, along)

@@ -142,14 +142,26 @@ def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int,
 
 
 @pytest.mark.parametrize(
-    ("shape", "pieces"),
-    [((4000, 900), (2, 1)), ((900, 4000), (1, 2)), ((197, 192), (1, 2)), ((224, 196), (1, 2)), ((200, 150), (1, 1))],
+    ("shape", "with_small_kernels", "without"),
+    [
+        ((4000, 900), (2, 1), (2, 1)),
+        ((900, 4000), (1, 2), (1, 2)),
+        ((197, 192), (1, 2), (2, 1)),
+        ((192, 144), (1, 1), (2, 1)),
+        ((100, 130), (1, 1), (1, 2)),
+        ((120, 100), (1, 1), (1, 1)),
+    ],
 )
 def test_the_longer_side_is_cut_unless_its_pieces_were_too_short(
-    shape: tuple[int, int], pieces: tuple[int, int]
+    shape: tuple[int, int],
+    with_small_kernels: tuple[int, int],
+    without: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cut = products._cut(shape, 2 * costs.PRODUCT_PIECE_NANOSECONDS)
-    assert (cut.down, cut.along) == pieces
+    for has_small_kernels, pieces in ((True, with_small_kernels), (False, without)):
+        monkeypatch.setattr(products, "has_small_kernels", lambda has=has_small_kernels: has)
+        cut = products._cut.__wrapped__(shape, 2 * costs.PRODUCT_PIECE_NANOSECONDS)
+        assert (cut.down, cut.along) == pieces
 
 
 def test_outside_of_a_run_blas_shares_its_products_itself(monkeypatch: pytest.MonkeyPatch) -> None:
