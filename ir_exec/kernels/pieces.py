@@ -12,7 +12,17 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import even_count, for_each, for_ranges
 from ir_exec.types import Array, ElementType, convert
 
-__all__ = ["as_bits", "as_unsigned", "by_pieces", "by_rows", "by_slices", "converted", "item_dtype", "lying_like"]
+__all__ = [
+    "as_bits",
+    "as_unsigned",
+    "by_pieces",
+    "by_places",
+    "by_rows",
+    "by_slices",
+    "converted",
+    "item_dtype",
+    "lying_like",
+]
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
@@ -36,6 +46,15 @@ def by_rows(array: Array) -> Array:
         some = slice(start, start + costs.COLUMNS_OF_A_COPY)
         target[..., some] = source[..., some]
     return result
+
+
+def by_places(images: Array) -> Array | None:
+    """A view of images [batch, channels, spatial...] with the channels last, where those of each place are adjacent in
+    memory and all are one run; None for others."""
+    if images.ndim < 3 or images.flags.c_contiguous:
+        return None
+    moved = images.transpose(0, *range(2, images.ndim), 1)
+    return moved if moved.flags.c_contiguous else None
 
 
 def _merged_axes(array: Array) -> tuple[list[int], list[int]]:

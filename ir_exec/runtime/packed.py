@@ -333,12 +333,13 @@ def _order_by_rows(
     node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
 ) -> bool | None:
     """The same; None where it is not better off if the columns that it reads become rows."""
+    if not _order(node, value, shape, types, operator):
+        return None
     columns, inner = shape
     product = types[node.outputs[0].number].shape.size
     # To turn a matrix takes longer than many rows save; of smaller ones a MatMul keeps both orders.
     are_few = not product.is_static or product.hi <= columns * costs.ROWS_BY_ROWS
-    is_worth = are_few and columns >= inner and columns * inner * 4 > costs.TRANSPOSED_BYTES
-    return (is_worth and _order(node, value, shape, types, operator)) or None
+    return True if are_few and columns >= inner and columns * inner * 4 > costs.TRANSPOSED_BYTES else None
 
 
 class PackedMatMul(HoldsInput):

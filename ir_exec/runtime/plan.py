@@ -23,10 +23,12 @@ from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types
 from ir_exec.kernels import costs
 from ir_exec.kernels.limits import Budget, Limits
+from ir_exec.kernels.pieces import by_places
 from ir_exec.ops import Op
 from ir_exec.runtime.checked import Checked
 from ir_exec.runtime.memory import Buffers, byte_size
 from ir_exec.runtime.rewrite.draft import FusedNode, is_known
+from ir_exec.runtime.rewrite.quantized import Quantized
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["MAX_PLANS", "Context", "Input", "Instrument", "Kernel", "Plan", "Planner", "Plans", "Setting", "Step"]
@@ -248,7 +250,8 @@ class Planner:
         """Whether what is overwritten may have its channels side by side in memory, as images of some convolutions do:
         where a function of its elements alone is computed by one thread, the result lies so in any case."""
         *others, size = sorted([self._types[value.number].shape.size.lo for value in node.values_in])
-        return is_known(op) and not op.moves and size < costs.SPLIT_ELEMENTS and size not in others
+        is_of_elements = (is_known(op) and not op.moves) or isinstance(op, Quantized)
+        return is_of_elements and size < costs.SPLIT_ELEMENTS and size not in others
 
 
 def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
@@ -261,9 +264,7 @@ def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
 def _overwrite(kernel: Kernel, position: int, may_be_turned: bool, *arrays: Array) -> Any:
     out = arrays[position]
     flags = out.flags
-    is_whole = flags.c_contiguous or (
-        may_be_turned and out.ndim > 2 and out.transpose(0, *range(2, out.ndim), 1).flags.c_contiguous
-    )
+    is_whole = flags.c_contiguous or (may_be_turned and by_places(out) is not None)
     # A view that was made by broadcasting says by its flag that its elements are not its own.
     return kernel(*arrays, out=out if is_whole and flags.writeable else None)
 

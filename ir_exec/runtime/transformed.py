@@ -340,7 +340,8 @@ def _is_read_by_places(
             ends = readers.get(node.outputs[0], ()) if node.type == "Pad" else [node]
             if one not in node.values_in[1:] and ends and all(_ends_places(end, operator(end), types) for end in ends):
                 continue
-            if not op.overwrites or op.moves or not is_of_floats(node, op, types):
+            is_of_elements = (op.overwrites and not op.moves) or node.type in ("FakeQuantize", "PReLU")
+            if not is_of_elements or not is_of_floats(node, op, types):
                 return False
             beside.update(node.values_in)
             if node.outputs[0] not in images:

@@ -26,6 +26,7 @@ FILTERS = RANDOM.standard_normal((CHANNELS, 24, 1, 1), np.float32)
 TAPS = RANDOM.standard_normal((CHANNELS, 1, 1, 3, 3), np.float32)
 IMAGE = RANDOM.standard_normal((1, 24, 14, 13), np.float32)
 VECTOR = RANDOM.uniform(0.5, 2, (1, CHANNELS, 1, 1)).astype(np.float32)
+LIMITS = [build.constant(np.float32(limit)) for limit in (-8, 8, -8, 8)]
 STEPS: dict[str, Any] = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [0, 0], "pads_end": [0, 0]}
 PADDED = STEPS | {"pads_begin": [1, 1], "pads_end": [1, 1]}
 
@@ -70,6 +71,8 @@ def turned(model: ir_exec.Model, data: Array = IMAGE, threads: int = 1) -> int:
         lambda image: image,
         build.relu,
         build.swish,
+        lambda image: build.prelu(image, build.constant(VECTOR.ravel() / 4)),
+        lambda image: build.fake_quantize(image, *LIMITS, levels=256),
         lambda image: build.clamp(image, min=0.0, max=6.0),
         lambda image: build.hswish(build.add(image, build.constant(VECTOR))),
         lambda image: build.multiply(image, build.sigmoid(image)),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec.kernels.quantize import level_numbers
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output
 from tests.runtime.rewrite.helpers import of_text
@@ -116,3 +117,27 @@ def test_large_data_is_quantized_in_parts(shape: tuple[int, ...], *, by_channel:
     np.testing.assert_array_equal(ir_exec.compile_model(model, threads=3)([data])[0], both.plain[0])
     exact = np.clip(data.astype(np.float64) ** 2, 0, high)
     assert np.abs(both.plain[0] - exact).max() <= np.max(high) / 255 * 0.5001
+
+
+@pytest.mark.parametrize("sizes", [(2, 40, 6, 5), (1, 40, 90, 80), (1, 40, 1, 1), (2, 40, 9)])
+@pytest.mark.parametrize("limits", ["one", "of channels", "reversed"])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_images_whose_channels_are_side_by_side(sizes: tuple[int, ...], limits: str, *, in_place: bool) -> None:
+    """The result lies as the image does, and is that for an image by rows."""
+    rank = len(sizes)
+    low, high = np.full((1,) * rank, -1, np.float32), np.full((1,) * rank, 2, np.float32)
+    if limits != "one":
+        high = high + np.arange(40, dtype=np.float32).reshape(1, 40, *[1] * (rank - 2))
+    if limits == "reversed":
+        high[0, 3] = -2
+    levels = level_numbers([low, high, low, high], 255, rank)
+    image = RANDOM.normal(size=sizes).astype(np.float32)
+    wanted = levels.quantized(image)
+    turned = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1)
+    if in_place and limits != "reversed":
+        found = levels.quantized(turned, turned)
+        assert np.shares_memory(found, turned)
+    else:
+        found = levels.quantized(turned)
+    assert found.strides == turned.strides
+    np.testing.assert_array_equal(found, wanted)
