@@ -26,9 +26,9 @@ from ir_exec.view.reports import (
     section_of_comparison,
     section_of_profile,
     times_of,
+    values_of_run,
 )
 from ir_exec.view.text import shown
-from ir_exec.view.values import values_of_run
 
 __all__ = ["Other", "page_of_reports", "view"]
 
