@@ -60,6 +60,20 @@ class _Part(NamedTuple):
         return self.place[:2]
 
 
+class _Phase(NamedTuple):
+    """What `_by_channels` does with the elements of the last axis of which every so many are taken.
+
+    shape, strides, offset: of a view of all windows of a part, [kernel..., count..., run]. target: where those on the
+    data lie among all. source: which elements of the data these are.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    target: slice
+    source: slice
+
+
 class _Whole(NamedTuple):
     """All windows of one image as the matrix of one product, with nothing left to be decided in a call.
 
@@ -217,20 +231,41 @@ class Convolver:
         # A part of few channels takes nearly as long as one of many, so that each has all of them.
         sizes = block_sizes(self._counts, costs.SPREAD_ELEMENTS // groups)
         self._parts = self._portions(sizes, max(costs.SPREAD_ELEMENTS // max(windows, 1), groups))
-        # The channels of windows side by side are one run, unless a stride lies between them.
-        along = 0 if self._axes[-1].stride > 1 else gcd(*[part.axes[-1].count for part in self._parts])
+        # With few channels elements as far apart as windows lie side by side, so that the windows do.
+        last = self._axes[-1]
+        self._phases = last.stride if groups <= costs.PHASED_CHANNELS and last.dilation == 1 else 1
+        # The channels of windows side by side are one run.
+        along = gcd(*[part.axes[-1].count for part in self._parts]) if last.stride == self._phases else 0
         self._together = _divisor(along, costs.SHORT_RUN // groups)
-        self._parts = [part._replace(laid=self._run_of(part)) for part in self._parts]
+        self._parts = [part._replace(laid=self._phased(part)) for part in self._parts]
 
-    def _run_of(self, part: _Part) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Shape and strides of a view of all windows of a part, [kernel..., count..., run]."""
+    def _phased(self, part: _Part) -> tuple[tuple[int, ...], list[_Phase]]:
+        """The shape of the memory for what windows cover, [phase, spatial..., channels], and each phase."""
         *others, last = part.axes
-        last = replace(last, stride=last.stride * self._together, count=last.count // self._together)
-        length = self._shape[1] * self._together
-        covered = *part.covered[2], self._shape[1]
-        steps = strides_of(covered, accumulator(self._dtype).itemsize)
-        shape, strides = window_layout(covered[:-1], steps[:-1], [*others, last])
-        return (*shape, length), (*strides, steps[-1])
+        _, (*_, columns), (*sizes, width) = part.covered
+        shape = (self._phases, *sizes, -(-width // self._phases), self._shape[1])
+        first, *steps = strides_of(shape, accumulator(self._dtype).itemsize)
+        found = []
+        for phase in range(max(min(self._phases, last.kernel), 1)):
+            axis = replace(
+                last,
+                kernel=len(range(phase, last.kernel, self._phases)),
+                stride=last.stride // self._phases * self._together,
+                count=last.count // self._together,
+            )
+            windows, strides = window_layout(shape[1:-1], steps[:-1], [*others, axis])
+            start = -(-(columns.start - phase) // self._phases)
+            source = range(start * self._phases + phase - columns.start, columns.stop - columns.start, self._phases)
+            found.append(
+                _Phase(
+                    (*windows, self._together * self._shape[1]),
+                    (*strides, steps[-1]),
+                    phase * first,
+                    slice(start, start + len(source)),
+                    slice(source.start, None, self._phases),
+                )
+            )
+        return shape, found
 
     def _portions(self, sizes: Sequence[int], pairs: int) -> list[_Part]:
         parts = []
@@ -426,29 +461,41 @@ class Convolver:
         anyway, the result stays in that order in memory.
         """
         rank = len(self._axes)
-        # Of one output after the other: [kernel..., run].
-        laid = np.empty((self._filters[1], *self._filters[3:], self._together, self._shape[1]), filters.dtype)
         taps = filters[:, :, 0].transpose(*range(1, rank + 2), 0)[..., np.newaxis, :]
         # Transposed once, and not for every window of a run.
-        laid[...] = taps if self._together == 1 else np.ascontiguousarray(taps)
-        weights = laid.reshape(*laid.shape[:-2], self._together * self._shape[1])
+        taps = taps if self._together == 1 else np.ascontiguousarray(taps)
+        # Of each phase, of one output after the other: [kernel..., run].
+        weights = [self._repeated(taps[..., phase :: self._phases, :, :]) for phase in range(self._phases)]
         elements, windows, channel = list(range(rank)), list(range(rank, 2 * rank)), 2 * rank
         kept = [*windows, channel]
         source = data[:, :, 0]
 
         def compute(part: _Part) -> None:
-            inside, covered, sizes = part.covered
-            shape, strides = part.laid
-            spread = np.zeros((*sizes, self._shape[1]), source.dtype)
-            view = np.ndarray(shape, spread.dtype, spread, 0, strides)
+            inside, (*covered, _), _ = part.covered
+            memory, phases = part.laid
+            spread = np.zeros(memory, source.dtype)
+            views = [np.ndarray(one.shape, spread.dtype, spread, one.offset, one.strides) for one in phases]
+            further = np.empty(views[0].shape[rank:] if len(views) > 1 else 0, spread.dtype)
             for image, filtered in zip(source[(*part.images, *inside)], result[part.place], strict=True):
-                spread[covered] = image.transpose(*range(1, rank + 1), 0)
-                for output, filter in enumerate(weights):
+                places = image.transpose(*range(1, rank + 1), 0)
+                for number, phase in enumerate(phases):
+                    spread[(number, *covered, phase.target)] = places[..., phase.source, :]
+                for output in range(self._filters[1]):
                     # A view, as a part has all channels, and windows that follow each other.
-                    total = filtered[:, output].T.reshape(shape[rank:])
-                    np.einsum(view, [*elements, *windows, channel], filter, [*elements, channel], kept, out=total)
+                    total = filtered[:, output].T.reshape(views[0].shape[rank:])
+                    for number, view in enumerate(views):
+                        arguments = view, [*elements, *windows, channel], weights[number][output], [*elements, channel]
+                        np.einsum(*arguments, kept, out=further if number else total)
+                        if number:
+                            total += further
 
         return compute
+
+    def _repeated(self, taps: Array) -> Array:
+        """[outputs, kernel..., 1, groups] as often as windows follow each other in a run."""
+        laid = np.empty((*taps.shape[:-2], self._together, self._shape[1]), taps.dtype)
+        laid[...] = taps
+        return laid.reshape(*taps.shape[:-2], self._together * self._shape[1])
 
 
 def _diagonals(filters: Array, axis: SlidingAxis, rows: int) -> Array:

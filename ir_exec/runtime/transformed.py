@@ -358,8 +358,9 @@ def _ends_places(node: Node, op: Any, types: Types) -> bool:
     channels, _, inner, *kernel = filters.static
     windows = (types[node.outputs[0].number].shape.dims or ())[2:]
     multiplications = prod([dim.hi for dim in windows]) * prod(kernel)
-    # Where a stride lies between them the channels of windows are no one run, which are many calls for large images.
+    # Many channels of windows with a stride between them are no one run, which are many calls for large images.
     is_short = max(op.strides, default=1) == 1 or multiplications <= costs.FEW_MULTIPLICATIONS
+    is_short = is_short or channels <= costs.PHASED_CHANNELS
     return inner == 1 and channels >= costs.MANY_CHANNELS and is_short
 
 

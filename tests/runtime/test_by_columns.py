@@ -162,13 +162,15 @@ def test_images_with_few_channels_with_many_elements_and_of_unknown_sizes(monkey
     assert turned(network()) == 0
 
 
-def test_large_images_with_strides(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "FEW_MULTIPLICATIONS", 7 * 7 * 9)
+def test_large_images_with_strides_and_many_channels(monkeypatch: pytest.MonkeyPatch) -> None:
     strided = network(last=lambda image: depthwise(image, strides=[2, 2]))
-    assert turned(strided) == 1
     monkeypatch.setattr(costs, "FEW_MULTIPLICATIONS", 7 * 7 * 9 - 1)
+    assert turned(strided) == 1
+    monkeypatch.setattr(costs, "PHASED_CHANNELS", CHANNELS - 1)
     assert turned(strided) == 0
     assert turned(network()) == 1
+    monkeypatch.setattr(costs, "FEW_MULTIPLICATIONS", 7 * 7 * 9)
+    assert turned(strided) == 1
 
 
 def test_with_kernels_for_small_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
