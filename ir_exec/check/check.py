@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ir_exec.check.constants import odd_constants
 from ir_exec.check.findings import Findings, Repair
 from ir_exec.check.releases import Release, newer_than, requirement
 from ir_exec.check.report import Report, Requirement
@@ -18,6 +17,7 @@ from ir_exec.check.structure import (
     duplicate_names,
     duplicate_port_ids,
     layers_in_doubt,
+    odd_constants,
     repeated_rt_info,
     unreachable_layers,
     unreferenced_weights,
