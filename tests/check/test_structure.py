@@ -1,5 +1,5 @@
-"""Names that OpenVINO refuses, each case asked of it: those that collide in version 10, and repeated rt_info; odd elements
-of constants."""
+"""Names that OpenVINO refuses, each case asked of it: those that collide in version 10, and repeated rt_info; and odd
+elements of constants."""
 
 from __future__ import annotations
 

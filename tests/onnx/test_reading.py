@@ -19,7 +19,7 @@ from onnx import TensorProto, numpy_helper
 import ir_exec
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, ParseError, ResourceError, UnsupportedError, WeightsError
-from ir_exec.onnx import mapping
+from ir_exec.onnx import reading
 from ir_exec.onnx.reading import read_proto, without_large_tensors
 from tests.onnx.files import external, model, stored
 
@@ -404,7 +404,7 @@ def test_damaged_content_is_left_to_the_parser(data: st.DataObject) -> None:
         if content:
             content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mapping, "_LEAST", 16)
+        patch.setattr(reading, "_LEAST", 16)
         found = without_large_tensors(memoryview(bytes(content)), "m.onnx", lambda kind: True)
     assert found is None or len(found) < len(content) + 200
 
