@@ -355,13 +355,13 @@ def _ends_places(node: Node, op: Any, types: Types) -> bool:
     filters = types[node.values_in[-1].number].shape
     if not is_known(op) or node.type != "GroupConvolution" or not filters.is_static:
         return is_known(op) and node.type in ("ReduceMean", "ShapeOf")
-    channels, _, inner, *kernel = filters.static
+    channels, outputs, inner, *kernel = filters.static
+    is_depthwise = inner == 1 and outputs < costs.FEW_OUTPUTS and channels >= costs.MANY_CHANNELS and prod(kernel) > 1
     windows = (types[node.outputs[0].number].shape.dims or ())[2:]
     multiplications = prod([dim.hi for dim in windows]) * prod(kernel)
     # Many channels of windows with a stride between them are no one run, which are many calls for large images.
-    is_short = max(op.strides, default=1) == 1 or multiplications <= costs.FEW_MULTIPLICATIONS
-    is_short = is_short or channels <= costs.PHASED_CHANNELS
-    return inner == 1 and channels >= costs.MANY_CHANNELS and is_short
+    has_runs = max(op.strides, default=1) == 1 or channels <= costs.PHASED_CHANNELS
+    return is_depthwise and (has_runs or multiplications <= costs.FEW_MULTIPLICATIONS)
 
 
 def _only_reader(node: Node, readers: Mapping[Value, Sequence[Node]]) -> Node | None:

@@ -139,6 +139,8 @@ def test_windows_that_are_not_the_elements(attributes: dict[str, Any]) -> None:
             build.add(image, build.constant(RANDOM.standard_normal((1, CHANNELS, 14, 13), np.float32)))
         ),
         lambda image: build.group_convolution(image, build.constant(TAPS.reshape(24, 1, 2, 3, 3)), **PADDED),
+        lambda image: depthwise(image, RANDOM.standard_normal((CHANNELS, 8, 1, 3, 3), np.float32)),
+        lambda image: depthwise(image, TAPS[..., :1, :1], pads_begin=[0, 0], pads_end=[0, 0]),
         lambda image: depthwise(build.softmax(image, axis=1)),
         lambda image: build.convolution(image, build.constant(TAPS.reshape(1, CHANNELS, 3, 3)), **PADDED),
     ],
