@@ -27,7 +27,9 @@ from ir_exec.kernels.windows import (
     block_sizes,
     copy_rows,
     covered_part,
+    diagonals,
     is_finite,
+    multiply_bands,
     padded_part,
     portions,
     reached_elements,
@@ -233,7 +235,8 @@ class Convolver:
         self._parts = self._portions(sizes, max(costs.SPREAD_ELEMENTS // max(windows, 1), groups))
         # With few channels elements as far apart as windows lie side by side, so that the windows do.
         last = self._axes[-1]
-        self._phases = last.stride if groups <= costs.PHASED_CHANNELS and last.dilation == 1 else 1
+        is_phased = groups <= costs.PHASED_CHANNELS and last.dilation == 1
+        self._phases = last.stride if is_phased and last.stride < min(last.kernel, costs.MOST_PHASES + 1) else 1
         # The channels of windows side by side are one run.
         along = gcd(*[part.axes[-1].count for part in self._parts]) if last.stride == self._phases else 0
         self._together = _divisor(along, costs.SHORT_RUN // groups)
@@ -246,7 +249,7 @@ class Convolver:
         shape = (self._phases, *sizes, -(-width // self._phases), self._shape[1])
         first, *steps = strides_of(shape, accumulator(self._dtype).itemsize)
         found = []
-        for phase in range(max(min(self._phases, last.kernel), 1)):
+        for phase in range(self._phases):
             axis = replace(
                 last,
                 kernel=len(range(phase, last.kernel, self._phases)),
@@ -415,8 +418,8 @@ class Convolver:
         first = self._axes[0]
         split = filters.reshape(*self._filters[:2], first.kernel, -1)
         if rows * filters.size * first.extent(rows) // first.kernel > 2 * costs.BAND_ELEMENTS:
-            return lambda some: _diagonals(split[some], first, rows)
-        found = _diagonals(split, first, rows)
+            return lambda some: diagonals(split[some], first, rows)
+        found = diagonals(split, first, rows)
         return lambda some: found[some]
 
     def _by_bands(self, data: Array, bands: Callable[[slice], Array], result: Array) -> Callable[[_Part], None]:
@@ -450,7 +453,7 @@ class Convolver:
             rows = rows.reshape(*images.shape[:2], -1, prod(sizes[1]))
             matrices = bands(part.images[1])
             for output in range(self._filters[1]):
-                _multiply_bands(matrices[:, output], rows, result[part.place][:, :, output], first.stride * across)
+                multiply_bands(matrices[:, output], rows, result[part.place][:, :, output], first.stride * across)
 
         return compute
 
@@ -496,44 +499,6 @@ class Convolver:
         laid = np.empty((*taps.shape[:-2], self._together, self._shape[1]), taps.dtype)
         laid[...] = taps
         return laid.reshape(*taps.shape[:-2], self._together * self._shape[1])
-
-
-def _diagonals(filters: Array, axis: SlidingAxis, rows: int) -> Array:
-    """Filters [..., kernel, across] along the diagonals of matrices [..., rows, elements that so many rows cover].
-
-    axis: the windows, of which rows follow each other.
-    """
-    kernel, across = filters.shape[-2:]
-    bands = np.zeros((*filters.shape[:-2], rows, axis.extent(rows) * across), filters.dtype)
-    *others, row, step = bands.strides
-    strides = (*others, row + axis.stride * across * step, axis.dilation * across * step, step)
-    diagonals = np.ndarray((*filters.shape[:-2], rows, kernel, across), filters.dtype, bands, 0, strides)
-    diagonals[...] = filters[..., np.newaxis, :, :]
-    return bands
-
-
-def _multiply_bands(bands: Array, rows: Array, out: Array, step: int) -> None:
-    """out = the products of bands and the rows that they cover.
-
-    bands: [groups, rows of windows, rows of data]. rows: [batch, groups, rows of data, windows of a row]. out: [batch,
-    groups, windows]. step: rows of data between one row of windows and the next.
-    """
-    high, height = bands.shape[1:]
-    pairs, width = rows.shape[:2], rows.shape[3]
-    whole = out.shape[2] // (width * high)
-    strides = (*rows.strides[:2], high * step * rows.strides[2], *rows.strides[2:])
-    covered = np.ndarray((*pairs, whole, height, width), rows.dtype, rows, 0, strides)
-    end = whole * high * width
-    if width == 1:
-        # One axis: BLAS takes no rows that overlap, and its vectors are slow.
-        target = out[..., :end].reshape(*pairs, whole, high)
-        np.matmul(np.ascontiguousarray(covered[..., 0]), bands.swapaxes(1, 2), out=target)
-    else:
-        np.matmul(bands[:, np.newaxis], covered, out=out[..., :end].reshape(*pairs, whole, high, width))
-    if end < out.shape[2]:
-        behind = rows[:, :, whole * high * step :]
-        target = out[..., end:].reshape(*pairs, -1, width)
-        np.matmul(bands[:, : target.shape[2], : behind.shape[2]], behind, out=target)
 
 
 def _divisor(number: int, most: int) -> int:

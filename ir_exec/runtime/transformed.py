@@ -360,7 +360,7 @@ def _ends_places(node: Node, op: Any, types: Types) -> bool:
     windows = (types[node.outputs[0].number].shape.dims or ())[2:]
     multiplications = prod([dim.hi for dim in windows]) * prod(kernel)
     # Many channels of windows with a stride between them are no one run, which are many calls for large images.
-    has_runs = max(op.strides, default=1) == 1 or channels <= costs.PHASED_CHANNELS
+    has_runs = max(op.strides, default=1) <= (costs.MOST_PHASES if channels <= costs.PHASED_CHANNELS else 1)
     return is_depthwise and (has_runs or multiplications <= costs.FEW_MULTIPLICATIONS)
 
 

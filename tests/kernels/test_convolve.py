@@ -217,7 +217,7 @@ def test_phases_of_strides_are_what_is_run_along(size: int, kernel: int, pads: t
         spatial = [axis_of(6, 3, 2, 1, (1, 1)), axis_of(size, kernel, stride, 1, pads)]
         data, filters = whole_numbers(2, 40, 6, size), whole_numbers(40, 1, 1, 3, kernel)
         convolve = Convolver(spatial, data.shape, filters.shape, data.dtype, by_channels=True)
-        assert convolve._phases == stride
+        assert convolve._phases == (stride if stride < min(kernel, 4) else 1)
         cut = data[..., max(-pads[0], 0) : size + min(pads[1], 0)]
         inner = [spatial[0], axis_of(cut.shape[3], kernel, stride, 1, (max(pads[0], 0), max(pads[1], 0)))]
         assert np.array_equal(convolve(data, filters), sums(cut, filters, inner))
