@@ -219,15 +219,21 @@ def _wanted(
     wanted = {}
     readers = _readers(graph)
     sums: dict[Node, ChannelSum] = {}
-    if may_have_sums(graph):
-        from ir_exec.runtime.transformed import channel_sums  # networks without convolutions do without
+    has_filters = may_have_sums(graph)
+    if has_filters:
+        from ir_exec.runtime.transformed import channel_sums, filter_form  # networks without convolutions do without
 
         sums = channel_sums(graph.nodes, readers, constants, types, operator)
     for value, nodes in readers.items():
         array, total = constants[value.number], sums.get(nodes[0])
         if array is None or (total is not None and value is not total.widest.values_in[1]):
             continue
-        form = _form(value, readers, total, array, types, operator) if may_be_packed(array) else None
+        form: Form | None = None
+        if may_be_packed(array):
+            if array.ndim == 2:
+                form = _matrix_form(value, nodes, array, types, operator)
+            elif has_filters:
+                form = filter_form(value, readers, total, array, types, operator)
         if total is not None and form is None:
             form = total.form(array)
         if form is not None and room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
@@ -263,22 +269,6 @@ def is_of_floats(node: Node, op: Op, types: Types) -> bool:
     """Whether an operator of this library calculates with f32 alone."""
     kinds = {types[one.number].element_type for one in (*node.values_in, *node.outputs)}
     return is_known(op) and kinds == {ElementType.f32}
-
-
-def _form(
-    value: Value,
-    readers: Mapping[Value, Sequence[Node]],
-    total: ChannelSum | None,
-    array: Array,
-    types: Types,
-    operator: Callable[[Node], Op],
-) -> Form | None:
-    """How a constant is packed; None where it stays as it is. For the other arguments see `filter_form`."""
-    if array.ndim == 2:
-        return _matrix_form(value, readers[value], array, types, operator)
-    from ir_exec.runtime.transformed import filter_form  # networks without convolutions do without
-
-    return filter_form(value, readers, total, array, types, operator)
 
 
 def _matrix_form(
