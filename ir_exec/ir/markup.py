@@ -23,6 +23,7 @@ from ir_exec.ir.urls import is_url
 from ir_exec.types import Array
 
 __all__ = [
+    "LFS_HINT",
     "LFS_POINTER",
     "MAX_XML_BYTES",
     "Markup",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError, UnsupportedError, raise_error
+from ir_exec.ir.markup import LFS_HINT, LFS_POINTER
 from ir_exec.model import Model
 from ir_exec.onnx.tensors import is_narrow
 
@@ -31,8 +32,6 @@ _MOST_BYTES = 2**31 - 1
 
 _LEAST_MAPPED = 2**22
 """Bytes of a file whose large tensors are left on the disk."""
-
-_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
 
 
 def read_onnx(source: str | os.PathLike[str] | bytes, *, report: Report = raise_error) -> Model | None:
@@ -111,8 +110,8 @@ def parse_onnx(raw: bytes) -> ModelProto:
 
     if not raw:
         raise _no_model("it is empty")
-    if raw.startswith(_LFS_POINTER):
-        raise _no_model("it is a Git LFS pointer", hint="fetch the real file with `git lfs pull`")
+    if raw.startswith(LFS_POINTER):
+        raise _no_model("it is a Git LFS pointer", hint=LFS_HINT)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(raw)

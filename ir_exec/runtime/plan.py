@@ -27,8 +27,7 @@ from ir_exec.kernels.pieces import by_places
 from ir_exec.ops import Op
 from ir_exec.runtime.checked import Checked
 from ir_exec.runtime.memory import Buffers, byte_size
-from ir_exec.runtime.rewrite.draft import FusedNode, is_known
-from ir_exec.runtime.rewrite.quantized import Quantized
+from ir_exec.runtime.rewrite.draft import FusedNode, is_users
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["MAX_PLANS", "Context", "Input", "Instrument", "Kernel", "Plan", "Planner", "Plans", "Setting", "Step"]
@@ -250,8 +249,7 @@ class Planner:
         """Whether what is overwritten may have its channels side by side in memory, as images of some convolutions do:
         where a function of its elements alone is computed by one thread, the result lies so in any case."""
         *others, size = sorted([self._types[value.number].shape.size.lo for value in node.values_in])
-        is_of_elements = (is_known(op) and not op.moves) or isinstance(op, Quantized)
-        return is_of_elements and size < costs.SPLIT_ELEMENTS and size not in others
+        return not (is_users(op) or op.moves) and size < costs.SPLIT_ELEMENTS and size not in others
 
 
 def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:

@@ -23,6 +23,7 @@ from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.runtime.rewrite.draft import changed, is_users
 from ir_exec.types import Array, Bounds, ElementType, TensorType, element_types
 
 __all__ = [
@@ -119,7 +120,7 @@ def _computes(node: Node, types: Mapping[Value, TensorType]) -> bool:
 def _has_short(model: Model) -> bool:
     """Whether a network may have 16-bit floats at all."""
     return any(type.element_type in _SHORT for type in model.types) or any(
-        _names_short(node.op) or _is_users(node.op) for node in model.graph.all_nodes() if node.op is not None
+        _names_short(node.op) or is_users(node.op) for node in model.graph.all_nodes() if node.op is not None
     )
 
 
@@ -141,7 +142,7 @@ def _replaced(
         if op.rounds and not _keeps_type(node, inputs, types):
             if is_short or _names_short(op):
                 yield node, _wide(op, {place: kind for place, kind in _short(inputs).items() if _only_type(op, place)})
-        elif not _is_users(op):
+        elif not is_users(op):
             if _names_short(op):
                 yield node, _naming_f32(op)
         elif is_short or _short(inputs) or _names_short(op):
@@ -171,10 +172,6 @@ def _names_short(op: Op) -> bool:
     return any(isinstance(value, ElementType) and value in _SHORT for value in vars(op).values())
 
 
-def _is_users(op: Op) -> bool:
-    return not type(op).__module__.startswith("ir_exec.")
-
-
 def _takes_f32(op: Op, inputs: Sequence[TensorType], weights: WeightsReader | None) -> bool:
     """Whether a user's operator takes f32 for the 16-bit floats of the file."""
     faults: list[IRError] = []
@@ -185,17 +182,11 @@ def _takes_f32(op: Op, inputs: Sequence[TensorType], weights: WeightsReader | No
 def _naming_f32(op: Op) -> Op:
     """The operator with attributes that name f32 where they name a 16-bit float."""
     named = {name: ElementType.f32 if value in _SHORT else value for name, value in _named_types(op).items()}
-    return _changed(op, type(op), named)
+    return changed(op, type(op), named)
 
 
 def _named_types(op: Op) -> dict[str, ElementType]:
     return {name: value for name, value in vars(op).items() if isinstance(value, ElementType)}
-
-
-def _changed(op: Op, cls: type[Op], values: Mapping[str, Any]) -> Op:
-    changed = cls.__new__(cls)
-    vars(changed).update({**vars(op), **values})
-    return changed
 
 
 def _wide(op: Op, narrow: Mapping[int, ElementType]) -> Op:
@@ -203,7 +194,7 @@ def _wide(op: Op, narrow: Mapping[int, ElementType]) -> Op:
 
     narrow: inputs, by position, that it still gets in these types of the file.
     """
-    return _changed(op, _wide_class(type(op)), {"_op": op, "_narrow": narrow})  # type: ignore[arg-type]  # mypy takes a class for one of its objects
+    return changed(op, _wide_class(type(op)), {"_op": op, "_narrow": narrow})  # type: ignore[arg-type]  # mypy takes a class for one of its objects
 
 
 @cache

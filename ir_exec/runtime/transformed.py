@@ -13,7 +13,6 @@ import numpy as np
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.kernels import costs
-from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.convolve import Convolver, convolver_by_places
 from ir_exec.kernels.elementwise import calculated
 from ir_exec.kernels.products import laid_by_rows
@@ -327,7 +326,7 @@ def _is_read_by_places(
     """Whether depthwise convolutions and means are all that is computed of an image and of functions of its elements:
     where BLAS copies small matrices first, convolutions run along the channels of an image that lies so."""
     size = types[image.number].shape.size
-    if not size.is_static or size.hi >= costs.SPLIT_ELEMENTS or has_small_kernels():
+    if not size.is_static or size.hi >= costs.SPLIT_ELEMENTS:
         return False
     images, beside = [image], set[Value]()
     for one in images:

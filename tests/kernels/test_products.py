@@ -147,6 +147,8 @@ def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int,
         ((4000, 900), (2, 1), (2, 1)),
         ((900, 4000), (1, 2), (1, 2)),
         ((197, 192), (1, 2), (2, 1)),
+        ((224, 196), (1, 2), (2, 1)),
+        ((200, 150), (1, 1), (2, 1)),
         ((192, 144), (1, 1), (2, 1)),
         ((100, 130), (1, 1), (1, 2)),
         ((120, 100), (1, 1), (1, 1)),
@@ -162,6 +164,13 @@ def test_the_longer_side_is_cut_unless_its_pieces_were_too_short(
         monkeypatch.setattr(products, "has_small_kernels", lambda has=has_small_kernels: has)
         cut = products._cut.__wrapped__(shape, 2 * costs.PRODUCT_PIECE_NANOSECONDS)
         assert (cut.down, cut.along) == pieces
+
+
+def test_large_products_are_not_filled_with_zeros_first() -> None:
+    dtype = np.dtype(np.float32)
+    for rows, function in ((127, np.dot), (128, np.matmul)):
+        assert product_for((rows, 9), (9, 128), dtype) is function
+        assert products._way((rows, 9), (9, 128), dtype).are_matrices == (function is np.dot)
 
 
 def test_outside_of_a_run_blas_shares_its_products_itself(monkeypatch: pytest.MonkeyPatch) -> None:

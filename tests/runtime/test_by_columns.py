@@ -14,7 +14,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.kernels import blas, costs
 from ir_exec.kernels.convolve import convolver_by_places
-from ir_exec.runtime import packed, transformed
+from ir_exec.runtime import packed
 from ir_exec.types import Array
 from tests.conformance.networks import COPIES, arrays
 
@@ -34,7 +34,7 @@ PADDED = STEPS | {"pads_begin": [1, 1], "pads_end": [1, 1]}
 @pytest.fixture(autouse=True)
 def copying(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a processor without AVX-512."""
-    for module in (packed, transformed, blas):
+    for module in (packed, blas):
         monkeypatch.setattr(module, "has_small_kernels", lambda: False)
 
 
@@ -176,8 +176,7 @@ def test_large_images_with_strides_and_many_channels(monkeypatch: pytest.MonkeyP
 
 
 def test_with_kernels_for_small_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (packed, transformed):
-        monkeypatch.setattr(module, "has_small_kernels", lambda: True)
+    monkeypatch.setattr(packed, "has_small_kernels", lambda: True)
     assert turned(network()) == 0
 
 

@@ -2,21 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.ops import Op
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Draft", "FusedNode", "Fusion", "beside", "is_known", "is_vector", "vector_beside", "with_number"]
+__all__ = [
+    "Draft",
+    "FusedNode",
+    "Fusion",
+    "beside",
+    "changed",
+    "is_known",
+    "is_users",
+    "is_vector",
+    "vector_beside",
+    "with_number",
+]
 
 
 def is_known(op: Op) -> bool:
     """Whether an operator is one of this library, whose formula may be relied on."""
     return type(op).__module__.startswith("ir_exec.ops.")
+
+
+def is_users(op: Op) -> bool:
+    """Whether an operator is neither one of this library nor one of its rewrites."""
+    return not type(op).__module__.startswith("ir_exec.")
+
+
+def changed(op: Op, cls: type[Op], values: Mapping[str, Any]) -> Op:
+    """An operator of this class with the attributes of another one, but for these."""
+    found = cls.__new__(cls)
+    vars(found).update({**vars(op), **values})
+    return found
 
 
 class Draft:

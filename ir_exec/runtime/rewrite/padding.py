@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from copy import copy
 from operator import add
 from typing import Any
 
 import numpy as np
 
 from ir_exec.graph import Node
-from ir_exec.runtime.rewrite.draft import Draft, Fusion
+from ir_exec.runtime.rewrite.draft import Draft, Fusion, changed
 
 __all__ = ["as_padding"]
 
@@ -29,12 +28,11 @@ def as_padding(draft: Draft, node: Node) -> Fusion | None:
     op: Any = draft.operator(reader)
     if op.auto_pad not in ("explicit", "valid"):
         return None
-    padding = copy(op)
-    vars(padding)["auto_pad"] = "explicit"
+    values: dict[str, Any] = {"auto_pad": "explicit"}
     for name, zeros in zip(("pads_begin", "pads_end"), added, strict=True):
         own = getattr(op, name) if op.auto_pad == "explicit" else ()
-        vars(padding)[name] = tuple(map(add, zeros, own or [0] * len(zeros)))
-    return Fusion([node, reader], padding, [node.values_in[0], filters])
+        values[name] = tuple(map(add, zeros, own or [0] * len(zeros)))
+    return Fusion([node, reader], changed(op, type(op), values), [node.values_in[0], filters])
 
 
 def _zeros(draft: Draft, node: Node) -> tuple[list[int], list[int]] | None:

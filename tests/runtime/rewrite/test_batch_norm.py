@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec import build
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText
-from tests.runtime.rewrite.helpers import of_network, of_text
+from tests.runtime.rewrite.helpers import of_model, of_network, of_text
 
 RANDOM = np.random.default_rng(3)
 GAMMA, BETA, MEAN = RANDOM.normal(size=(3, 4)).astype(np.float32)
@@ -65,3 +66,16 @@ def test_results_do_not_depend_on_the_threads() -> None:
     data = RANDOM.normal(size=(2, 4, 400, 500)).astype(np.float32)
     alone = ir_exec.compile_model(model, threads=1)([data])[0]
     np.testing.assert_array_equal(alone, ir_exec.compile_model(model, threads=3)([data])[0])
+
+
+def test_images_whose_channels_are_side_by_side() -> None:
+    """Behind a ReLU the normalization is no part of a sum with the convolution, whose result may lie so."""
+    taps = RANDOM.normal(size=(64, 1, 1, 3, 3)).astype(np.float32)
+    vectors = [build.constant(RANDOM.uniform(0.5, 2, 64).astype(np.float32)) for _ in range(4)]
+    steps = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1]}
+    image = build.relu(build.group_convolution(build.parameter([1, 64, 14, 15], "f32"), build.constant(taps), **steps))
+    gamma, beta, mean, variance = vectors
+    model = build.model(build.batch_norm_inference(image, gamma, beta, mean, variance, epsilon=1e-3))
+    both = of_model(model, [RANDOM.normal(size=(1, 64, 14, 15)).astype(np.float32)])
+    assert both.types == ["BatchNorm"]
+    both.assert_close()
