@@ -1,23 +1,24 @@
 """Reads an .xml of IR version 10 or 11 into a Document, and says everything that is wrong with its form.
 
 Elements and attributes that are not known are legal and ignored. The elements become plain nested data, which the
-models of `ir.document` validate in one call. Where something is missing or unreadable the fault is reported with its
-line, the piece is left out, and reading goes on.
+models of `ir.document` validate, layer by layer. Where something is missing or unreadable the elements are gone through
+once more for data of the whole file; the fault is reported with its line, the piece is left out, and reading goes on.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from lxml import etree
 from pydantic_core import ErrorDetails, ValidationError
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError, raise_error
-from ir_exec.ir.document import Document, split_names
+from ir_exec.ir.document import Document, Edge, Layer, split_names
 from ir_exec.ir.faults import Plain, mended, shown
 from ir_exec.ir.markup import Markup, load, parse, recognise_root
 
@@ -82,16 +83,26 @@ def _refuse_other_kinds(markup: Markup) -> None:
 
 def _read(markup: Markup, path: str | None) -> tuple[Document, list[IRError]]:
     """The document without what is faulty, and the faults; raises ParseError IR005 for versions that are not read."""
+    layer, edge = (partial(model.__pydantic_validator__.validate_python, strict=False) for model in (Layer, Edge))
+    walk = _Walk(markup, path, layer, edge)
+    try:
+        document = Document.model_validate(walk.net(), strict=False)
+        faults = walk.faults
+    except ValidationError:
+        document, faults = _read_damaged(markup, path)
+    return document.model_copy(update={"is_complete": False}) if faults else document, faults
+
+
+def _read_damaged(markup: Markup, path: str | None) -> tuple[Document, list[IRError]]:
     walk = _Walk(markup, path)
     plain, faults = walk.net(), walk.faults
     try:
-        document = Document.model_validate(plain, strict=False)
+        Document.model_validate(plain, strict=False)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False, include_input=False)
         _refuse_other_versions(markup, errors)
         faults += mended(plain, errors, markup)
-        document = Document.model_validate(plain, strict=False)
-    return document.model_copy(update={"is_complete": False}) if faults else document, faults
+    return Document.model_validate(plain, strict=False), faults
 
 
 def _refuse_other_versions(markup: Markup, errors: Iterable[ErrorDetails]) -> None:
@@ -106,15 +117,25 @@ def _refuse_other_versions(markup: Markup, errors: Iterable[ErrorDetails]) -> No
         raise ParseError("an IR of version 7 or older is not supported", code=Code.ir_version, location=location)
 
 
+_Make: TypeAlias = Callable[[Plain], Any]
+
+
+def _as_it_is(plain: Plain) -> Plain:
+    return plain
+
+
 class _Walk:
     """Goes once through the elements; numbers stay text.
 
     A required attribute that is missing is None, or stays away where the model may hold None.
 
+    layer, edge: what makes models of the data of each layer and edge. Made before the next one is gone through, they
+        find it in the cache, and its memory serves again.
     faults: bodies that are left out because they are nested too deep.
     """
 
-    def __init__(self, markup: Markup, path: str | None) -> None:
+    def __init__(self, markup: Markup, path: str | None, layer: _Make = _as_it_is, edge: _Make = _as_it_is) -> None:
+        self._made_layer, self._made_edge = layer, edge
         self._root = markup.root
         self._line = markup.line_of
         self._path = path
@@ -135,9 +156,11 @@ class _Walk:
         """The layers and edges of a net or a body."""
         plain: Plain = {}
         if (layers := element.find("layers")) is not None:
-            plain["layers"] = [self._layer(child) for child in _children(layers) if child.tag == "layer"]
+            made, layer = self._made_layer, self._layer
+            plain["layers"] = [made(layer(child)) for child in _children(layers) if child.tag == "layer"]
         if (edges := element.find("edges")) is not None:
-            plain["edges"] = [self._edge(child) for child in _children(edges) if child.tag == "edge"]
+            made, edge = self._made_edge, self._edge
+            plain["edges"] = [made(edge(child)) for child in _children(edges) if child.tag == "edge"]
         return plain
 
     def _layer(self, element: etree._Element) -> Plain:
