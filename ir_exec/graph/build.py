@@ -168,33 +168,24 @@ class _Builder:
 
     def connect(self, nodes: dict[str, Node], edges: tuple[Edge, ...]) -> None:
         """Connect inputs to outputs; edges name ports by id, the graph by position."""
-        inputs = {
-            (id, port.id): (node, position)
-            for id, node in nodes.items()
-            for position, port in enumerate(node.layer.inputs)
-        }
-        outputs = {
-            (id, port.id): node.outputs[position]
-            for id, node in nodes.items()
-            for position, port in enumerate(node.layer.outputs)
-        }
+        inputs: dict[Node, dict[str, int]] = {}
+        outputs: dict[Node, dict[str, int]] = {}
         refused: set[tuple[str, str]] = set()
         faults: list[tuple[Edge, GraphError]] = []
         for edge in edges:
-            source = outputs.get((edge.from_layer, edge.from_port))
-            target = inputs.get((edge.to_layer, edge.to_port))
-            if source is None or target is None:
+            origin, node = nodes.get(edge.from_layer), nodes.get(edge.to_layer)
+            source = None if origin is None else _place(origin, origin.layer.outputs, edge.from_port, outputs)
+            target = None if node is None else _place(node, node.layer.inputs, edge.to_port, inputs)
+            if origin is None or node is None or source is None or target is None:
                 refused.add((edge.to_layer, edge.to_port))
                 faults.append((edge, _edge_fault(edge, nodes)))
-                continue
-            node, position = target
-            if node.inputs[position] is not None:
+            elif node.inputs[target] is not None:
                 message = f"input port {edge.to_port} has more than one edge"
-                port = _port_name(node, position)
-                error = GraphError(message, code=Code.two_edges, location=Location(line=edge.line, port=port))
+                place = Location(line=edge.line, port=_port_name(node, target))
+                error = GraphError(message, code=Code.two_edges, location=place)
                 faults.append((edge, error.located(node.location)))
-                continue
-            node.inputs[position] = source
+            else:
+                node.inputs[target] = origin.outputs[source]
         astray = {edge.to_port for edge, _ in faults}
         open_nodes = [node for node in nodes.values() if None in node.inputs]
         for node in open_nodes:
@@ -303,6 +294,16 @@ def _declared_type(precision: str | None, dims: tuple[int, ...]) -> TensorType:
     if not dims:
         return TensorType(element_type, Shape.unknown())
     return TensorType(element_type, Shape([Dim.any() if size < 0 else Dim.of(size) for size in dims]))
+
+
+def _place(node: Node, ports: tuple[Port, ...], id: str, known: dict[Node, dict[str, int]]) -> int | None:
+    """The position of the port with this id, the last of several; known: those of nodes with several ports."""
+    if len(ports) == 1:
+        return 0 if ports[0].id == id else None
+    places = known.get(node)
+    if places is None:
+        places = known[node] = {port.id: position for position, port in enumerate(ports)}
+    return places.get(id)
 
 
 def _is_last_left_out(node: Node) -> bool:
