@@ -83,6 +83,8 @@ def _refuse_other_kinds(markup: Markup) -> None:
 
 def _read(markup: Markup, path: str | None) -> tuple[Document, list[IRError]]:
     """The document without what is faulty, and the faults; raises ParseError IR005 for versions that are not read."""
+    for model in (Layer, Edge):
+        model.model_rebuild()  # does nothing but the first time
     layer, edge = (partial(model.__pydantic_validator__.validate_python, strict=False) for model in (Layer, Edge))
     walk = _Walk(markup, path, layer, edge)
     try:
