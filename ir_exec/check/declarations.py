@@ -6,8 +6,6 @@ Where old writers declared wrongly as a habit, and nothing depends on it, that i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
-from operator import attrgetter
 from typing import NamedTuple
 
 from ir_exec.check.findings import Findings
@@ -202,8 +200,8 @@ _OTHER_PRECISIONS = ("U1", "bin", "UNSPECIFIED", "undefined")
 
 def has_meaningless_ports(graph: Graph) -> bool:
     """Whether `meaningless_ports` finds any in the graph, in which many ports declare the same."""
-    ports = chain.from_iterable((*node.layer.inputs, *node.layer.outputs) for node in graph.nodes)
-    declarations = set(map(attrgetter("precision", "dims"), ports))
+    layers = [node.layer for node in graph.nodes]
+    declarations = {(port.precision, port.dims) for layer in layers for port in (*layer.inputs, *layer.outputs)}
     return any(_meaningless(*declaration) for declaration in declarations)
 
 

@@ -100,8 +100,7 @@ class _Builder:
             if layer.bodies:
                 node.bodies = tuple([self.body(node, body) for body in layer.bodies])
             # The reader leaves out, and reports, bodies that are nested too deep.
-            missing = node.missing_bodies() if self.level < MAX_BODY_DEPTH else ()
-            if missing:
+            if node.op_class.body_names and self.level < MAX_BODY_DEPTH and (missing := node.missing_bodies()):
                 what = " and no ".join(f"<{name}>" for name in missing)
                 message = f"the layer has no {what}, as every {layer.type} has"
                 self.report(GraphError(message, code=Code.body_port_map).located(node.location))
