@@ -12,7 +12,7 @@ import json
 import pkgutil
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple, Self
 
 from ir_exec.check.report import Demand, Requirement
@@ -107,16 +107,18 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
     """What each layer needs; first the IR version, which belongs to no layer."""
     table = _table()
     yield None, [_Need(table.ir_versions[version], f"IR version {version}")]
-    told: dict[tuple[object, ...], tuple[str, list[_Need], list[_Novelty]]] = {}
+    told: dict[tuple[str, str | None], tuple[str, list[_Need], list[_Novelty]]] = {}
     for layer in document.all_layers():
-        kinds = tuple([port.precision for port in layer.outputs])
-        is_typed = not _TYPE_ATTRIBUTES.isdisjoint(layer.data)
-        named = tuple([layer.data.get(name) for name in _TYPE_ATTRIBUTES]) if is_typed else ()
-        key = (layer.type, layer.version, kinds, named)
+        key = (layer.type, layer.version)
         known = told.get(key)
         if known is None:
-            known = told[key] = _of_operator(layer.type, layer.version or "", kinds, named)
+            known = told[key] = _of_operator(layer.type, layer.version or "")
         type_name, needs, novelties = known
+        kinds = [port.precision for port in layer.outputs]
+        if type_name != "FakeConvert":  # Its attribute names what numbers are rounded to, which no value has.
+            kinds += [text for name, text in layer.data.items() if name in _TYPE_ATTRIBUTES]
+        if new_types := _new_types(frozenset(kinds)):
+            needs = [*needs, *new_types]
         for port in layer.outputs or layer.inputs:
             # Empty constants were always read; what a Result takes counts as its output.
             if 0 in port.dims and type_name != "Const":
@@ -128,22 +130,19 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
         yield layer, needs
 
 
-def _of_operator(
-    type_name: str, opset: str, kinds: Sequence[str | None], named: Sequence[str | None]
-) -> tuple[str, list[_Need], list[_Novelty]]:
-    """The canonical name, what every such layer needs, and what only some have.
-
-    kinds, named: the element types of its outputs, and those in its attributes.
-    """
-    table = _table()
+def _of_operator(type_name: str, opset: str) -> tuple[str, list[_Need], list[_Novelty]]:
+    """The canonical name, what every layer needs, and what only some have."""
     name, release = canonical(type_name), first_release(type_name, opset)
     needs = [] if release is None else [_Need(release, f"{type_name} of {opset}")]
-    # The attribute of FakeConvert names what numbers are rounded to, which no value has.
-    spelt = {kind.lower() for kind in (*kinds, *(() if name == "FakeConvert" else named)) if kind is not None}
-    needs += [
-        _Need(table.element_types[kind], f"element type {kind}") for kind in sorted(spelt & table.element_types.keys())
-    ]
-    return name, needs, table.novelties.get(name, [])
+    return name, needs, _table().novelties.get(name, [])
+
+
+@lru_cache(maxsize=2**10)
+def _new_types(spellings: frozenset[str | None]) -> list[_Need]:
+    """What the element types among these need that the first release did not have."""
+    table = _table().element_types
+    names = {spelling.lower() for spelling in spellings if spelling is not None}
+    return [_Need(table[name], f"element type {name}") for name in sorted(names & table.keys())]
 
 
 class _Novelty(NamedTuple):

@@ -100,7 +100,8 @@ class _Builder:
             if layer.bodies:
                 node.bodies = tuple([self.body(node, body) for body in layer.bodies])
             # The reader leaves out, and reports, bodies that are nested too deep.
-            if node.op_class.body_names and self.level < MAX_BODY_DEPTH and (missing := node.missing_bodies()):
+            missing = node.missing_bodies() if self.level < MAX_BODY_DEPTH else ()
+            if missing:
                 what = " and no ".join(f"<{name}>" for name in missing)
                 message = f"the layer has no {what}, as every {layer.type} has"
                 self.report(GraphError(message, code=Code.body_port_map).located(node.location))
@@ -167,24 +168,33 @@ class _Builder:
 
     def connect(self, nodes: dict[str, Node], edges: tuple[Edge, ...]) -> None:
         """Connect inputs to outputs; edges name ports by id, the graph by position."""
-        inputs: dict[Node, dict[str, int]] = {}
-        outputs: dict[Node, dict[str, int]] = {}
+        inputs = {
+            (id, port.id): (node, position)
+            for id, node in nodes.items()
+            for position, port in enumerate(node.layer.inputs)
+        }
+        outputs = {
+            (id, port.id): node.outputs[position]
+            for id, node in nodes.items()
+            for position, port in enumerate(node.layer.outputs)
+        }
         refused: set[tuple[str, str]] = set()
         faults: list[tuple[Edge, GraphError]] = []
         for edge in edges:
-            origin, node = nodes.get(edge.from_layer), nodes.get(edge.to_layer)
-            source = None if origin is None else _place(origin, origin.layer.outputs, edge.from_port, outputs)
-            target = None if node is None else _place(node, node.layer.inputs, edge.to_port, inputs)
-            if origin is None or node is None or source is None or target is None:
+            source = outputs.get((edge.from_layer, edge.from_port))
+            target = inputs.get((edge.to_layer, edge.to_port))
+            if source is None or target is None:
                 refused.add((edge.to_layer, edge.to_port))
                 faults.append((edge, _edge_fault(edge, nodes)))
-            elif node.inputs[target] is not None:
+                continue
+            node, position = target
+            if node.inputs[position] is not None:
                 message = f"input port {edge.to_port} has more than one edge"
-                place = Location(line=edge.line, port=_port_name(node, target))
-                error = GraphError(message, code=Code.two_edges, location=place)
+                port = _port_name(node, position)
+                error = GraphError(message, code=Code.two_edges, location=Location(line=edge.line, port=port))
                 faults.append((edge, error.located(node.location)))
-            else:
-                node.inputs[target] = origin.outputs[source]
+                continue
+            node.inputs[position] = source
         astray = {edge.to_port for edge, _ in faults}
         open_nodes = [node for node in nodes.values() if None in node.inputs]
         for node in open_nodes:
@@ -293,16 +303,6 @@ def _declared_type(precision: str | None, dims: tuple[int, ...]) -> TensorType:
     if not dims:
         return TensorType(element_type, Shape.unknown())
     return TensorType(element_type, Shape([Dim.any() if size < 0 else Dim.of(size) for size in dims]))
-
-
-def _place(node: Node, ports: tuple[Port, ...], id: str, known: dict[Node, dict[str, int]]) -> int | None:
-    """The position of the port with this id, the last of several; known: those of nodes with several ports."""
-    if len(ports) == 1:
-        return 0 if ports[0].id == id else None
-    places = known.get(node)
-    if places is None:
-        places = known[node] = {port.id: position for position, port in enumerate(ports)}
-    return places.get(id)
 
 
 def _is_last_left_out(node: Node) -> bool:

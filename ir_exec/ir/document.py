@@ -290,7 +290,12 @@ class Document(_Model):
 
     def all_layers(self) -> Iterator[Layer]:
         """Every layer, those of bodies right after the layer that holds the body."""
-        return _all_layers(self.layers)
+        pending = list(reversed(self.layers))
+        while pending:
+            layer = pending.pop()
+            yield layer
+            for body in reversed(layer.bodies):
+                pending.extend(reversed(body.layers))
 
     @property
     def writer(self) -> str | None:
@@ -320,13 +325,6 @@ class Document(_Model):
         if not (year.isascii() and year.isdigit() and len(year) == 4 and 0 < len(release) <= 4):
             return None
         return int(year), int(release)
-
-
-def _all_layers(layers: Iterable[Layer]) -> Iterator[Layer]:
-    for layer in layers:
-        yield layer
-        for body in layer.bodies:
-            yield from _all_layers(body.layers)
 
 
 _SEPARATOR = re.compile(r"(?<!\\),")

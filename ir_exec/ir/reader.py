@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from lxml import etree
+from pydantic import BaseModel
 from pydantic_core import ErrorDetails, ValidationError
 
 from ir_exec.codes import Code
@@ -83,10 +84,7 @@ def _refuse_other_kinds(markup: Markup) -> None:
 
 def _read(markup: Markup, path: str | None) -> tuple[Document, list[IRError]]:
     """The document without what is faulty, and the faults; raises ParseError IR005 for versions that are not read."""
-    for model in (Layer, Edge):
-        model.model_rebuild()  # does nothing but the first time
-    layer, edge = (partial(model.__pydantic_validator__.validate_python, strict=False) for model in (Layer, Edge))
-    walk = _Walk(markup, path, layer, edge)
+    walk = _Walk(markup, path, _validating(Layer), _validating(Edge))
     try:
         document = Document.model_validate(walk.net(), strict=False)
         faults = walk.faults
@@ -122,8 +120,10 @@ def _refuse_other_versions(markup: Markup, errors: Iterable[ErrorDetails]) -> No
 _Make: TypeAlias = Callable[[Plain], Any]
 
 
-def _as_it_is(plain: Plain) -> Plain:
-    return plain
+def _validating(model: type[BaseModel]) -> _Make:
+    """`model_validate` without the Python around it."""
+    model.model_rebuild()  # does nothing but the first time
+    return partial(model.__pydantic_validator__.validate_python, strict=False)
 
 
 class _Walk:
@@ -136,7 +136,7 @@ class _Walk:
     faults: bodies that are left out because they are nested too deep.
     """
 
-    def __init__(self, markup: Markup, path: str | None, layer: _Make = _as_it_is, edge: _Make = _as_it_is) -> None:
+    def __init__(self, markup: Markup, path: str | None, layer: _Make = dict, edge: _Make = dict) -> None:
         self._made_layer, self._made_edge = layer, edge
         self._root = markup.root
         self._line = markup.line_of
