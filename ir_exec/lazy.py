@@ -1,12 +1,34 @@
-"""Public names of a package that are imported when they are first asked for."""
+"""Work that is put off: public names of a package are imported when they are first asked for, and Python's collector of
+cyclic garbage, which has nothing to do while a network is read, looks through what there is afterwards.
+
+Reading, inferring and checking make many objects that refer to each other and stay. The collector would look through
+all of them again and again, and take a tenth of the time.
+"""
 
 import ast
+import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 
-__all__ = ["from_stub"]
+__all__ = ["from_stub", "paused_collector"]
+
+
+@contextmanager
+def paused_collector() -> Iterator[None]:
+    """Inside, nothing is collected; afterwards the collector is on where it was on before.
+
+    Threads may be inside at the same time: the first one out switches the collector on.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def from_stub(package: str, path: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
@@ -21,8 +43,6 @@ def from_stub(package: str, path: str) -> tuple[Callable[[str], object], Callabl
     def get(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        from ir_exec.collector import paused_collector
-
         # What is imported stays: the collector would look through it a tenth of the time, and find nothing.
         with paused_collector():
             value = getattr(import_module(homes[name]), name)

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.collector import paused_collector
 from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeError, WeightsError, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import Types, infer_types, inferred_or_declared, redeclared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
 from ir_exec.ir.urls import exists
+from ir_exec.lazy import paused_collector
 from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.readers import reader_of

@@ -8,13 +8,13 @@ from functools import lru_cache
 
 from ir_exec.build.values import BuiltLayer, Value, new_layer
 from ir_exec.codes import Code
-from ir_exec.collector import paused_collector
 from ir_exec.errors import GraphError
 from ir_exec.graph import Graph, Node
 from ir_exec.graph import Value as GraphValue
 from ir_exec.infer import Types
 from ir_exec.ir import NO_RT_INFO, Document, Edge, Layer, Port, RtInfo
 from ir_exec.ir.held import HeldWeights
+from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Result
 from ir_exec.types import Array, ElementType, TensorType

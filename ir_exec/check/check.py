@@ -25,10 +25,10 @@ from ir_exec.check.structure import (
 from ir_exec.check.types import check_types
 from ir_exec.check.what_if import InputShapes, check_shapes, given_types
 from ir_exec.codes import Code
-from ir_exec.collector import paused_collector
 from ir_exec.errors import IRError, ResourceError, ShapeError, internal_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.ir.markup import is_text
+from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load, ports_of
 from ir_exec.ops.infrastructure.values import Parameter
 from ir_exec.types import Shape, TensorType

@@ -39,7 +39,7 @@ from ir_exec.kernels.windows import (
 )
 from ir_exec.types import Array
 
-__all__ = ["Convolver", "convolve", "convolver_by_places"]
+__all__ = ["Convolver", "convolve", "convolver_by_places", "runs_by_places"]
 
 Place: TypeAlias = tuple[slice, ...]
 """A part of a result [batch, groups, outputs, windows]."""
@@ -142,7 +142,8 @@ class Convolver:
             if by_channels or self._has_few_windows(groups, windows):
                 self._arrange_channels()
                 return
-            self._may_turn = groups >= costs.MANY_CHANNELS and not has_small_kernels()
+            stride = max(axis.stride for axis in self._axes)
+            self._may_turn = groups >= costs.MANY_CHANNELS and runs_by_places(windows, self._column, stride)
             if self._has_wide_rows():
                 self._arrange_bands()
             else:
@@ -311,7 +312,8 @@ class Convolver:
         return self._make_for_channels()
 
     def __call__(self, data: Array, filters: Array) -> Array:
-        if self._may_turn and data.strides[1] == data.itemsize < data.strides[-1]:
+        lies_by_places = data.strides[1] == data.itemsize < data.strides[-1]
+        if self._may_turn and lies_by_places:
             return self._for_channels(data, filters)
         filters = filters if self._kernel is None else filters[self._kernel]
         if self._whole is not None:
@@ -331,7 +333,7 @@ class Convolver:
             # Zeros beside a filter make NaN of infinities outside of its window.
             if self._band > 1 and not is_finite(result):
                 self._compute(partial(self._by_bands, grouped, self._bands(weights, 1), result))
-        if self._is_copied:
+        if self._is_copied and not lies_by_places:
             result = np.ascontiguousarray(result)
         batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
@@ -514,6 +516,12 @@ def _windows_at_once(elements: int) -> int:
 def convolve(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:
     """The convolution of groups of channels, see `Convolver`."""
     return Convolver(axes, data.shape, filters.shape, data.dtype)(data, filters)
+
+
+def runs_by_places(windows: int, kernel: int, stride: int) -> bool:
+    """Whether so many windows of a depthwise convolution take less along the channels, where those of each place are
+    side by side already. kernel: its elements. stride: the longest."""
+    return not has_small_kernels() or stride > 1 or windows * kernel**2 <= costs.FEW_WINDOWS_BY_PLACES
 
 
 def convolver_by_places(data: tuple[int, ...], filters: Array) -> Callable[[Array], Array]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.collector import paused_collector
 from ir_exec.errors import IRError
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.kernels import costs
 from ir_exec.kernels.limits import Budget, current_limits, owner_of, owners
+from ir_exec.lazy import paused_collector
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ir_exec.build.draft import Draft, Place
-from ir_exec.collector import paused_collector
 from ir_exec.errors import raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import infer_types
 from ir_exec.ir import Layer, Port
 from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
+from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.runtime.fold import SMALL, foldable

@@ -261,7 +261,7 @@ def may_be_packed(array: Array | None) -> TypeGuard[Array]:
     if array.ndim == 2:
         return array.size >= costs.PANELLED_ELEMENTS
     if array.ndim > 2 and prod(array.shape[2:]) == 1 and min(array.shape[:2]) > 1:
-        return array.shape[0] >= costs.MANY_CHANNELS and not has_small_kernels()
+        return bool(array.shape[0] >= costs.MANY_CHANNELS)
     return array.shape[-2:] == (3, 3) and array.size >= 9 * costs.WINOGRAD_CHANNELS * costs.WINOGRAD_OUTPUTS
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.kernels import costs
-from ir_exec.kernels.convolve import Convolver, convolver_by_places
+from ir_exec.kernels.convolve import Convolver, convolver_by_places, runs_by_places
 from ir_exec.kernels.elementwise import calculated
 from ir_exec.kernels.products import laid_by_rows
 from ir_exec.kernels.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
@@ -323,8 +323,8 @@ def _form_by_columns(
 def _is_read_by_places(
     image: Value, readers: Mapping[Value, Sequence[Node]], types: Types, operator: Callable[[Node], Op]
 ) -> bool:
-    """Whether depthwise convolutions and means are all that is computed of an image and of functions of its elements:
-    where BLAS copies small matrices first, convolutions run along the channels of an image that lies so."""
+    """Whether depthwise convolutions that run along the channels of an image that lies so, and means, are all that is
+    computed of it and of functions of its elements."""
     size = types[image.number].shape.size
     if not size.is_static or size.hi >= costs.SPLIT_ELEMENTS:
         return False
@@ -356,11 +356,12 @@ def _ends_places(node: Node, op: Any, types: Types) -> bool:
         return is_known(op) and node.type in ("ReduceMean", "ShapeOf")
     channels, outputs, inner, *kernel = filters.static
     is_depthwise = inner == 1 and outputs < costs.FEW_OUTPUTS and channels >= costs.MANY_CHANNELS and prod(kernel) > 1
-    windows = (types[node.outputs[0].number].shape.dims or ())[2:]
-    multiplications = prod([dim.hi for dim in windows]) * prod(kernel)
+    windows = prod([dim.hi for dim in (types[node.outputs[0].number].shape.dims or ())[2:]])
+    # To lay the image so has a cost of its own.
+    runs_well = runs_by_places(2 * windows, prod(kernel), max(op.strides, default=1))
     # Many channels of windows with a stride between them are no one run, which are many calls for large images.
     has_runs = max(op.strides, default=1) <= (costs.MOST_PHASES if channels <= costs.PHASED_CHANNELS else 1)
-    return is_depthwise and (has_runs or multiplications <= costs.FEW_MULTIPLICATIONS)
+    return is_depthwise and runs_well and (has_runs or windows * prod(kernel) <= costs.FEW_MULTIPLICATIONS)
 
 
 def _only_reader(node: Node, readers: Mapping[Value, Sequence[Node]]) -> Node | None:

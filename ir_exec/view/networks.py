@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from ir_exec.check import Diagnostic, Report
 from ir_exec.check.check import Checked, run_check
 from ir_exec.check.rules import rule_of
-from ir_exec.collector import paused_collector
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ir.markup import load as read_raw
+from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load
 from ir_exec.ops.infrastructure.values import Const, Parameter, ReadsVariable
 from ir_exec.types import TensorType

@@ -141,14 +141,21 @@ def test_along_the_channels_in_parts_of_any_size(
             assert found.flags.c_contiguous == is_in_order
 
 
-def test_channels_that_lie_side_by_side_are_what_is_run_along(small_kernels: bool) -> None:
-    spatial = [axis_of(9, 3, 1, 1, (1, 1)), axis_of(12, 3, 2, 1, (1, 1))]
+@pytest.mark.parametrize(
+    ("stride", "limit", "is_run_along"), [(2, 0, True), (1, 108 * 9**2, True), (1, 108 * 9**2 - 1, False)]
+)
+def test_channels_that_lie_side_by_side_are_what_is_run_along(
+    stride: int, limit: int, is_run_along: bool, small_kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Always where BLAS copies small matrices, elsewhere windows that are apart, or few."""
+    monkeypatch.setattr(costs, "FEW_WINDOWS_BY_PLACES", limit)
+    spatial = [axis_of(9, 3, 1, 1, (1, 1)), axis_of(12, 3, stride, 1, (1, 1))]
     data, filters = whole_numbers(2, 40, 9, 12), whole_numbers(40, 1, 1, 3, 3)
     turned = np.moveaxis(np.ascontiguousarray(np.moveaxis(data, 1, -1)), -1, 1)
     convolve = Convolver(spatial, data.shape, filters.shape, data.dtype)
     assert not convolve._is_by_channels
     wanted = sums(data, filters, spatial)
-    for array, is_turned in ((data, False), (turned, not small_kernels), (data, False)):
+    for array, is_turned in ((data, False), (turned, is_run_along or not small_kernels), (data, False)):
         found = convolve(array, filters)
         assert np.array_equal(found, wanted)
         assert (found.strides[1] == found.itemsize) == is_turned

@@ -13,6 +13,7 @@ import ir_exec
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.kernels import blas, costs
+from ir_exec.kernels import convolve as convolving
 from ir_exec.kernels.convolve import convolver_by_places
 from ir_exec.runtime import packed
 from ir_exec.types import Array
@@ -31,11 +32,12 @@ STEPS: dict[str, Any] = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [
 PADDED = STEPS | {"pads_begin": [1, 1], "pads_end": [1, 1]}
 
 
-@pytest.fixture(autouse=True)
-def copying(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a processor without AVX-512."""
-    for module in (packed, blas):
-        monkeypatch.setattr(module, "has_small_kernels", lambda: False)
+@pytest.fixture(autouse=True, params=[False, True], ids=["AVX2", "AVX-512"])
+def has_small_kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """With kernels of BLAS that copy small matrices first, and with others."""
+    for module in (convolving, packed, blas):
+        monkeypatch.setattr(module, "has_small_kernels", lambda: request.param)
+    return bool(request.param)
 
 
 def depthwise(image: Value, taps: Array = TAPS, **attributes: Any) -> Value:
@@ -175,9 +177,14 @@ def test_large_images_with_strides_and_many_channels(monkeypatch: pytest.MonkeyP
     assert turned(strided) == 1
 
 
-def test_with_kernels_for_small_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "has_small_kernels", lambda: True)
-    assert turned(network()) == 0
+def test_many_windows_where_small_matrices_are_not_copied(
+    has_small_kernels: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strided = network(last=lambda image: depthwise(image, strides=[1, 2]))
+    for limit, found in ((2 * 14 * 13 * 9**2, 1), (2 * 14 * 13 * 9**2 - 1, not has_small_kernels)):
+        monkeypatch.setattr(costs, "FEW_WINDOWS_BY_PLACES", limit)
+        assert turned(network()) == found
+        assert turned(strided) == 1
 
 
 def test_plain_and_observed_plans_read_the_file() -> None:
@@ -198,11 +205,11 @@ def test_the_memory_of_filters_that_the_process_holds() -> None:
     assert compiled.memory_plan().constants == FILTERS.nbytes + TAPS.nbytes
 
 
-def test_they_are_found_in_a_real_network() -> None:
+def test_they_are_found_in_a_real_network(has_small_kernels: bool) -> None:
     path = COPIES / "same_padding.xml"
     image = arrays(path, "inputs")
     assert image is not None
-    assert turned(ir_exec.read_model(path), image[0]) == 5
+    assert turned(ir_exec.read_model(path), image[0]) == (4 if has_small_kernels else 5)
 
 
 def test_the_kernel() -> None:

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec.collector import paused_collector
 from ir_exec.kernels import costs
 from ir_exec.kernels import limits as limiting
 from ir_exec.kernels.limits import Budget, Limits, current_limits, owners
+from ir_exec.lazy import paused_collector
 from ir_exec.ops.base.shapes import LARGEST_SEARCHED
 from ir_exec.runtime import executor
 from ir_exec.runtime import loop as running

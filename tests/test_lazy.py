@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ir_exec
-from ir_exec.collector import paused_collector
+from ir_exec.lazy import paused_collector
 
 
 @pytest.fixture(autouse=True)
