@@ -355,13 +355,14 @@ def _ends_places(node: Node, op: Any, types: Types) -> bool:
     if not is_known(op) or node.type != "GroupConvolution" or not filters.is_static:
         return is_known(op) and node.type in ("ReduceMean", "ShapeOf")
     channels, outputs, inner, *kernel = filters.static
-    is_depthwise = inner == 1 and outputs < costs.FEW_OUTPUTS and channels >= costs.MANY_CHANNELS and prod(kernel) > 1
+    stride, elements = max(op.strides, default=1), prod(kernel)
+    is_depthwise = inner == 1 and outputs < costs.FEW_OUTPUTS and channels >= costs.MANY_CHANNELS and elements > 1
     windows = prod([dim.hi for dim in (types[node.outputs[0].number].shape.dims or ())[2:]])
     # To lay the image so has a cost of its own.
-    runs_well = runs_by_places(2 * windows, prod(kernel), max(op.strides, default=1))
+    runs_well = runs_by_places(2 * windows, elements, stride)
     # Many channels of windows with a stride between them are no one run, which are many calls for large images.
-    has_runs = max(op.strides, default=1) <= (costs.MOST_PHASES if channels <= costs.PHASED_CHANNELS else 1)
-    return is_depthwise and runs_well and (has_runs or windows * prod(kernel) <= costs.FEW_MULTIPLICATIONS)
+    has_runs = stride <= (costs.MOST_PHASES if channels <= costs.PHASED_CHANNELS else 1)
+    return is_depthwise and runs_well and (has_runs or windows * elements <= costs.FEW_MULTIPLICATIONS)
 
 
 def _only_reader(node: Node, readers: Mapping[Value, Sequence[Node]]) -> Node | None:

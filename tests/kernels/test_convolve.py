@@ -133,11 +133,12 @@ def test_along_the_channels_in_parts_of_any_size(
     filters = whole_numbers(40, outputs, 1, *[axis.kernel for axis in spatial])
     convolve = Convolver(spatial, data.shape, filters.shape, data.dtype)
     assert convolve._is_by_channels
+    by_places = np.moveaxis(np.ascontiguousarray(np.moveaxis(data, 1, -1)), -1, 1)
     for threads in (1, 2):
-        with RunThreads(threads):
-            found = convolve(data, filters)
+        for array, is_in_order in ((data, has_small_kernels or outputs > 1), (by_places, outputs > 1)):
+            with RunThreads(threads):
+                found = convolve(array, filters)
             assert np.array_equal(found, sums(data, filters, spatial))
-            is_in_order = has_small_kernels or outputs > 1
             assert found.flags.c_contiguous == is_in_order
 
 
