@@ -5,8 +5,10 @@ Shells complete rules, operators and releases; paths are completed by the type o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import isfinite
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, isfinite
 from typing import Any
 
 import click
@@ -20,12 +22,15 @@ from ir_exec.types import Shape
 
 __all__ = [
     "FiniteRange",
+    "Tolerance",
     "complete_operators",
     "complete_releases",
     "complete_rules",
     "read_shapes",
+    "read_tolerances",
     "shape_option",
     "shapes_by_input",
+    "tolerances_of",
 ]
 
 
@@ -65,6 +70,53 @@ class FiniteRange(click.FloatRange):
         if not isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
+
+
+class Tolerance(click.ParamType[tuple[str, float]]):
+    """A number for every value, or `NAME=NUMBER` for one output, as a pair of the name, "*" for all, and the number."""
+
+    name = "[output=]number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        if isinstance(value, tuple):
+            return value
+        name, _, text = str(value).rpartition("=")
+        return name or "*", FiniteRange(min=0).convert(text, param, ctx)
+
+
+def tolerances_of(
+    given: Sequence[tuple[str, float]], from_file: Mapping[str, float]
+) -> float | dict[str, float] | None:
+    """Return tolerances as `compare` takes them; those of options come before those of a file."""
+    found = {**from_file, **dict(given)}
+    if set(found) <= {"*"}:
+        return found.get("*")
+    return found
+
+
+def read_tolerances(path: str | None) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the relative and absolute tolerances of a JSON or TOML file: `{"OUTPUT or *": {"rtol": X, "atol": X}}`.
+
+    Raises Unusable for files that cannot be read or that hold something else.
+    """
+    if path is None:
+        return {}, {}
+    try:
+        with open(path, "rb") as file:
+            loaded = tomllib.load(file) if path.endswith(".toml") else json.load(file)
+    except (OSError, ValueError) as error:
+        raise Unusable(f"cannot read tolerances from {path}: {error}") from None
+    found: tuple[dict[str, float], dict[str, float]] = {}, {}
+    for name, limits in loaded.items() if isinstance(loaded, dict) else [("", loaded)]:
+        if not isinstance(limits, dict) or not limits or set(limits) - {"rtol", "atol"}:
+            raise Unusable(f'{path}: {name!r} has no tolerances, expected {{"rtol": number, "atol": number}}')
+        for kept, key in zip(found, ("rtol", "atol"), strict=True):
+            if key in limits:
+                number = limits[key]
+                if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < inf:
+                    raise Unusable(f"{path}: {key} of {name!r} is {number!r}, expected a finite number from 0")
+                kept[name] = float(number)
+    return found
 
 
 def complete_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -11,12 +11,13 @@ from typing import Any, Literal, TypeAlias
 from ir_exec.codes import Code
 from ir_exec.debug.comparing import compare_with
 from ir_exec.debug.drawing import drawn_inputs
-from ir_exec.debug.entries import entries_of
-from ir_exec.debug.metrics import Metric, Settings, load_metric
+from ir_exec.debug.entries import Key, entries_of
+from ir_exec.debug.metrics import Metric, Settings, Tolerance, load_metric
 from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in, kinds_of
 from ir_exec.debug.report import Comparison
 from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.errors import EvaluationError
+from ir_exec.graph.order import suggested
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.precision import Precision
@@ -40,8 +41,9 @@ def compare(
     then: Sequence[Inputs] = (),
     calls: int | None = None,
     shapes: Mapping[str, ShapeLike] | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
+    rtol: float | Mapping[str, float] | None = None,
+    atol: float | Mapping[str, float] | None = None,
+    nan_equal: bool = False,
     metrics: Iterable[str | Metric] = (),
     probe: Probe = "all",
     device: str = "CPU",
@@ -58,7 +60,9 @@ def compare(
     then: the inputs of calls that follow, each of which goes on from the variables as its own network has left them.
     calls: how many calls there are, where that is more: inputs that were given are given again, others drawn anew.
     rtol, atol: an element may differ by atol + rtol * (the reference's); without both, by what the element types and
-        the length of the layer's sums explain.
+        the length of the layer's sums explain. A mapping gives them by the names of outputs, under "*" for all else.
+    nan_equal: count elements that are NaN or infinite on both sides as compared. Without it they are counted as not
+        compared, and where no other elements are left the verdict is "not compared".
     metrics: functions of our value and the reference's, or `module:function`, to be told for each layer.
     probe, device, hint, timeout: for "openvino". probe: which values are made outputs there: all at once, few in each
         of several runs that close in on the first wrong one ("bisect"), or none but the outputs. hint: whether it
@@ -85,10 +89,47 @@ def compare(
             raise EvaluationError(f"{found.title} has the values of one call", code=Code.unknown_input)
         named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
         settings = Settings(
-            rtol=rtol, atol=atol, metrics=named, progress=progress, threads=threads, precision=precision
+            rtol=_general(rtol),
+            atol=_general(atol),
+            outputs=_output_tolerances(model, rtol, atol),
+            nan_equal=nan_equal,
+            metrics=named,
+            progress=progress,
+            threads=threads,
+            precision=precision,
         )
         name = model.graph.path or model.name
         return compare_with(model, found, rows, settings, seed=seed if drawn else None, name=name)
+
+
+_ALL = "*"
+"""In place of the name of an output: every value without tolerances of its own."""
+
+
+def _general(given: float | Mapping[str, float] | None) -> float | None:
+    return given.get(_ALL) if isinstance(given, Mapping) else given
+
+
+def _output_tolerances(
+    model: Model, rtol: float | Mapping[str, float] | None, atol: float | Mapping[str, float] | None
+) -> dict[Key, Tolerance]:
+    """Return the tolerances of outputs that have one of their own; raises EvaluationError for names of no output."""
+    by_name = {
+        name: result.values_in[0]
+        for result, port in zip(model.graph.results, model.outputs, strict=True)
+        for name in (*port.names, port.name)
+    }
+    given = [one if isinstance(one, Mapping) else {} if one is None else {_ALL: one} for one in (rtol, atol)]
+    found: dict[Key, Tolerance] = {}
+    for name in dict.fromkeys(name for one in given for name in one if name != _ALL):
+        if name not in by_name:
+            names = ", ".join(port.name for port in model.outputs)
+            message = f"there is no output {name!r} to have a tolerance; the outputs are: {names}"
+            raise EvaluationError(message, code=Code.unknown_input, hint=suggested(name, by_name))
+        relative, absolute = (one.get(name, one.get(_ALL, 0.0)) for one in given)
+        value = by_name[name]
+        found[(), value.node.id, value.position] = Tolerance(rtol=relative, atol=absolute)
+    return found
 
 
 def _name_of(metric: str | Metric) -> str:

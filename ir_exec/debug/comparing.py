@@ -17,6 +17,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.judging import elements_not_compared, fits, judged_outputs, verdict_of
 from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, as_type_of, maker_of, takers, unmatched_of
 from ir_exec.debug.matching import matched
 from ir_exec.debug.metrics import (
@@ -29,11 +30,12 @@ from ir_exec.debug.metrics import (
 )
 from ir_exec.debug.reference import Adviser, IRReference, Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status
+from ir_exec.debug.sensitivity import Untested, driven_values, untested
 from ir_exec.debug.steps import jump_of, on_steps
 from ir_exec.debug.terms import cancelling_terms
 from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.graph import Graph, Node
+from ir_exec.graph import Graph, Node, Value
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable
@@ -123,7 +125,12 @@ class _Comparing:
         self._frames: dict[Where, dict[int, Anchor]] = defaultdict(dict)
         self._found: dict[tuple[tuple[str, ...], str], Found] = {}
         self._output_errors: dict[tuple[Key, int], Difference | None] = {}
+        self._visible_errors: dict[tuple[Key, int], Difference] = {}
+        self._output_shapes: dict[Key, tuple[int, ...]] = {}
         self._on_steps: set[tuple[Where, str, int]] = set()
+        self._scopes = {"/".join((*entry.scope, entry.layer_name)): entry.scope for entry in entries.values()}
+        graphs = [model.graph, *(body.graph for node in model.graph.all_nodes() for body in node.bodies)]
+        self._driven = frozenset[Value]().union(*map(driven_values, graphs))
         self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
         self._bodies: dict[tuple[str, ...], BodyPair | None] = {}
 
@@ -149,7 +156,7 @@ class _Comparing:
         elif node.outputs:
             values = [self._value(node, where, position) for position in range(len(node.outputs))]
             if not self._is_same_again(visit, anchors, values):
-                self._remember(self._layer(visit, anchors, values, frame), where)
+                self._remember(self._layer(visit, anchors, values, frame), visit)
             else:
                 frame.update((value.number, SAME) for value in node.outputs)
         if node.bodies:
@@ -178,8 +185,8 @@ class _Comparing:
         theirs = None if body is None else self._reference.iteration(Where(body.scope, where.iterations))
         if body is None or theirs is None or not body.is_same(values, theirs):
             return False
-        for one in body.layers:
-            one.runs += 1
+        for node, known in body.layers:
+            known.ran(node, [values[value.number] for value in node.outputs])
         return True
 
     def _body(self, graph: Graph, scope: tuple[str, ...], reference: IRReference) -> BodyPair | None:
@@ -193,7 +200,7 @@ class _Comparing:
                 known = self._found.get((scope, node.id))
                 if known is None or known.layer.status == "unmatched":
                     return None
-                layers.append(known)
+                layers.append((node, known))
                 partners += [(one.number, self._partners.get((scope, node.id, one.position))) for one in node.outputs]
         keys = [(number, partner.key) for number, partner in partners if partner is not None]
         if len(keys) < len(partners) or len({key[0] for _, key in keys}) != 1:
@@ -211,7 +218,7 @@ class _Comparing:
         pairs = zip(visit.outputs, values, strict=False)
         if not all(wanted is not None and self._is_same(ours, wanted) for ours, wanted in pairs):
             return False
-        known.runs += 1
+        known.ran(visit.node, visit.outputs)
         return True
 
     def _is_same(self, ours: Array, wanted: Array) -> bool:
@@ -353,6 +360,8 @@ class _Comparing:
             "call": self.calls,
         }
         output = (entry.key, self.calls)
+        if entry.output:
+            self._output_shapes[entry.key] = ours.shape
         if wanted is None:
             if entry.output:
                 self._output_errors[output] = None
@@ -375,9 +384,14 @@ class _Comparing:
                 own = difference(made, wanted, tolerance, settings.metrics, own_terms)
         if entry.output:
             plain = self._reference.output(self._partners[entry.key].key)
-            self._output_errors[output] = carried
+            tolerance = settings.outputs.get(entry.key, settings.carried(kinds))
+            error = carried
+            if not same and entry.key in settings.outputs:
+                error = difference(ours, wanted, tolerance, settings.metrics)
             if plain is not None and not same_bits(plain, wanted):
-                self._output_errors[output] = difference(ours, plain, settings.carried(kinds), terms=terms)
+                self._visible_errors[output] = error
+                error = difference(ours, plain, tolerance, settings.metrics, terms)
+            self._output_errors[output] = error
         status: Status = "equal" if same else "close" if carried.is_within else "carried"
         if own is not None and not own.is_within:
             status = "wrong"
@@ -419,20 +433,23 @@ class _Comparing:
         assert array is not None, "it was there before"
         return array
 
-    def _remember(self, layer: ComparedLayer, where: Where) -> None:
-        place = (where.scope, layer.layer_id)
+    def _remember(self, layer: ComparedLayer, visit: Visit) -> None:
+        place = (visit.where.scope, layer.layer_id)
         known = self._found.get(place)
         if known is None:
-            self._found[place] = Found(layer)
+            self._found[place] = Found(layer, self._untested(visit) if layer.partner is not None else None)
             return
-        known.runs += 1
+        known.ran(visit.node, visit.outputs)
         # The first call that shows what is the matter with a layer tells more than later ones, which follow from it.
         is_first = layer.call == known.layer.call or layer.severity > known.layer.severity
         if is_first and layer.rank > known.layer.rank:
             known.layer = layer
 
     def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
-        layers = [one.layer.model_copy(update={"runs": one.runs}) for one in self._found.values()]
+        layers = []
+        for one in self._found.values():
+            agrees = one.layer.status in ("equal", "close")
+            layers.append(one.layer.model_copy(update={"runs": one.runs, "untested": one.untested if agrees else None}))
         wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
         faults = []
         for place, layer in wrong:
@@ -440,38 +457,41 @@ class _Comparing:
             if not any(other[0][: len(around)] == around for other, _ in wrong):
                 faults.append(self._fault(place, layer))
         faults.sort(key=lambda fault: fault.call)
-        unmatched = unmatched_of(ours, theirs, self._partners, self._found)
-        outputs = [entry for entry in ours if entry.output]
-        if self._reference.is_partial:
-            matched = [(place, one) for place, one in zip(self._found, layers, strict=True) if one.partner is not None]
-            within = all(_fits(one) or self._is_on_steps(place, one) for place, one in matched)
-        else:
-            within = all(self._output_fits(entry, call + 1) for entry in outputs for call in range(self.calls))
-        failed = self._reference.failure is not None
-        beyond = [one for one in layers if one.status in ("carried", "step", "wrong") and not _fits(one)]
+        seen = self._output_errors, self._visible_errors, self._output_shapes
+        outputs = judged_outputs(self._model, self._partners, *seen, self._on_steps, self.calls)
+        not_compared = 0 if self.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
+        verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps)
+        beyond = [one for one in layers if one.status in ("carried", "step", "wrong") and not fits(one)]
+        computes_in = self._reference.computes_in
         return Comparison(
             model=name or self._model.name,
             reference=self._reference.title,
-            equal=within and not faults and not failed,
+            verdict=verdict,
+            equal=verdict == "equal",
+            output_results=tuple(outputs),
+            not_compared=not_compared,
+            untested=sum(one.untested is not None for one in layers),
             first_fault=faults[0] if faults else None,
             faults=tuple(faults),
             first_carried=min(beyond, key=lambda one: one.call).path if beyond else None,
             layers=tuple(layers),
-            outputs=tuple(entry.path for entry in outputs),
-            unmatched=tuple(unmatched),
+            outputs=tuple(entry.path for entry in ours if entry.output),
+            unmatched=tuple(unmatched_of(ours, theirs, self._partners, self._found)),
             notes=tuple(self._reference.notes),
             calls=self.calls,
             rounds=self._reference.rounds,
             failure=self._reference.failure,
+            computes_in=None if computes_in is None else computes_in.name,
         )
 
-    def _is_on_steps(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> bool:
-        """Whether a layer differs on steps and in ties alone, seen from our inputs as well as from the reference's."""
-        return (Where(place[0], layer.iterations), place[1], layer.call) in self._on_steps
+    def _is_on_steps(self, layer: ComparedLayer) -> bool:
+        """Return True if a layer differs on steps and in ties alone, from our inputs and from the reference's."""
+        scope = self._scopes.get(layer.path, ())
+        return (Where(scope, layer.iterations), layer.layer_id, layer.call) in self._on_steps
 
-    def _output_fits(self, entry: Entry, call: int) -> bool:
-        error = self._output_errors.get((entry.key, call))
-        return error is not None and (error.is_within or (Where(), entry.layer_id, call) in self._on_steps)
+    def _untested(self, visit: Visit) -> Untested | None:
+        driven = any(value in self._driven for value in visit.node.outputs)
+        return untested(visit.node, visit.outputs) if driven and visit.inputs else None
 
     def _fault(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
         return LayerFault(
@@ -486,7 +506,3 @@ class _Comparing:
             taken_by=takers(self._model.graph, place) if canonical(layer.type) == "Const" else (),
             note=layer.note,
         )
-
-
-def _fits(layer: ComparedLayer) -> bool:
-    return layer.carried is not None and layer.carried.is_within

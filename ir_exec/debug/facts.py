@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer
 from ir_exec.ir.packing import encode
 from ir_exec.types import STRING, Array, ElementType, convert
 
-__all__ = ["PIECE", "Facts", "Number", "Record", "as_numbers", "digest", "facts_of", "pieces"]
+__all__ = ["PIECE", "Facts", "Number", "Record", "as_numbers", "digest", "facts_of", "not_finite_in", "pieces"]
 
 
 class Record(BaseModel):
@@ -86,6 +86,18 @@ def facts_of(array: Array) -> Facts:
 
 def _finite(number: float) -> float | None:
     return number if np.isfinite(number) else None
+
+
+def not_finite_in(array: Array) -> int:
+    """Return the number of elements that are NaN or infinite; 0 for integers, booleans and strings."""
+    if array.dtype.kind not in "fV" or not ElementType.of(array).is_float:
+        return 0
+    count = 0
+    with np.errstate(all="ignore"):
+        for _, (part,) in pieces(array):
+            numbers = part if part.dtype.kind == "f" else as_numbers(part)
+            count += part.size - int(np.count_nonzero(np.isfinite(numbers)))
+    return count
 
 
 def digest(array: Array) -> str:

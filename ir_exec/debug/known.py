@@ -9,7 +9,8 @@ from typing import NamedTuple
 from ir_exec.debug.entries import Entry, Key
 from ir_exec.debug.metrics import same_bits
 from ir_exec.debug.report import ComparedLayer, Unmatched
-from ir_exec.graph import Graph
+from ir_exec.debug.sensitivity import Untested, untested
+from ir_exec.graph import Graph, Node
 from ir_exec.types import STRING, Array, ElementType, convert
 
 __all__ = ["SAME", "Anchor", "BodyPair", "Found", "as_type_of", "maker_of", "takers", "unmatched_of"]
@@ -43,21 +44,28 @@ SAME = Anchor(_ours, same=True)
 
 @dataclass(slots=True)
 class Found:
-    """What is known of a layer after some of its runs."""
+    """What is known of a layer after some of its runs. untested: why none of them could have shown a fault."""
 
     layer: ComparedLayer
+    untested: Untested | None = None
     runs: int = 1
+
+    def ran(self, node: Node, outputs: Sequence[Array]) -> None:
+        """Count a further run, which may be the first that could have shown a fault."""
+        self.runs += 1
+        if self.untested is not None:
+            self.untested = untested(node, outputs)
 
 
 class BodyPair(NamedTuple):
     """A body beside the reference's.
 
-    scope: that of theirs. numbers: of values, ours and theirs. layers: what is known of ours.
+    scope: that of theirs. numbers: of values, ours and theirs. layers: ours, with what is known of them.
     """
 
     scope: tuple[str, ...]
     numbers: list[tuple[int, int]]
-    layers: list[Found]
+    layers: list[tuple[Node, Found]]
 
     def is_same(self, ours: Mapping[int, Array], theirs: Mapping[int, Array]) -> bool:
         """Whether the values of an iteration are the same."""

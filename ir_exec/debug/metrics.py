@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.facts import PIECE, Number, Record, as_numbers, pieces
+from ir_exec.debug.facts import PIECE, Number, Record, as_numbers, not_finite_in, pieces
 from ir_exec.debug.terms import terms_count
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
@@ -65,9 +65,10 @@ class Difference(Record):
     max_abs, mean_abs, rmse: of the absolute error. max_rel: of the error relative to the reference's element. cosine:
     of the angle between both as vectors; None where one is zero. sqnr_db: the signal to noise ratio in decibels; None
     without noise. max_ulp: in steps of the coarser of both element types at the reference's element. beyond: the share
-    of elements beyond the tolerance, `beyond_count` of `elements`. worst: the index of the worst element, `ours` and
-    `reference` the values there. Elements that are NaN or the same infinity on both sides are equal; where one side is
-    not finite the error is infinite and left out of the means. rtol, atol: the tolerance, atol with its scale worked
+    of elements beyond the tolerance, `beyond_count` of `elements`. not_finite: the number of elements that are NaN, or
+    the same infinity, on both sides: they are not beyond the tolerance, and show nothing. worst: the index of the worst
+    element, `ours` and `reference` the values there. Where one side alone is not finite the error is infinite and left
+    out of the means. rtol, atol: the tolerance, atol with its scale worked
     in, and the size of the terms of the worst element where they cancel. problem: why the values cannot be compared by
     elements. custom: by the names of metrics of one's own.
     """
@@ -81,6 +82,7 @@ class Difference(Record):
     max_ulp: Number = 0.0
     beyond: float = 0.0
     beyond_count: int = 0
+    not_finite: int = 0
     elements: int = 0
     worst: tuple[int, ...] | None = None
     ours: Number | str | None = None
@@ -94,6 +96,11 @@ class Difference(Record):
     def is_within(self) -> bool:
         """Whether no element is beyond the tolerance."""
         return self.problem is None and not self.beyond_count
+
+    @property
+    def compared(self) -> int:
+        """The number of elements that could have shown a difference."""
+        return self.elements - self.not_finite
 
 
 def same_bits(ours: Array, reference: Array) -> bool:
@@ -205,14 +212,15 @@ def difference(
 
 def no_difference(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None = None) -> Difference:
     """The difference of values of the same bits."""
+    found = _none_of(ours.size, not_finite_in(ours))
     if not metrics:
-        return _none_of(ours.size)
-    return _none_of(ours.size).model_copy(update={"custom": _custom(ours, reference, metrics)})
+        return found
+    return found.model_copy(update={"custom": _custom(ours, reference, metrics)})
 
 
 @lru_cache(maxsize=256)
-def _none_of(size: int) -> Difference:
-    return Difference(elements=size, cosine=1.0 if size else None)
+def _none_of(size: int, not_finite: int) -> Difference:
+    return Difference(elements=size, not_finite=not_finite, cosine=1.0 if size > not_finite else None)
 
 
 def _custom(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None) -> dict[str, float]:
@@ -235,7 +243,7 @@ class _Sums:
         self._step = step
         self._max_abs = self._max_rel = self._max_ulp = 0.0
         self._total = self._noise = self._signal = self._ours = self._product = 0.0
-        self._finite = self._beyond = 0
+        self._finite = self._beyond = self._not_finite = 0
         self._worst = (-1.0, 0)
 
     def add(self, start: int, ours: Array, reference: Array, limit: Array) -> None:
@@ -244,7 +252,10 @@ class _Sums:
         error[equal] = 0.0
         error[np.isnan(error)] = np.inf
         magnitude = np.abs(reference)
-        limit = np.where(np.isfinite(magnitude), limit, 0.0)
+        is_finite = np.isfinite(magnitude)
+        if not is_finite.all():
+            self._not_finite += int(np.count_nonzero(equal & ~is_finite))
+            limit = np.where(is_finite, limit, 0.0)
         excess = np.where(equal, 0.0, error / np.maximum(limit, np.finfo(np.float64).tiny))
         self._beyond += int(np.count_nonzero((error > limit) & ~equal))
         place = int(excess.argmax())
@@ -282,6 +293,7 @@ class _Sums:
             max_ulp=self._max_ulp,
             beyond=self._beyond / ours.size,
             beyond_count=self._beyond,
+            not_finite=self._not_finite,
             elements=ours.size,
             worst=worst,
             ours=float(as_numbers(ours[worst].reshape(1))[0]),
@@ -326,11 +338,14 @@ def load_metric(name: str) -> Metric:
 @dataclass(frozen=True)
 class Settings:
     """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
-    None is then 0. metrics: of one's own, by name. progress: called with each layer's path. precision: what f16 and
+    None is then 0. outputs: tolerances of outputs, by their values. nan_equal: whether NaN and infinity on both sides
+    count as compared. metrics: of one's own, by name. progress: called with each layer's path. precision: what f16 and
     bf16 are computed in. computes_in: a coarser type than that of its values, in which the reference computes."""
 
     rtol: float | None = None
     atol: float | None = None
+    outputs: Mapping[tuple[tuple[str, ...], str, int], Tolerance] = field(default_factory=dict)
+    nan_equal: bool = False
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     progress: Callable[[str], None] | None = None
     threads: int | None = None

@@ -4,76 +4,162 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from pydantic import model_validator
+
 from ir_exec.debug.facts import Record
 from ir_exec.debug.metrics import COLUMNS, Difference
+from ir_exec.debug.sensitivity import Untested
 from ir_exec.debug.steps import Jump
 
 __all__ = [
     "ComparedLayer",
+    "ComparedOutput",
     "Comparison",
     "LayerFault",
+    "OutputStatus",
     "Status",
     "Unmatched",
+    "Verdict",
+    "beyond",
+    "brief",
     "counts",
     "details",
     "drawn",
+    "headline",
     "number",
     "render",
     "rows_as_csv",
     "shown_layers",
-    "verdict",
 ]
 
 
 _MOST_LISTED = 10
 
+_NOTABLE = 1e-3
+"""The share of the elements of outputs that are not finite from which the first line counts them."""
+
 
 def render(report: Comparison) -> Iterator[str]:
     """The report in lines, without the table of all layers."""
-    yield verdict(report)
+    yield headline(report)
     yield from details(report)
     yield ""
     yield counts(report)
 
 
-def verdict(report: Comparison) -> str:
-    """The answer in one line."""
-    if report.failure is not None:
+def headline(report: Comparison) -> str:
+    """The answer in one line: whether the outputs agree, then what was not compared, then the first wrong layer."""
+    calls = f" in {report.calls} calls" if report.calls > 1 else ""
+    if report.verdict == "failed":
         return f"could not compare all: {report.failure}"
+    if report.verdict == "not compared":
+        return f"not compared: {_blind(report)}{calls}{_untested(report)}"
+    if report.verdict == "equal":
+        return f"equal: {_agreement(report)}{calls}{_not_compared(report)}{_untested(report)}{_beyond(report)}"
+    what = _differing(report)
+    if report.verdict == "reference":
+        return f"the reference differs from itself: {what}{calls}{_not_compared(report)}"
+    return f"different: {what}{_not_compared(report)}{_cause(report)}"
+
+
+def _agreement(report: Comparison) -> str:
+    matched = [one for one in report.output_results if one.error is not None]
+    if not matched:
+        return "the reference has none of the outputs, and every value that it has agrees"
+    errors = [one.error for one in matched if one.error is not None]
+    worst = max(errors, key=lambda error: error.max_abs)
+    if all(one.status in ("equal", "not compared") for one in matched):
+        how = "to the bit"
+    else:
+        how = f"the largest error is {number(worst.max_abs)}"
+        how += "" if worst.sqnr_db is None else f" (SQNR {min(_sqnrs(errors)):.1f} dB)"
+    if any(one.status == "step" for one in matched):
+        how += ", except on steps and in ties"
+    if report.computes_in is not None:
+        how += f", by the tolerances of {report.computes_in}"
+    count = len(matched)
+    subject = f'output "{matched[0].name}" agrees' if count == 1 else f"{count} outputs agree"
+    left = len(report.output_results) - count
+    return f"{subject}, {how}" + (f"; the reference has no other of {left + count} outputs" if left else "")
+
+
+def _sqnrs(errors: Sequence[Difference]) -> list[float]:
+    return [error.sqnr_db for error in errors if error.sqnr_db is not None]
+
+
+def _differing(report: Comparison) -> str:
+    """The outputs that differ, with the error of the first."""
+    differ = [one for one in report.output_results if one.status in ("different", "unmatched")]
+    if not differ:
+        beyond = [one for one in report.layers if one.partner is not None and not _fits(one)]
+        return f"{len(beyond)} of the values that the reference has"
+    first = differ[0]
+    call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
+    error = "the reference has no such output" if first.error is None else brief(first.error)
+    more = f" and {len(differ) - 1} more of {len(report.output_results)} outputs" if len(differ) > 1 else ""
+    return f'output "{first.name}" ({error}{call}){more}'
+
+
+def _cause(report: Comparison) -> str:
+    """The layer that explains outputs that differ, as the end of a sentence."""
     if report.first_fault is not None:
         fault = report.first_fault
-        more = f", and {len(report.faults) - 1} more by themselves" if len(report.faults) > 1 else ""
+        more = f", and {len(report.faults) - 1} more" if len(report.faults) > 1 else ""
         if fault.taken_by:
-            return f"different: {_layer(fault)} holds other values{more}"
+            return f"; {_layer(fault)} holds other values{more}"
         call = f" in call {fault.call} of {report.calls}" if report.calls > 1 else ""
-        return f"different: {_layer(fault)} is the first that is wrong by itself{call}{more}"
-    outputs = [one for one in report.layers if is_output(one, report)]
-    if report.equal:
-        calls = f" in {report.calls} calls" if report.calls > 1 else ""
-        steps = (
-            "" if all(one.carried is None or one.carried.is_within for one in outputs) else ", but for steps and ties"
-        )
-        return f"equal: no layer is wrong by itself, and every output is within the tolerance{steps}{calls}"
-    worst = [one for one in outputs if one.carried and not one.carried.is_within]
-    if worst:
-        names = ", ".join(one.path for one in worst[:3])
-        return f"different: outputs differ ({names}), but no layer is wrong by itself{_first_beyond(report)}"
-    if all(one.partner is not None for one in outputs):
-        return "different: the reference's outputs are others where nothing is looked at on the way to them"
-    return "different: an output has no partner in the reference"
-
-
-def _first_beyond(report: Comparison) -> str:
-    """From where on errors are beyond the tolerance, as the end of a sentence."""
+        return f"; {_layer(fault)} is the first that is wrong by itself{call}{more}"
     first = next((one for one in report.layers if one.path == report.first_carried), None)
     if first is None:
         return ""
     if first.status == "step":
-        return f'; layer {first.layer_id} "{first.path}" ({first.type}) is a step that makes small errors large'
-    return f"; errors pass the tolerance from {first.path} on"
+        where = f'layer {first.layer_id} "{first.path}" ({first.type})'
+        return f"; no layer is wrong by itself: {where} is a step that makes small errors large"
+    return f"; no layer is wrong by itself: errors pass the tolerance from {first.path} on"
+
+
+def _blind(report: Comparison) -> str:
+    """The outputs in which no fault could have shown."""
+    names = [f'"{one.name}"' for one in report.output_results if one.status == "not compared"]
+    if not names:
+        return "no value has a finite element on both sides"
+    subject = f"output {names[0]} has" if len(names) == 1 else f"outputs {_some(names)} have"
+    return f"{subject} no finite element on either side"
+
+
+def _not_compared(report: Comparison) -> str:
+    elements = sum(one.error.elements for one in report.output_results if one.error is not None)
+    if not report.not_compared or report.not_compared < _NOTABLE * elements:
+        return ""
+    return f"; not compared: {report.not_compared:,} of {elements:,} elements, NaN or infinite on both sides"
+
+
+def _untested(report: Comparison) -> str:
+    if not report.untested:
+        return ""
+    return f"; not tested by these inputs: {report.untested:,} of {len(report.layers):,} layers"
+
+
+def _beyond(report: Comparison) -> str:
+    """The number of layers that are wrong while the outputs agree."""
+    count = len(report.faults)
+    return f"; {count:,} layer{'s' * (count > 1)} beyond tolerance" if count else ""
+
+
+def brief(error: Difference) -> str:
+    """A difference in a few words."""
+    if error.problem is not None:
+        return error.problem
+    sqnr = "" if error.sqnr_db is None else f", SQNR {error.sqnr_db:.1f} dB"
+    return f"max abs {number(error.max_abs)}{sqnr}"
+
+
+def _fits(layer: ComparedLayer) -> bool:
+    return layer.carried is not None and layer.carried.is_within
 
 
 def is_output(layer: ComparedLayer, report: Comparison) -> bool:
@@ -82,9 +168,20 @@ def is_output(layer: ComparedLayer, report: Comparison) -> bool:
     return not names.isdisjoint(report.outputs)
 
 
+def beyond(report: Comparison) -> Iterator[str]:
+    """The layers that are wrong by themselves while the outputs agree, a line each."""
+    for fault in report.faults[:_MOST_LISTED]:
+        note = f"; {fault.note}" if fault.note else ""
+        yield f"  beyond tolerance: {_layer(fault)}: {'' if fault.own is None else told(fault.own)}{note}"
+    if len(report.faults) > _MOST_LISTED:
+        yield f"  ... {len(report.faults) - _MOST_LISTED} more"
+
+
 def details(report: Comparison) -> Iterator[str]:
     """What explains the verdict: the faults, steps and ties, layers without partner, notes."""
-    for fault in report.faults[:_MOST_LISTED]:
+    if report.verdict == "equal":
+        yield from beyond(report)
+    for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:
         yield f"  {_layer(fault)}"
         if fault.own is not None:
             yield f"    own error      {told(fault.own)}"
@@ -96,7 +193,7 @@ def details(report: Comparison) -> Iterator[str]:
             yield f"    or above it    {_some(fault.includes)} (the reference has no values there)"
         if fault.note:
             yield f"    note           {fault.note}"
-    if len(report.faults) > _MOST_LISTED:
+    if report.verdict != "equal" and len(report.faults) > _MOST_LISTED:
         yield f"  ... {len(report.faults) - _MOST_LISTED} more"
     steps = [layer for layer in report.layers if layer.status == "step"]
     for layer in steps[:_MOST_LISTED]:
@@ -118,6 +215,9 @@ def counts(report: Comparison) -> str:
     kinds = ("equal", "close", "step", "carried", "wrong", "failed", "unmatched")
     found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
     parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
+    reasons = Counter(layer.untested for layer in report.layers if layer.untested is not None)
+    if reasons:
+        parts += "; not tested by these inputs: " + ", ".join(f"{count} {why}" for why, count in reasons.items())
     return f"{len(report.layers)} layers: {parts}{drawn(report.seed, report.inputs)}"
 
 
@@ -170,6 +270,15 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + more
 
 
+Verdict = Literal["equal", "different", "reference", "not compared", "failed"]
+"""equal: every output is within its tolerance. different: one is not. reference: one is not, and the reference's own
+second answer agrees with this model. not compared: an output has no finite element on either side, where no fault
+could show. failed: the reference gave no answer, or only a part of it."""
+
+OutputStatus = Literal["equal", "close", "step", "different", "not compared", "unmatched"]
+"""equal: the same bits. close: within the tolerance. step: beyond it on steps and in ties alone. different: beyond it.
+not compared: no element is finite on both sides. unmatched: the reference has no such output."""
+
 Status = Literal["equal", "close", "carried", "step", "wrong", "failed", "unmatched"]
 """equal: the same bits. close: within the tolerance. carried: beyond it, from errors that came with the inputs.
 step: differs in ties or on steps alone, by itself or for inputs that differ within the tolerance. wrong: beyond the
@@ -194,7 +303,8 @@ class ComparedLayer(Record):
     the error when both networks ran from the same inputs. Of several outputs and iterations the worst is told, and
     `iterations` says which; of several calls the first that shows as much, and `call` says which, from 1 on. `runs`
     counts all. includes: layers above, without a partner, whose errors are part of
-    `own`. jump: what a layer with steps makes of inputs within the tolerance. note: what else is to be said.
+    `own`. jump: what a layer with steps makes of inputs within the tolerance. untested: why no element of it could have
+    shown a fault with these inputs. note: what else is to be said.
     """
 
     layer_id: str
@@ -212,6 +322,7 @@ class ComparedLayer(Record):
     runs: int = 1
     includes: tuple[str, ...] = ()
     jump: Jump | None = None
+    untested: Untested | None = None
     note: str | None = None
 
     @property
@@ -242,6 +353,25 @@ class LayerFault(Record):
     note: str | None = None
 
 
+class ComparedOutput(Record):
+    """One output of MODEL.
+
+    name: that of the output. path: the layer that gives it. partner: the reference's value, its path. error: how far it
+    is from the reference's output, with the tolerance; None where the reference has none. Of several calls the worst
+    counts, and `call` says which, from 1 on.
+    """
+
+    name: str
+    path: str
+    partner: str | None = None
+    element_type: str | None = None
+    shape: tuple[int, ...] | None = None
+    status: OutputStatus
+    error: Difference | None = None
+    visible: Difference | None = None
+    call: int = 1
+
+
 class Unmatched(Record):
     """A layer without a partner. side: whose it is. why: what is known of the reason."""
 
@@ -254,19 +384,27 @@ class Unmatched(Record):
 class Comparison(Record):
     """The answer of `compare`.
 
-    equal: no layer is wrong by itself, every output has a partner and is within the tolerance. first_fault: the first
-    layer, in the order of calls and of computation, that is wrong by itself. faults: all of them. layers: in the order
-    of computation. unmatched: layers without a partner on either side. notes: what a reader should know of the
-    comparison itself.
+    verdict: the answer in a word. equal: the verdict is "equal": outputs were compared, every one has a partner and is
+    within its tolerance. output_results: each output, in the order of the model's. outputs: the layers that give them.
+    not_compared: the number of elements of outputs that are NaN or infinite on both sides. untested: the number of
+    layers of which no element could have shown a fault with these inputs. first_fault: the first layer, in the order of
+    calls and of computation, that is wrong by itself; outputs may be equal all the same. faults: all of them. layers:
+    in the order of computation. unmatched: layers without a partner on either side. notes: what a reader should know of
+    the comparison itself.
     first_carried: the first layer beyond the tolerance at all. inputs: the shapes of the network's inputs in the first
     call, by name. seed: of the inputs that were drawn, None where none were. calls: how many were compared. rounds: how
     often the reference ran. failure: why it could not give all its values, None where it could: `equal` is false then.
+    computes_in: the type in which the reference computed, where that is coarser than its values.
     """
 
     format: Literal[1] = 1
     model: str
     reference: str
+    verdict: Verdict
     equal: bool
+    output_results: tuple[ComparedOutput, ...] = ()
+    not_compared: int = 0
+    untested: int = 0
     first_fault: LayerFault | None = None
     faults: tuple[LayerFault, ...] = ()
     first_carried: str | None = None
@@ -279,6 +417,16 @@ class Comparison(Record):
     calls: int = 1
     rounds: int = 1
     failure: str | None = None
+    computes_in: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_releases(cls, data: Any) -> Any:
+        """Give reports that were written before there were verdicts the one that they mean."""
+        if isinstance(data, dict) and "verdict" not in data and "equal" in data:
+            failed = data.get("failure") is not None
+            return {**data, "verdict": "failed" if failed else "equal" if data["equal"] else "different"}
+        return data
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A flat row for each layer: what `--format csv` writes."""
@@ -294,6 +442,7 @@ class Comparison(Record):
                 "shape": None if layer.shape is None else str(list(layer.shape)),
                 "status": layer.status,
                 "call": layer.call,
+                "untested": layer.untested,
             }
             for side, found in (("own", layer.own), ("carried", layer.carried)):
                 for column in COLUMNS:
