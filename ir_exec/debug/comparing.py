@@ -437,7 +437,7 @@ class _Comparing:
         place = (visit.where.scope, layer.layer_id)
         known = self._found.get(place)
         if known is None:
-            self._found[place] = Found(layer, self._untested(visit) if layer.partner is not None else None)
+            self._found[place] = Found(layer, self._untested(visit))
             return
         known.ran(visit.node, visit.outputs)
         # The first call that shows what is the matter with a layer tells more than later ones, which follow from it.
@@ -448,7 +448,7 @@ class _Comparing:
     def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
         layers = []
         for one in self._found.values():
-            agrees = one.layer.status in ("equal", "close")
+            agrees = one.layer.status in ("equal", "close", "unmatched")
             layers.append(one.layer.model_copy(update={"runs": one.runs, "untested": one.untested if agrees else None}))
         wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
         faults = []
