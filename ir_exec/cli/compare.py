@@ -6,7 +6,7 @@ Over many inputs it gives a verdict for each.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -140,6 +140,13 @@ _WIDE = 120
     type=click.Path(),
     help='Tolerances of outputs from a .json or .toml file: {"OUTPUT": {"rtol": X, "atol": X}}; "*" is all else.',
 )
+@click.option(
+    "--map",
+    "pairs",
+    multiple=True,
+    metavar="OURS=THEIRS",
+    help="A value of MODEL and one of the reference that go together, whatever their names; repeatable.",
+)
 @click.option("--nan-equal", is_flag=True, help="Count NaN and infinity on both sides as compared, and as equal.")
 @click.option(
     "--fail-on",
@@ -182,6 +189,7 @@ def command(
     rtols: tuple[tuple[str, float], ...],
     atols: tuple[tuple[str, float], ...],
     tolerances: str | None,
+    pairs: tuple[str, ...],
     nan_equal: bool,
     fail_on: str,
     metrics: tuple[str, ...],
@@ -234,6 +242,7 @@ def command(
             "rtol": rtol,
             "atol": atol,
             "nan_equal": nan_equal,
+            "pairs": _pairs(pairs),
             "device": device,
             "hint": hint,
             "probe": probe,
@@ -266,6 +275,7 @@ def command(
             then=[read_arrays(path, network.inputs) for path in then],
             calls=calls,
             nan_equal=nan_equal,
+            pairs=_pairs(pairs),
             metrics=[name for name in metrics if ":" in name],
             device=device,
             hint=hint,  # type: ignore[arg-type]  # click has checked the choice
@@ -281,6 +291,17 @@ def command(
         write_text(_rendered(report, output_format, model, weights), output)
     is_unusable = report.verdict in ("failed", "not compared")
     sys.exit(UNUSABLE if is_unusable else 0 if _passes(report, fail_on) else 1)
+
+
+def _pairs(texts: Sequence[str]) -> dict[str, str]:
+    """The names of `ours=theirs`."""
+    found = {}
+    for text in texts:
+        ours, is_pair, theirs = text.partition("=")
+        if not (is_pair and ours and theirs):
+            raise Unusable(f"--map {text!r} is not OURS=THEIRS")
+        found[ours] = theirs
+    return found
 
 
 def _rendered(report: Comparison | Comparisons, output_format: str, model: str, weights: str | None) -> str:

@@ -44,6 +44,7 @@ def compare(
     rtol: float | Mapping[str, float] | None = None,
     atol: float | Mapping[str, float] | None = None,
     nan_equal: bool = False,
+    pairs: Mapping[str, str] | None = None,
     metrics: Iterable[str | Metric] = (),
     probe: Probe = "all",
     device: str = "CPU",
@@ -63,6 +64,8 @@ def compare(
         the length of the layer's sums explain. A mapping gives them by the names of outputs, under "*" for all else.
     nan_equal: count elements that are NaN or infinite on both sides as compared. Without it they are counted as not
         compared, and where no other elements are left the verdict is "not compared".
+    pairs: names of values of MODEL, and of the reference's that go with them whatever their names are. Inputs and
+        outputs without a common name are paired by position, type and shape where only one choice makes sense.
     metrics: functions of our value and the reference's, or `module:function`, to be told for each layer.
     probe, device, hint, timeout: for "openvino". probe: which values are made outputs there: all at once, few in each
         of several runs that close in on the first wrong one ("bisect"), or none but the outputs. hint: whether it
@@ -99,7 +102,7 @@ def compare(
             precision=precision,
         )
         name = model.graph.path or model.name
-        return compare_with(model, found, rows, settings, seed=seed if drawn else None, name=name)
+        return compare_with(model, found, rows, settings, asked=pairs, seed=seed if drawn else None, name=name)
 
 
 _ALL = "*"

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ir_exec.codes import Code
+from ir_exec.debug.ends import Pairing, asked_pairs, paired_ends, unnamed_pairs
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.judging import elements_not_compared, fits, judged_outputs, verdict_of
 from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, as_type_of, maker_of, takers, unmatched_of
@@ -28,7 +29,7 @@ from ir_exec.debug.metrics import (
     no_difference,
     same_bits,
 )
-from ir_exec.debug.reference import Adviser, IRReference, Reference
+from ir_exec.debug.reference import Adviser, IRReference, Lowered, Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status
 from ir_exec.debug.sensitivity import Untested, driven_values, untested
 from ir_exec.debug.steps import jump_of, on_steps
@@ -54,20 +55,23 @@ def compare_with(
     calls: Sequence[Sequence[Array]],
     settings: Settings,
     *,
+    asked: Mapping[str, str] | None = None,
     seed: int | None = None,
     name: str | None = None,
 ) -> Comparison:
     """Run both from the same inputs, which are in the order of the network's, and compare every value.
 
     calls: the inputs of calls in a row; each goes on from what its own network has left in the variables.
+    asked: names of values of both networks that go together, ours first.
     Raises what a run raises; a reference that fails on its way is told by `notes` and leaves values without partner.
     """
     ours = list(entries_of(model))
     theirs = reference.entries()
-    partners = matched(ours, theirs)
+    partners, pairings = _partners(ours, reference, asked or {})
     if not any(not entry.is_input and not entry.is_constant for entry in ours if entry.key in partners):
         message = f"{reference.title} has no value in common with the network: no name of a tensor or layer is the same"
-        raise EvaluationError(message, code=Code.unknown_input)
+        hint = "name an output of each that go together: --map OURS=THEIRS"
+        raise EvaluationError(message, code=Code.unknown_input, hint=hint)
     wanted = {partner.key for partner in partners.values()}
     comparing = _Comparing(model, reference, by_key(ours), partners, settings)
     for arrays in calls:
@@ -77,7 +81,43 @@ def compare_with(
         if reference.failure is not None:
             break
     shapes = {port.name: array.shape for port, array in zip(model.inputs, calls[0], strict=True)}
-    return comparing.report(ours, theirs, name).model_copy(update={"seed": seed, "inputs": shapes})
+    found = comparing.report(ours, theirs, name)
+    return found.model_copy(update={"seed": seed, "inputs": shapes, "pairings": tuple(pairings)})
+
+
+def _partners(
+    ours: Sequence[Entry], reference: Reference, asked: Mapping[str, str]
+) -> tuple[dict[Key, Entry], list[Pairing]]:
+    """For each of our values the one of the reference that it stands for; ends without a common name lead to others."""
+    theirs = reference.entries()
+    given, pairings = asked_pairs(ours, theirs, asked)
+    partners = matched(ours, theirs, given)
+    ends, more = paired_ends(ours, theirs, partners)
+    if ends:
+        partners = matched(ours, theirs, {**given, **ends}) | ends
+    if ends and isinstance(reference, Lowered) and all(partners[key].is_end for key in partners):
+        partners |= _by_structure(ours, theirs, reference, ends)
+    pairings += more
+    return partners, pairings + unnamed_pairs(ours, partners, pairings)
+
+
+def _by_structure(
+    ours: Sequence[Entry], theirs: Sequence[Entry], reference: Lowered, ends: Mapping[Key, Entry]
+) -> dict[Key, Entry]:
+    """The partners that the reference's network has once it is lowered to IR, where its layers have other names."""
+    lowered = reference.lowered()
+    if lowered is None:
+        return {}
+    entries = list(entries_of(lowered))
+    by_name = {name: entry for entry in entries for name in entry.names}
+    tensors = {name: entry for entry in theirs for name in entry.names}
+    seeds = {key: by_name[name] for key, end in ends.items() for name in end.names if name in by_name}
+    found = {}
+    for key, entry in matched(ours, entries, seeds).items():
+        tensor = next((tensors[name] for name in entry.names if name in tensors), None)
+        if tensor is not None and not entry.is_end:
+            found[key] = tensor
+    return found
 
 
 def _given(

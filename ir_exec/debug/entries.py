@@ -67,6 +67,11 @@ class Entry:
         return canonical(self.type) == "Const"
 
     @property
+    def is_end(self) -> bool:
+        """Return True for inputs and outputs of the network."""
+        return self.is_input or self.output
+
+    @property
     def is_input(self) -> bool:
         return canonical(self.type) == "Parameter" and not self.scope
 

@@ -22,9 +22,9 @@ from ir_exec.debug.files import Spill, damaged, load_npz, nearest
 from ir_exec.debug.metrics import Difference, Settings, difference
 from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.debug.walk import Visit, Walker, Where
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node
-from ir_exec.model import Model
+from ir_exec.model import Model, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime import Results
 from ir_exec.runtime.precision import Precision
@@ -34,6 +34,7 @@ __all__ = [
     "Adviser",
     "ArraysReference",
     "IRReference",
+    "Lowered",
     "ONNXReference",
     "Reference",
     "TraceReference",
@@ -87,6 +88,14 @@ class Adviser(Protocol):
 
     def opinions(self, node: Node, inputs: Sequence[Array]) -> dict[str, list[Array]]:
         """The outputs of a layer by another way to compute it: a `kernel` of its own, or the layer `alone`."""
+
+
+@runtime_checkable
+class Lowered(Protocol):
+    """A reference of another format whose network can be lowered to IR, to see which of its values is which."""
+
+    def lowered(self) -> Model | None:
+        """Return the network as IR, with the names of its tensors; None where it cannot be lowered."""
 
 
 class IRReference:
@@ -427,6 +436,12 @@ class ONNXReference:
 
     def inputs(self) -> dict[str, Array]:
         return {}
+
+    def lowered(self) -> Model | None:
+        try:
+            return read_model(self._path)
+        except IRError:
+            return None
 
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
         """goes_on: makes no difference, as these networks have no variables."""

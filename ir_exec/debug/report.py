@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
+from ir_exec.debug.ends import Pairing
 from ir_exec.debug.facts import Record
 from ir_exec.debug.metrics import COLUMNS, Difference
 from ir_exec.debug.sensitivity import Untested
@@ -39,6 +40,13 @@ __all__ = [
 
 _MOST_LISTED = 10
 
+_HOW = {
+    "structure": "by the layers around",
+    "position": "by position",
+    "type and shape": "by type and shape",
+    "asked": "as asked",
+}
+
 _NOTABLE = 1e-3
 """The share of the elements of outputs that are not finite from which the first line counts them."""
 
@@ -59,7 +67,8 @@ def headline(report: Comparison) -> str:
     if report.verdict == "not compared":
         return f"not compared: {_blind(report)}{calls}{_untested(report)}"
     if report.verdict == "equal":
-        return f"equal: {_agreement(report)}{calls}{_not_compared(report)}{_untested(report)}{_beyond(report)}"
+        limits = _not_compared(report) + _untested(report) + _beyond(report)
+        return f"equal: {_agreement(report)}{calls}{_paired(report)}{limits}"
     what = _differing(report)
     if report.verdict == "reference":
         return f"the reference differs from itself: {what}{calls}{_not_compared(report)}"
@@ -144,6 +153,12 @@ def _untested(report: Comparison) -> str:
     return f"; not tested by these inputs: {report.untested:,} of {len(report.layers):,} layers"
 
 
+def _paired(report: Comparison) -> str:
+    """How many ends go together without a common name."""
+    count = sum(one.how != "asked" and one.end == "output" for one in report.pairings)
+    return f"; {count} output{'s' * (count > 1)} paired without a common name" if count else ""
+
+
 def _beyond(report: Comparison) -> str:
     """The number of layers that are wrong while the outputs agree."""
     count = len(report.faults)
@@ -201,6 +216,8 @@ def details(report: Comparison) -> Iterator[str]:
     failed = [layer for layer in report.layers if layer.status == "failed"]
     for layer in failed[:_MOST_LISTED]:
         yield f"  not judged: {layer.path} ({layer.type}): {layer.note}"
+    for one in report.pairings:
+        yield f"  paired: {one.end} {one.model} with {one.reference}: {_HOW[one.how]}"
     for side, title in (("model", "without partner"), ("reference", "in the reference alone")):
         listed = [one for one in report.unmatched if one.side == side]
         if listed:
@@ -389,7 +406,8 @@ class Comparison(Record):
     not_compared: the number of elements of outputs that are NaN or infinite on both sides. untested: the number of
     layers of which no element could have shown a fault with these inputs. first_fault: the first layer, in the order of
     calls and of computation, that is wrong by itself; outputs may be equal all the same. faults: all of them. layers:
-    in the order of computation. unmatched: layers without a partner on either side. notes: what a reader should know of
+    in the order of computation. pairings: inputs and outputs, and values that the caller named, that go together by
+    something else than a name. unmatched: layers without a partner on either side. notes: what a reader should know of
     the comparison itself.
     first_carried: the first layer beyond the tolerance at all. inputs: the shapes of the network's inputs in the first
     call, by name. seed: of the inputs that were drawn, None where none were. calls: how many were compared. rounds: how
@@ -410,6 +428,7 @@ class Comparison(Record):
     first_carried: str | None = None
     layers: tuple[ComparedLayer, ...] = ()
     outputs: tuple[str, ...] = ()
+    pairings: tuple[Pairing, ...] = ()
     unmatched: tuple[Unmatched, ...] = ()
     notes: tuple[str, ...] = ()
     inputs: Mapping[str, tuple[int, ...]] = {}
