@@ -71,7 +71,8 @@ def region_at(model: Model, scope: Sequence[str] = ()) -> Region:
 
 
 def _body(graph: Graph, name: str, body_name: str) -> BodyGraph:
-    found = [body for node in graph.nodes if node.name == name for body in node.bodies if body.name == body_name]
+    named = [node for node, known in graph.holder_names().items() if name in (known, node.name)]
+    found = [body for node in named for body in node.bodies if body.name == body_name]
     if not found:
         raise EvaluationError(f"there is no body {name}/{body_name}", code=Code.unknown_input)
     return found[0]

@@ -7,7 +7,6 @@ inputs shows the error that is its own; our value shows the error that was carri
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -162,7 +161,7 @@ class _Comparing:
         self._outputs = {node.values_in[0] for node in model.graph.results}
         self._assigned: dict[str, Array] = {}
         self._kept: dict[str, Array] = {}
-        self._frames: dict[Where, dict[int, Anchor]] = defaultdict(dict)
+        self._frames: list[tuple[Where, dict[int, Anchor]]] = []
         self._found: dict[tuple[tuple[str, ...], str], Found] = {}
         self._output_errors: dict[tuple[Key, int], Difference | None] = {}
         self._visible_errors: dict[tuple[Key, int], Difference] = {}
@@ -172,7 +171,7 @@ class _Comparing:
         graphs = [model.graph, *(body.graph for node in model.graph.all_nodes() for body in node.bodies)]
         self._driven = frozenset[Value]().union(*map(driven_values, graphs))
         self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
-        self._bodies: dict[tuple[str, ...], BodyPair | None] = {}
+        self._bodies: dict[tuple[str, ...], BodyPair] = {}
 
     def run(self, arrays: Sequence[Array]) -> None:
         self.calls += 1
@@ -186,12 +185,11 @@ class _Comparing:
         node, where = visit.node, visit.where
         if self.settings.progress is not None:
             self.settings.progress(visit.path)
-        frame = self._frames[where]
+        frame = self._frame(where)
         anchors = [frame[value.number] for value in node.values_in]
         if isinstance(node.op, AssignsVariable) and anchors[0].is_known and not where.scope:
             self._assigned[node.op.variable_id] = np.array(anchors[0].value(visit.inputs[0]))
-        if isinstance(node.op, Const) and any(where.iterations):
-            # The constants of a body are the same in each iteration.
+        if self._is_known_constant(node, where):
             frame[node.outputs[0].number] = self._constants[where.scope, node]
         elif node.outputs:
             values = [self._value(node, where, position) for position in range(len(node.outputs))]
@@ -199,31 +197,38 @@ class _Comparing:
                 self._remember(self._layer(visit, anchors, values, frame), visit)
             else:
                 frame.update((value.number, SAME) for value in node.outputs)
-        if node.bodies:
-            self._forget(where, node)
         for number in visit.dying:
             frame.pop(number, None)
 
-    def _forget(self, where: Where, node: Node) -> None:
-        depth = len(where.scope)
-        ended = [
-            one
-            for one in self._frames
-            if one.scope[:depth] == where.scope and one.scope[depth : depth + 1] == (node.name,)
-        ]
-        for one in ended:
-            del self._frames[one]
+    def _frame(self, where: Where) -> dict[int, Anchor]:
+        """The anchors of a graph that runs now, by the numbers of its values; those of bodies that have ended go."""
+        depth = len(where.iterations)
+        del self._frames[depth + 1 :]
+        while len(self._frames) <= depth:
+            self._frames.append((where, {}))
+        if self._frames[depth][0] != where:
+            self._frames[depth] = where, {}
+        return self._frames[depth][1]
+
+    def _is_known_constant(self, node: Node, where: Where) -> bool:
+        """Whether this is a constant of a body that ran before, in the first iteration or in a later one of a loop
+        around it. Only what stands for it may be another in each iteration."""
+        if not isinstance(node.op, Const) or not any(where.iterations) or (where.scope, node) not in self._constants:
+            return False
+        partner = self._partners.get((where.scope, node.id, 0))
+        return partner is None or partner.is_constant
 
     def _is_same_iteration(self, graph: Graph, where: Where, values: Mapping[int, Array]) -> bool:
         """Whether nothing is to be added to what is known of the layers of a body but that they ran once more."""
         assert isinstance(self._reference, IRReference), "others hold no iterations"
         if self.settings.metrics:
             return False
-        if where.scope not in self._bodies:
-            self._bodies[where.scope] = self._body(graph, where.scope, self._reference)
-        body = self._bodies[where.scope]
-        theirs = None if body is None else self._reference.iteration(Where(body.scope, where.iterations))
-        if body is None or theirs is None or not body.is_same(values, theirs):
+        body = self._bodies.get(where.scope) or self._body(graph, where.scope, self._reference)
+        if body is None:
+            return False
+        self._bodies[where.scope] = body
+        theirs = self._reference.iteration(Where(body.scope, where.iterations))
+        if theirs is None or not body.is_same(values, theirs):
             return False
         for node, known in body.layers:
             known.ran(node, [values[value.number] for value in node.outputs])
@@ -234,7 +239,8 @@ class _Comparing:
         layers, partners = [], []
         for node in graph.nodes:
             if isinstance(node.op, Const):
-                if not self._constants[scope, node].same:
+                anchor = self._constants.get((scope, node))
+                if anchor is None or not anchor.same:
                     return None
             elif node.outputs:
                 known = self._found.get((scope, node.id))

@@ -63,6 +63,11 @@ class Entry:
         return "/".join((*self.scope, self.layer_name)) + (f":{self.port}" if self.ports > 1 else "")
 
     @property
+    def holder_names(self) -> tuple[str, str]:
+        """The names that the layer may have in the paths of its bodies, as `Graph.holder_names` gives them."""
+        return self.layer_name, f"{self.layer_name}#{self.layer_id}"
+
+    @property
     def is_constant(self) -> bool:
         return canonical(self.type) == "Const"
 
@@ -87,9 +92,10 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
     output_names: dict[object, list[str]] = defaultdict(list)
     for result in graph.results if not scope else ():
         output_names[result.values_in[0]] += [*result.layer.output_names, result.name]
+    holders = graph.holder_names()
     for node in graph.nodes:
         for body in node.bodies:
-            yield from _entries(body.graph, (*scope, node.name, body.name), None, weights)
+            yield from _entries(body.graph, (*scope, holders[node], body.name), None, weights)
         takes_constants = any(isinstance(value.node.op, Const) for value in node.values_in)
         attributes = tuple(sorted(node.layer.data.items())) if takes_constants else ()
         sources = tuple([None if one is None else (scope, one.node.id, one.position) for one in node.inputs])

@@ -76,7 +76,7 @@ def takers(graph: Graph, place: tuple[tuple[str, ...], str]) -> tuple[str, ...]:
     """The names of the layers that take the outputs of a layer."""
     scope, layer_id = place
     for step in range(0, len(scope), 2):
-        node = next(node for node in graph.nodes if node.name == scope[step] and node.bodies)
+        node = next(node for node, name in graph.holder_names().items() if name == scope[step])
         graph = next(body.graph for body in node.bodies if body.name == scope[step + 1])
     return tuple(
         node.name

@@ -41,12 +41,11 @@ def matched(
         given = {} if mine or known is None else known
         pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []), given)
         found |= {entry.key: partner for entry, partner in pairs}
-        partners = {entry.layer_name: partner.layer_name for entry, partner in pairs}
-        pending += [
-            (scope, (*other, partners[scope[-2]], scope[-1]))
-            for scope in our_scopes
-            if len(scope) == len(mine) + 2 and scope[:-2] == mine and scope[-2] in partners
-        ]
+        partners = {name: partner for entry, partner in pairs for name in entry.holder_names}
+        for scope in our_scopes:
+            if len(scope) == len(mine) + 2 and scope[:-2] == mine and scope[-2] in partners:
+                names = partners[scope[-2]].holder_names
+                pending += [(scope, one) for name in names if (one := (*other, name, scope[-1])) in their_scopes]
     return found
 
 
@@ -292,7 +291,10 @@ def _comparable(entry: Entry, partner: Entry) -> bool:
 
 
 def _trusted(ours: Sequence[Entry], theirs: Sequence[Entry], generated: re.Pattern[str]) -> Callable[[str], bool]:
-    """Which names count: those that are generated only where they mean the same on both sides."""
+    """Which names count: those that are generated only where they mean the same on both sides. Arrays that somebody has
+    named say no more than their names, which are those of this network."""
+    if not any(entry.type for entry in theirs):
+        return lambda name: True
     others = {entry.layer_name: entry for entry in theirs if generated.match(entry.layer_name)}
     shared = [_is_same_name(entry, others[entry.layer_name]) for entry in ours if entry.layer_name in others]
     if not shared or sum(shared) >= _AGREEMENT * len(shared) - 1:

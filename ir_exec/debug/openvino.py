@@ -99,6 +99,7 @@ class OpenVINOReference:
         if not goes_on:
             self._arrays, self._calls = [], []
         self._arrays.append([arrays[(), node.id, 0] for node in self._model.graph.parameters])
+        self._request["shapes"] |= self._ranks(self._arrays[-1])
         self._calls.append(store_arrays(self._arrays[-1], self._new_folder(f"call{len(self._calls)}")))
         for stored in (*self._stored.values(), *self._outputs.values()):
             with suppress(OSError):  # Windows keeps what is mapped
@@ -123,6 +124,15 @@ class OpenVINOReference:
             _Bisection(self, probes).run()
         for key, stored in self._outputs.items():
             self._stored.setdefault(key, stored)
+
+    def _ranks(self, arrays: Sequence[Array]) -> dict[str, str]:
+        """Shapes for inputs of unknown rank, which its plugins do not take."""
+        types = [self._model.types[node.outputs[0].number] for node in self._model.graph.parameters]
+        return {
+            str(position): f"[{','.join('?' * array.ndim)}]"
+            for position, (type, array) in enumerate(zip(types, arrays, strict=True))
+            if type.rank is None
+        }
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         if key in self._constants:

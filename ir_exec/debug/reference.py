@@ -20,7 +20,7 @@ from ir_exec.debug.child import Child, ChildCrashed, ChildRefused, Stored, load_
 from ir_exec.debug.entries import Entry, Key, entries_of
 from ir_exec.debug.files import Spill, damaged, load_npz, nearest
 from ir_exec.debug.metrics import Difference, Settings, difference
-from ir_exec.debug.tracing import INDEX, Trace
+from ir_exec.debug.tracing import INDEX, Trace, TracedValue
 from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node
@@ -189,19 +189,21 @@ class IRReference:
 
 
 def _constants(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[tuple[Key, Node]]:
+    holders = graph.holder_names()
     for node in graph.nodes:
         if isinstance(node.op, Const):
             yield (scope, node.id, 0), node
         for body in node.bodies:
-            yield from _constants(body.graph, (*scope, node.name, body.name))
+            yield from _constants(body.graph, (*scope, holders[node], body.name))
 
 
 def _numbers(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[tuple[Key, int]]:
+    holders = graph.holder_names()
     for node in graph.nodes:
         for value in node.outputs:
             yield (scope, node.id, value.position), value.number
         for body in node.bodies:
-            yield from _numbers(body.graph, (*scope, node.name, body.name))
+            yield from _numbers(body.graph, (*scope, holders[node], body.name))
 
 
 def _cast(array: Array, kind: ElementType) -> Array:
@@ -224,12 +226,15 @@ class TraceReference:
         self.is_partial = self._trace.index.filtered
         if not self._trace.index.complete:
             self.notes.append(f"the trace is not complete: {self._trace.index.error}")
-        self._names = {}
+        self._values: dict[tuple[Key, tuple[int, ...]], TracedValue] = {}
+        self._constants: dict[Key, TracedValue] = {}
         self._entries: dict[Key, Entry] = {}
-        for name, value in zip(self._trace, self._trace.index.values, strict=True):
+        for value in self._trace.index.values:
             entry = value.entry()
             self._entries.setdefault(entry.key, entry)
-            self._names[entry.key, value.iterations] = name
+            if entry.is_constant:
+                self._constants.setdefault(entry.key, value)
+            self._values[entry.key, value.iterations] = value
 
     def entries(self) -> list[Entry]:
         return list(self._entries.values())
@@ -239,17 +244,15 @@ class TraceReference:
         values = [value for value in self._trace.index.values if value.type == "Parameter" and not value.scope]
         if len(values) != len(names):
             return {}
-        return {name: self._trace[value.name] for name, value in zip(names, values, strict=True)}
+        return {name: self._trace.load(value) for name, value in zip(names, values, strict=True)}
 
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
         """Nothing is to be done: it ran when the trace was written."""
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
-        # The constants of a body are there once.
-        if self._entries[key].is_constant:
-            iterations = (0,) * len(iterations)
-        name = self._names.get((key, iterations))
-        return None if name is None else self._trace[name]
+        # The constants of a body are there once, at whichever iteration came first.
+        value = self._constants.get(key) or self._values.get((key, iterations))
+        return None if value is None else self._trace.load(value)
 
     def output(self, key: Key) -> Array | None:
         return self.value(key, ())

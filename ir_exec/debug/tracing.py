@@ -120,7 +120,10 @@ class Trace(Mapping[str, Array]):
                 self._by_tensor.setdefault(_key(name, value.iterations), value)
 
     def __getitem__(self, key: str) -> Array:
-        value = self.value(key)
+        return self.load(self.value(key))
+
+    def load(self, value: TracedValue) -> Array:
+        """The array of a value of the index, also of one whose name is another's as well."""
         return read_value(self.folder / value.file, ElementType.parse(value.element_type), value.shape)
 
     def value(self, key: str) -> TracedValue:
@@ -199,6 +202,7 @@ class _Writer:
         self._entries: dict[Key, Entry] = by_key(entries_of(model))
         self._written: list[TracedValue] = []
         self._reserved = 0
+        self._seen: set[tuple[tuple[str, ...], str]] = set()
 
     def check_patterns(self) -> None:
         """Raises EvaluationError for patterns that no layer matches."""
@@ -245,8 +249,11 @@ class _Writer:
         node, where = visit.node, visit.where
         if self._progress is not None:
             self._progress(visit.path)
-        if isinstance(node.op, Const) and any(where.iterations):
-            return  # the constants of a body are the same in each iteration
+        if isinstance(node.op, Const) and where.scope:
+            # The constants of a body are the same in each iteration; its first one may be a late one of a loop.
+            if (where.scope, node.id) in self._seen:
+                return
+            self._seen.add((where.scope, node.id))
         for position, array in enumerate(visit.outputs[: len(node.outputs)]):
             entry = self._entries[where.scope, node.id, position]
             if self._is_wanted(entry):
