@@ -364,7 +364,7 @@ class _Comparing:
         if same:
             carried = no_difference(ours, wanted, settings.metrics)
         else:
-            carried = difference(ours, wanted, settings.carried(kinds), settings.metrics, terms)
+            carried = difference(ours, wanted, settings.carried(kinds, visit.node), settings.metrics, terms)
         own = None
         if made is not None and not isinstance(visit.node.op, Parameter):
             own = carried
@@ -377,7 +377,7 @@ class _Comparing:
             plain = self._reference.output(self._partners[entry.key].key)
             self._output_errors[output] = carried
             if plain is not None and not same_bits(plain, wanted):
-                self._output_errors[output] = difference(ours, plain, settings.carried(kinds), terms=terms)
+                self._output_errors[output] = difference(ours, plain, settings.carried(kinds, visit.node), terms=terms)
         status: Status = "equal" if same else "close" if carried.is_within else "carried"
         if own is not None and not own.is_within:
             status = "wrong"

@@ -21,6 +21,7 @@ __all__ = [
     "details",
     "drawn",
     "number",
+    "number_pair",
     "render",
     "rows_as_csv",
     "shown_layers",
@@ -150,8 +151,23 @@ def told(found: Difference) -> str:
     text += f"; {found.beyond_count:,} of {found.elements:,} beyond the tolerance"
     if found.worst is not None:
         place = list(found.worst)
-        text += f"; at {place} {number(found.ours)} instead of {number(found.reference)}"
+        ours, reference = number_pair(found.ours, found.reference)
+        text += f"; at {place} {ours} instead of {reference}"
     return text
+
+
+def number_pair(value: float | str | None, other: float | str | None) -> tuple[str, str]:
+    """Return two numbers with as many digits as it takes to see that they differ."""
+    if isinstance(value, str) or isinstance(other, str) or value is None or other is None or value == other:
+        return number(value), number(other)
+    pair = number(value), number(other)
+    digits = 4
+    while pair[0] == pair[1] and digits < 17:
+        digits += 1
+        pair = f"{value:.{digits}g}", f"{other:.{digits}g}"
+    if digits > 4 and max(abs(value), abs(other)) < 2**53 and value == int(value) and other == int(other):
+        pair = str(int(value)), str(int(other))
+    return pair
 
 
 def number(value: float | str | None) -> str:
