@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -282,7 +282,8 @@ def load_metric(name: str) -> Metric:
 class Settings:
     """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
     None is then 0. metrics: of one's own, by name. progress: called with each layer's path. precision: what f16 and
-    bf16 are computed in. computes_in: a coarser type than that of its values, in which the reference computes."""
+    bf16 are computed in. computes_in: a coarser type than that of its values, in which the reference computes. weights:
+    the shorter type to which the weights of one side are rounded."""
 
     rtol: float | None = None
     atol: float | None = None
@@ -291,6 +292,7 @@ class Settings:
     threads: int | None = None
     precision: Precision = "f32"
     computes_in: ElementType | None = None
+    weights: ElementType | None = None
 
     @property
     def given(self) -> Tolerance | None:
@@ -306,7 +308,16 @@ class Settings:
         return own_tolerance(node, inputs, self._computed(kinds))
 
     def carried(self, kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
-        return tolerance_of(self._computed(kinds), node) if self.given is None else self.given
+        if self.given is not None:
+            return self.given
+        computed = self._computed(kinds)
+        if self.weights is not None and any(kind.is_float for kind in kinds):
+            computed = [*computed, self.weights]
+        return tolerance_of(computed, node)
+
+    def chain(self, kinds: Sequence[ElementType]) -> Tolerance:
+        """The tolerance of the own error of a chain of layers: its rounding is that of a network."""
+        return replace(self, weights=None).carried(kinds)
 
     def _computed(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:
         if self.computes_in is None or not any(kind.is_float for kind in kinds):

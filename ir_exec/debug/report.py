@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ir_exec.debug.facts import Record
 from ir_exec.debug.metrics import COLUMNS, Difference
+from ir_exec.debug.rounded import WeightsNote
 from ir_exec.debug.steps import Jump
 
 __all__ = [
@@ -99,6 +100,8 @@ def details(report: Comparison) -> Iterator[str]:
             yield f"    note           {fault.note}"
     if len(report.faults) > _MOST_LISTED:
         yield f"  ... {len(report.faults) - _MOST_LISTED} more"
+    for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
+        yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"
     steps = [layer for layer in report.layers if layer.status == "step"]
     for layer in steps[:_MOST_LISTED]:
         yield f"  no fault: {layer.path} ({layer.type}): {layer.note}"
@@ -116,7 +119,7 @@ def details(report: Comparison) -> Iterator[str]:
 
 def counts(report: Comparison) -> str:
     """How many layers are in which state."""
-    kinds = ("equal", "close", "step", "carried", "wrong", "failed", "unmatched")
+    kinds = ("equal", "close", "step", "carried", "reference", "wrong", "failed", "skipped", "unmatched")
     found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
     parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
     return f"{len(report.layers)} layers: {parts}{drawn(report.seed, report.inputs)}"
@@ -134,10 +137,10 @@ def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]
     """The layers of the table: all, or those that are not equal, the worst by themselves first."""
     if every:
         return list(report.layers)
-    chosen = [layer for layer in report.layers if layer.status in ("wrong", "step", "failed", "carried")]
+    chosen = [layer for layer in report.layers if layer.status in ("wrong", "reference", "step", "failed", "carried")]
     if not chosen:
         chosen = [layer for layer in report.layers if layer.status == "close"]
-    order = {"wrong": 0, "failed": 1, "step": 2, "carried": 3, "close": 4}
+    order = {"wrong": 0, "reference": 1, "failed": 2, "step": 3, "carried": 4, "close": 5}
     return sorted(chosen, key=lambda layer: order[layer.status])
 
 
@@ -186,19 +189,23 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + more
 
 
-Status = Literal["equal", "close", "carried", "step", "wrong", "failed", "unmatched"]
+Status = Literal["equal", "close", "carried", "step", "reference", "wrong", "failed", "unmatched", "skipped"]
 """equal: the same bits. close: within the tolerance. carried: beyond it, from errors that came with the inputs.
-step: differs in ties or on steps alone, by itself or for inputs that differ within the tolerance. wrong: beyond the
-tolerance by itself. failed: cannot be run on the reference's inputs. unmatched: the reference has no value for it."""
+step: differs in ties or on steps alone, by itself or for inputs that differ within the tolerance. reference: beyond the
+tolerance, where the reference differs from itself: another way in which it computes the layer agrees with this network.
+wrong: beyond the tolerance by itself. failed: cannot be run on the reference's inputs. unmatched: the reference has no
+value for it. skipped: inside a fusion of the reference, whose values there are not those of the layers."""
 
 _SEVERITY: dict[Status, int] = {
     "unmatched": 0,
-    "equal": 1,
-    "close": 2,
-    "carried": 3,
-    "step": 4,
-    "failed": 5,
-    "wrong": 6,
+    "skipped": 1,
+    "equal": 2,
+    "close": 3,
+    "carried": 4,
+    "step": 5,
+    "reference": 6,
+    "failed": 7,
+    "wrong": 8,
 }
 
 
@@ -238,7 +245,7 @@ class ComparedLayer(Record):
     @property
     def rank(self) -> tuple[int, float]:
         """By this the worst of several runs of a layer is the greatest: by status, then by the share beyond."""
-        found = self.own if self.status in ("wrong", "step") and self.jump is None else self.carried
+        found = self.own if self.status in ("wrong", "reference", "step") and self.jump is None else self.carried
         return self.severity, found.beyond if found is not None else 0.0
 
 
@@ -277,6 +284,7 @@ class Comparison(Record):
     first_carried: the first layer beyond the tolerance at all. inputs: the shapes of the network's inputs in the first
     call, by name. seed: of the inputs that were drawn, None where none were. calls: how many were compared. rounds: how
     often the reference ran. failure: why it could not give all its values, None where it could: `equal` is false then.
+    weights: what the weights of one side are rounded to, where they are; no constant is wrong for it.
     """
 
     format: Literal[1] = 1
@@ -295,6 +303,7 @@ class Comparison(Record):
     calls: int = 1
     rounds: int = 1
     failure: str | None = None
+    weights: WeightsNote | None = None
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A flat row for each layer: what `--format csv` writes."""
