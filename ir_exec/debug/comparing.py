@@ -30,6 +30,7 @@ from ir_exec.debug.metrics import (
 )
 from ir_exec.debug.reference import Adviser, IRReference, Lowered, Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status
+from ir_exec.debug.rounded import ROUNDED, RoundedWeights, same_storage
 from ir_exec.debug.sensitivity import Untested, driven_values, untested
 from ir_exec.debug.steps import jump_of, on_steps
 from ir_exec.debug.terms import cancelling_terms
@@ -67,6 +68,8 @@ def compare_with(
     ours = list(entries_of(model))
     theirs = reference.entries()
     partners, pairings = _partners(ours, reference, asked or {})
+    stored, conversions = same_storage(ours, theirs, partners)
+    partners |= stored
     if not any(not entry.is_input and not entry.is_constant for entry in ours if entry.key in partners):
         message = f"{reference.title} has no value in common with the network: no name of a tensor or layer is the same"
         hint = "name an output of each that go together: --map OURS=THEIRS"
@@ -75,11 +78,12 @@ def compare_with(
     comparing = _Comparing(model, reference, by_key(ours), partners, settings)
     for arrays in calls:
         reference.run(_given(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
-        comparing.settings = replace(settings, computes_in=reference.computes_in)
+        comparing.settings = replace(comparing.settings, computes_in=reference.computes_in)
         comparing.run(arrays)
         if reference.failure is not None:
             break
     shapes = {port.name: array.shape for port, array in zip(model.inputs, calls[0], strict=True)}
+    theirs = [entry for entry in theirs if entry.key not in conversions]
     found = comparing.report(ours, theirs, name)
     return found.model_copy(update={"seed": seed, "inputs": shapes, "pairings": tuple(pairings)})
 
@@ -172,6 +176,7 @@ class _Comparing:
         self._driven = frozenset[Value]().union(*map(driven_values, graphs))
         self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
         self._bodies: dict[tuple[str, ...], BodyPair] = {}
+        self._rounded = RoundedWeights()
 
     def run(self, arrays: Sequence[Array]) -> None:
         self.calls += 1
@@ -419,18 +424,17 @@ class _Comparing:
         if same:
             carried = no_difference(ours, wanted, settings.metrics)
         else:
-            carried = difference(ours, wanted, settings.carried(kinds), settings.metrics, terms)
+            carried = difference(ours, wanted, settings.carried(kinds, visit.node), settings.metrics, terms)
         own = None
         if made is not None and not isinstance(visit.node.op, Parameter):
             own = carried
             if made is not ours or not same:
-                # The rounding of a chain of layers is that of a network.
-                tolerance = settings.carried(kinds) if includes else settings.own(visit.node, inputs or (), kinds)
+                tolerance = settings.chain(kinds) if includes else settings.own(visit.node, inputs or (), kinds)
                 own_terms = partial(cancelling_terms, visit.node, inputs or ())
                 own = difference(made, wanted, tolerance, settings.metrics, own_terms)
         if entry.output:
             plain = self._reference.output(self._partners[entry.key].key)
-            tolerance = settings.outputs.get(entry.key, settings.carried(kinds))
+            tolerance = settings.outputs.get(entry.key, settings.carried(kinds, visit.node))
             error = carried
             if not same and entry.key in settings.outputs:
                 error = difference(ours, wanted, tolerance, settings.metrics)
@@ -441,6 +445,9 @@ class _Comparing:
         status: Status = "equal" if same else "close" if carried.is_within else "carried"
         if own is not None and not own.is_within:
             status = "wrong"
+            if isinstance(visit.node.op, Const) and self._is_rounded(visit.node.op, entry, ours, wanted, own):
+                status = "close"
+                own = carried = difference(ours, wanted, ROUNDED, settings.metrics)
         partner = self._partners[entry.key]
         found = {
             "status": status,
@@ -450,6 +457,14 @@ class _Comparing:
             "includes": includes[-_MOST_INCLUDED:] if status == "wrong" else (),
         }
         return ComparedLayer(**layer, **found), same
+
+    def _is_rounded(self, constant: Const, entry: Entry, ours: Array, wanted: Array, own: Difference) -> bool:
+        """Return True for weights that are those of the reference in another type; the tolerances then follow it."""
+        kind = self._partners[entry.key].element_type
+        stored = constant.element_type, None if kind is None else ElementType.parse(kind)
+        found = self.settings.given is None and self._rounded.add(entry.key, ours, wanted, own, stored)
+        self.settings = replace(self.settings, weights=self._rounded.element_type)
+        return found
 
     def _anchor(
         self,
@@ -524,6 +539,7 @@ class _Comparing:
             outputs=tuple(entry.path for entry in ours if entry.output),
             unmatched=tuple(unmatched_of(ours, theirs, self._partners, self._found)),
             notes=tuple(self._reference.notes),
+            weights=self._rounded.note(),
             calls=self.calls,
             rounds=self._reference.rounds,
             failure=self._reference.failure,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
-from ir_exec.graph import Graph
+from ir_exec.graph import Graph, Node
 from ir_exec.graph.order import suggested
 from ir_exec.infer import Types
 from ir_exec.ir import RtInfo, Weights, split_names
@@ -17,7 +17,7 @@ from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import ElementType
 
-__all__ = ["Entry", "Key", "by_key", "entries_of", "find"]
+__all__ = ["Entry", "Key", "by_key", "conversions_of_constants", "entries_of", "find"]
 
 Key = tuple[tuple[str, ...], str, int]
 """A value of a network: the scope that its layer is in, the id of the layer, and the position of the output."""
@@ -96,7 +96,7 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
     for node in graph.nodes:
         for body in node.bodies:
             yield from _entries(body.graph, (*scope, holders[node], body.name), None, weights)
-        takes_constants = any(isinstance(value.node.op, Const) for value in node.values_in)
+        takes_constants = any(_is_constant(value.node) for value in node.values_in)
         attributes = tuple(sorted(node.layer.data.items())) if takes_constants else ()
         sources = tuple([None if one is None else (scope, one.node.id, one.position) for one in node.inputs])
         for value in node.outputs:
@@ -122,6 +122,13 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
             )
 
 
+def _is_constant(node: Node) -> bool:
+    """Return True for a constant, and for the conversion of one."""
+    if canonical(node.type) == "Convert" and node.values_in:
+        node = node.values_in[0].node
+    return isinstance(node.op, Const)
+
+
 def _numbers(constant: Const, weights: Weights | None) -> tuple[int, ...] | None:
     is_whole = constant.element_type in (ElementType.i64, ElementType.i32)
     if weights is None or not is_whole or constant.size > _FEW_BYTES or not constant.shape.is_static:
@@ -138,6 +145,20 @@ def _fused(info: RtInfo) -> tuple[str, ...]:
 
 def by_key(entries: Iterable[Entry]) -> dict[Key, Entry]:
     return {entry.key: entry for entry in entries}
+
+
+def conversions_of_constants(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
+    """Yield each conversion of a constant between types of float, and that constant."""
+    known = by_key(entry for entry in entries if entry.is_constant and _is_float(entry))
+    for entry in entries:
+        if canonical(entry.type) == "Convert" and entry.sources and _is_float(entry):
+            source = known.get(entry.sources[0]) if entry.sources[0] is not None else None
+            if source is not None:
+                yield entry, source
+
+
+def _is_float(entry: Entry) -> bool:
+    return entry.element_type is not None and ElementType.parse(entry.element_type).is_float
 
 
 def find(entries: Sequence[Entry], name: str) -> Entry:

@@ -156,6 +156,7 @@ def verdict_of(
     differ = [one for one in matched if one.status == "different"]
     if differ:
         is_its_own = all(one.visible is not None and one.visible.is_within for one in differ)
+        is_its_own = is_its_own or any(layer.status == "reference" for layer in layers)
         return "reference" if is_its_own and not faults else "different"
     elements = sum(one.error.elements for one in matched if one.error is not None)
     is_blind = not_compared and any(one.status == "not compared" for one in matched)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from ir_exec.debug.ends import agree, same_family
-from ir_exec.debug.entries import Entry, Key, by_key
+from ir_exec.debug.entries import Entry, Key, by_key, conversions_of_constants
 from ir_exec.ops.base.registry import type_key
 
 __all__ = ["matched"]
@@ -156,21 +156,25 @@ def _pair_by_names(
 
 
 class _Around:
-    """The values of a graph by their keys, and who reads them: layers, by their first output, and at which input."""
+    """The values of a graph by their keys, and who reads them: layers, by their first output, and at which input.
+
+    A constant that is stored in a shorter type of float is read by the layers that take its conversion.
+    """
 
     def __init__(self, entries: list[Entry]) -> None:
         self.values = by_key(entries)
         self.readers: dict[Key, list[tuple[Entry, int]]] = defaultdict(list)
+        self._stored = {entry.key: source.key for entry, source in conversions_of_constants(entries)}
         for entry in entries:
             if entry.port == 0:
                 for position, source in enumerate(entry.sources or ()):
                     if source is not None:
-                        self.readers[source].append((entry, position))
+                        self.readers[self._stored.get(source, source)].append((entry, position))
 
     def source(self, entry: Entry, position: int) -> Entry | None:
         sources = entry.sources or ()
         key = sources[position] if position < len(sources) else None
-        return None if key is None else self.values.get(key)
+        return None if key is None else self.values.get(self._stored.get(key, key))
 
 
 def _pair_neighbours(pairs: _Pairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:

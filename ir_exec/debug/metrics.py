@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.facts import PIECE, Number, Record, as_numbers, not_finite_in, pieces
-from ir_exec.debug.terms import terms_count
+from ir_exec.debug.tolerances import Tolerance, own_tolerance, relative_step, tolerance_of
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
 from ir_exec.ops.infrastructure.values import Const
@@ -40,23 +40,6 @@ Metric: TypeAlias = Callable[[Array, Array], float]
 
 COLUMNS = ("max_abs", "mean_abs", "max_rel", "rmse", "cosine", "sqnr_db", "max_ulp", "beyond")
 """The metrics that every difference has."""
-
-_EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7, "f8e4m3": 2.0**-3, "f8e5m2": 2.0**-2}
-_CARRIED = {"f64": 1e-9, "f32": 1e-3, "f16": 2e-2, "bf16": 1e-1}
-"""Of the largest element: how far outputs of networks of this type drift apart without any fault, by experience."""
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """Elements may differ by atol + scale * (greatest finite element of the reference) + rtol * (the reference's).
-
-    terms: or, where that is more, by this much of the sum of the magnitudes of an element's terms, if those are known.
-    """
-
-    rtol: float = 0.0
-    atol: float = 0.0
-    scale: float = 0.0
-    terms: float = 0.0
 
 
 class Difference(Record):
@@ -137,34 +120,6 @@ _FEW_BYTES = 2**14
 """Bytes up to which copies are compared sooner than views of words are made."""
 
 
-def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
-    """How far a layer may be from the same layer of another implementation, for the same inputs.
-
-    It grows with the step of the coarsest element type, and with the square root of the length of the layer's sums.
-    Integers, booleans and strings are to be equal.
-    """
-    if not _step(kinds):
-        return Tolerance()
-    # What comes in a short type may have been kept longer by the other implementation.
-    step = _step([*kinds, *(ElementType.of(array) for array in inputs)])
-    length = math.sqrt(terms_count(node, inputs))
-    return Tolerance(rtol=32 * step, scale=step * (16 + 4 * length), terms=step * (2 + length / 2))
-
-
-def tolerance_of(kinds: Sequence[ElementType]) -> Tolerance:
-    """How far the same layer of two networks may be apart where rounding errors have come all the way to it."""
-    if not any(kind.is_float for kind in kinds):
-        return Tolerance()
-    least = max(_CARRIED.get(kind.name, 0.3 if kind.is_float else 0.0) for kind in kinds)
-    # Errors of the terms have no common direction.
-    return Tolerance(rtol=least, scale=least, terms=least / 10)
-
-
-def _step(kinds: Sequence[ElementType]) -> float:
-    """The relative step of the coarsest of these types; 0 where none is a float."""
-    return max((_EPSILON.get(kind.name, 0.5) if kind.is_float else 0.0 for kind in kinds), default=0.0)
-
-
 def difference(
     ours: Array,
     reference: Array,
@@ -190,7 +145,7 @@ def difference(
     atol = tolerance.atol
     if tolerance.scale:
         atol += tolerance.scale * _greatest(reference)
-    sums = _Sums(_step(kinds))
+    sums = _Sums(relative_step(kinds))
     with np.errstate(all="ignore"):
         for start, (a, b) in pieces(ours, reference):
             numbers = as_numbers(b)
@@ -199,7 +154,7 @@ def difference(
     sizes = None if found.is_within or not tolerance.terms or terms is None else terms()
     if sizes is None or sizes.shape != ours.shape:
         return found
-    sums = _Sums(_step(kinds))
+    sums = _Sums(relative_step(kinds))
     with np.errstate(all="ignore"):
         for start, (a, b, part) in pieces(ours, reference, sizes):
             numbers = as_numbers(b)
@@ -340,7 +295,8 @@ class Settings:
     """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
     None is then 0. outputs: tolerances of outputs, by their values. nan_equal: whether NaN and infinity on both sides
     count as compared. metrics: of one's own, by name. progress: called with each layer's path. precision: what f16 and
-    bf16 are computed in. computes_in: a coarser type than that of its values, in which the reference computes."""
+    bf16 are computed in. computes_in: a coarser type than that of its values, in which the reference computes. weights:
+    the shorter type to which the weights of one side are rounded."""
 
     rtol: float | None = None
     atol: float | None = None
@@ -351,6 +307,7 @@ class Settings:
     threads: int | None = None
     precision: Precision = "f32"
     computes_in: ElementType | None = None
+    weights: ElementType | None = None
 
     @property
     def given(self) -> Tolerance | None:
@@ -365,8 +322,17 @@ class Settings:
             return Tolerance()
         return own_tolerance(node, inputs, self._computed(kinds))
 
-    def carried(self, kinds: Sequence[ElementType]) -> Tolerance:
-        return tolerance_of(self._computed(kinds)) if self.given is None else self.given
+    def carried(self, kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
+        if self.given is not None:
+            return self.given
+        computed = self._computed(kinds)
+        if self.weights is not None and any(kind.is_float for kind in kinds):
+            computed = [*computed, self.weights]
+        return tolerance_of(computed, node)
+
+    def chain(self, kinds: Sequence[ElementType]) -> Tolerance:
+        """The tolerance of the own error of a chain of layers: its rounding is that of a network."""
+        return replace(self, weights=None).carried(kinds)
 
     def _computed(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:
         if self.computes_in is None or not any(kind.is_float for kind in kinds):

@@ -13,6 +13,7 @@ from pydantic import model_validator
 from ir_exec.debug.ends import Pairing
 from ir_exec.debug.facts import Record
 from ir_exec.debug.metrics import COLUMNS, Difference
+from ir_exec.debug.rounded import WeightsNote
 from ir_exec.debug.sensitivity import Untested
 from ir_exec.debug.steps import Jump
 
@@ -32,6 +33,7 @@ __all__ = [
     "drawn",
     "headline",
     "number",
+    "number_pair",
     "render",
     "rows_as_csv",
     "shown_layers",
@@ -67,12 +69,14 @@ def headline(report: Comparison) -> str:
     if report.verdict == "not compared":
         return f"not compared: {_blind(report)}{calls}{_untested(report)}"
     if report.verdict == "equal":
-        limits = _not_compared(report) + _untested(report) + _beyond(report)
+        weights = "" if report.weights is None else f"; {report.weights}"
+        limits = weights + _not_compared(report) + _untested(report) + _beyond(report)
         return f"equal: {_agreement(report)}{calls}{_paired(report)}{limits}"
     what = _differing(report)
     if report.verdict == "reference":
-        return f"the reference differs from itself: {what}{calls}{_not_compared(report)}"
-    return f"different: {what}{_not_compared(report)}{_cause(report)}"
+        return f"the reference differs from itself: {what}{calls}{_second_opinion(report)}{_not_compared(report)}"
+    weights = "" if report.weights is None else f"; {report.weights}"
+    return f"different: {what}{weights}{_not_compared(report)}{_cause(report)}"
 
 
 def _agreement(report: Comparison) -> str:
@@ -111,6 +115,14 @@ def _differing(report: Comparison) -> str:
     error = "the reference has no such output" if first.error is None else brief(first.error)
     more = f" and {len(differ) - 1} more of {len(report.output_results)} outputs" if len(differ) > 1 else ""
     return f'output "{first.name}" ({error}{call}){more}'
+
+
+def _second_opinion(report: Comparison) -> str:
+    """Where the reference's other answer agrees with this model, as the end of a sentence."""
+    layer = next((one for one in report.layers if one.status == "reference"), None)
+    if layer is not None:
+        return f'; layer {layer.layer_id} "{layer.path}" ({layer.type}): {layer.note}'
+    return "; with its inner values made outputs it agrees, so what it fuses between them changes its answer"
 
 
 def _cause(report: Comparison) -> str:
@@ -210,6 +222,8 @@ def details(report: Comparison) -> Iterator[str]:
             yield f"    note           {fault.note}"
     if report.verdict != "equal" and len(report.faults) > _MOST_LISTED:
         yield f"  ... {len(report.faults) - _MOST_LISTED} more"
+    for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
+        yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"
     steps = [layer for layer in report.layers if layer.status == "step"]
     for layer in steps[:_MOST_LISTED]:
         yield f"  no fault: {layer.path} ({layer.type}): {layer.note}"
@@ -229,7 +243,7 @@ def details(report: Comparison) -> Iterator[str]:
 
 def counts(report: Comparison) -> str:
     """How many layers are in which state."""
-    kinds = ("equal", "close", "step", "carried", "wrong", "failed", "unmatched")
+    kinds = ("equal", "close", "step", "carried", "reference", "wrong", "failed", "skipped", "unmatched")
     found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
     parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
     reasons = Counter(layer.untested for layer in report.layers if layer.untested is not None)
@@ -250,10 +264,10 @@ def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]
     """The layers of the table: all, or those that are not equal, the worst by themselves first."""
     if every:
         return list(report.layers)
-    chosen = [layer for layer in report.layers if layer.status in ("wrong", "step", "failed", "carried")]
+    chosen = [layer for layer in report.layers if layer.status in ("wrong", "reference", "step", "failed", "carried")]
     if not chosen:
         chosen = [layer for layer in report.layers if layer.status == "close"]
-    order = {"wrong": 0, "failed": 1, "step": 2, "carried": 3, "close": 4}
+    order = {"wrong": 0, "reference": 1, "failed": 2, "step": 3, "carried": 4, "close": 5}
     return sorted(chosen, key=lambda layer: order[layer.status])
 
 
@@ -267,8 +281,23 @@ def told(found: Difference) -> str:
     text += f"; {found.beyond_count:,} of {found.elements:,} beyond the tolerance"
     if found.worst is not None:
         place = list(found.worst)
-        text += f"; at {place} {number(found.ours)} instead of {number(found.reference)}"
+        ours, reference = number_pair(found.ours, found.reference)
+        text += f"; at {place} {ours} instead of {reference}"
     return text
+
+
+def number_pair(value: float | str | None, other: float | str | None) -> tuple[str, str]:
+    """Return two numbers with as many digits as it takes to see that they differ."""
+    if isinstance(value, str) or isinstance(other, str) or value is None or other is None or value == other:
+        return number(value), number(other)
+    pair = number(value), number(other)
+    digits = 4
+    while pair[0] == pair[1] and digits < 17:
+        digits += 1
+        pair = f"{value:.{digits}g}", f"{other:.{digits}g}"
+    if digits > 4 and max(abs(value), abs(other)) < 2**53 and value == int(value) and other == int(other):
+        pair = str(int(value)), str(int(other))
+    return pair
 
 
 def number(value: float | str | None) -> str:
@@ -296,19 +325,23 @@ OutputStatus = Literal["equal", "close", "step", "different", "not compared", "u
 """equal: the same bits. close: within the tolerance. step: beyond it on steps and in ties alone. different: beyond it.
 not compared: no element is finite on both sides. unmatched: the reference has no such output."""
 
-Status = Literal["equal", "close", "carried", "step", "wrong", "failed", "unmatched"]
+Status = Literal["equal", "close", "carried", "step", "reference", "wrong", "failed", "unmatched", "skipped"]
 """equal: the same bits. close: within the tolerance. carried: beyond it, from errors that came with the inputs.
-step: differs in ties or on steps alone, by itself or for inputs that differ within the tolerance. wrong: beyond the
-tolerance by itself. failed: cannot be run on the reference's inputs. unmatched: the reference has no value for it."""
+step: differs in ties or on steps alone, by itself or for inputs that differ within the tolerance. reference: beyond the
+tolerance, where the reference differs from itself: another way in which it computes the layer agrees with this network.
+wrong: beyond the tolerance by itself. failed: cannot be run on the reference's inputs. unmatched: the reference has no
+value for it. skipped: inside a fusion of the reference, whose values there are not those of the layers."""
 
 _SEVERITY: dict[Status, int] = {
     "unmatched": 0,
-    "equal": 1,
-    "close": 2,
-    "carried": 3,
-    "step": 4,
-    "failed": 5,
-    "wrong": 6,
+    "skipped": 1,
+    "equal": 2,
+    "close": 3,
+    "carried": 4,
+    "step": 5,
+    "reference": 6,
+    "failed": 7,
+    "wrong": 8,
 }
 
 
@@ -350,7 +383,7 @@ class ComparedLayer(Record):
     @property
     def rank(self) -> tuple[int, float]:
         """By this the worst of several runs of a layer is the greatest: by status, then by the share beyond."""
-        found = self.own if self.status in ("wrong", "step") and self.jump is None else self.carried
+        found = self.own if self.status in ("wrong", "reference", "step") and self.jump is None else self.carried
         return self.severity, found.beyond if found is not None else 0.0
 
 
@@ -413,6 +446,7 @@ class Comparison(Record):
     call, by name. seed: of the inputs that were drawn, None where none were. calls: how many were compared. rounds: how
     often the reference ran. failure: why it could not give all its values, None where it could: `equal` is false then.
     computes_in: the type in which the reference computed, where that is coarser than its values.
+    weights: what the weights of one side are rounded to, where they are; no constant is wrong for it.
     """
 
     format: Literal[1] = 1
@@ -437,6 +471,7 @@ class Comparison(Record):
     rounds: int = 1
     failure: str | None = None
     computes_in: str | None = None
+    weights: WeightsNote | None = None
 
     @model_validator(mode="before")
     @classmethod
