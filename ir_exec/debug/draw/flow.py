@@ -148,14 +148,15 @@ class Trail:
         samples = np.array(SAMPLES)[: len(self.points), None]
         return not self.is_sum and not self.is_scaled and bool((self.points == samples).all())
 
-    def lines(self) -> list[tuple[float, float]] | None:
-        """Offset and slope of each column; None where an image is no line."""
-        if self.is_scaled or len(self.points) < 3 or not np.isfinite(self.points).all():
+    def lines(self, samples: int = len(SAMPLES)) -> list[tuple[float, float]] | None:
+        """Offset and slope of each column; None where an image is no line. samples: how many are looked at."""
+        points = self.points[:samples]
+        if self.is_scaled or len(points) < 3 or not np.isfinite(points).all():
             return None
-        offset, slope = self.points[0], self.points[1] - self.points[0]
-        scale = np.abs(self.points).max(initial=1.0) * 1e-5
-        at = np.array(SAMPLES)[: len(self.points), None]
-        if (np.abs(self.points - offset - slope * at) > scale).any():
+        offset, slope = points[0], points[1] - points[0]
+        scale = np.abs(points).max(initial=1.0) * 1e-5
+        at = np.array(SAMPLES)[: len(points), None]
+        if (np.abs(points - offset - slope * at) > scale).any():
             return None
         return [(float(first), float(step)) for first, step in zip(offset, slope, strict=True)]
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ir_exec.debug.draw.flow import Flow, Trail
+from ir_exec.debug.draw.flow import SAMPLES, Flow, Trail
 from ir_exec.graph import Node, Value
 from ir_exec.ops.base.registry import canonical
-from ir_exec.types import Dim
+from ir_exec.types import Dim, ElementType
 
 __all__ = ["Kind", "Use", "Uses"]
 
@@ -55,9 +55,9 @@ _EXTREME = -1e3
 
 _COMPARING = frozenset(["Less", "LessEqual", "Greater", "GreaterEqual"])
 
-_CONVOLUTIONS = frozenset(["Convolution", "GroupConvolution", "BinaryConvolution", "DeformableConvolution"])
+_CONVOLUTIONS = frozenset({"Convolution", "DeformableConvolution"})
 
-_CHANNELS = (1, 3, 4)
+_CHANNELS = (1, 3)
 """Of images."""
 
 _DOMAINS: dict[tuple[str, str], tuple[float, float, str]] = {
@@ -185,7 +185,7 @@ class Uses:
             port = node.op.input_name(position).partition("[")[0]
             self._indices(flow, node, type_name, position, port)
             for number, trail in flow.trails(value).items():
-                for use in _shown(flow, node, type_name, port, number, trail):
+                for use in _shown(flow, node, value, type_name, port, trail):
                     self._add(number, use, node)
         for number, use in _masks(flow, node, type_name):
             self._add(number, use, node)
@@ -207,7 +207,7 @@ class Uses:
         followed = flow.trails(value)
         self._hidden.update(number for number in flow.reached(value) if number not in followed)
         for number, trail in followed.items():
-            inside = None if trail.is_sum else _preimage(trail, 0, limit - 1)
+            inside = None if trail.is_sum else _preimage(trail, 0, limit - 1, _NOT_NEGATIVE)
             if inside is None:
                 self._hidden.add(number)
                 continue
@@ -216,9 +216,22 @@ class Uses:
                 self._add(number, Use("index", _what_index(flow, node, high), max(low, 0), max(high, 0)), node)
 
 
+_LOOK_UPS = frozenset(
+    {
+        "Gather",
+        "EmbeddingBagOffsets",
+        "EmbeddingBagOffsetsSum",
+        "EmbeddingBagPacked",
+        "EmbeddingBagPackedSum",
+        "EmbeddingSegmentsSum",
+    }
+)
+
+
 def _what_index(flow: Flow, node: Node, high: int) -> str:
-    is_table = not flow.reached(node.inputs[0])
-    return f"{'token ids' if is_table else 'indices'} below {high + 1}"
+    data = node.inputs[0]
+    is_table = canonical(node.type) in _LOOK_UPS and data is not None and not flow.reached(data)
+    return f"{'ids' if is_table else 'indices'} below {high + 1}"
 
 
 def _limit(flow: Flow, node: Node, type_name: str, port: str) -> int | None:
@@ -300,9 +313,13 @@ _LIMITS: dict[tuple[str, str], Callable[[Flow, Node], int | None]] = {
 """The ports with indices."""
 
 
-def _preimage(trail: Trail, low: float, high: float) -> tuple[float, float] | None:
+_NOT_NEGATIVE = 3
+"""The number of samples that are not below 0: an index that is counts from the end."""
+
+
+def _preimage(trail: Trail, low: float, high: float, samples: int = len(SAMPLES)) -> tuple[float, float] | None:
     """The interval of elements of the input whose images are within low and high; None where they are no line."""
-    lines = trail.lines()
+    lines = trail.lines(samples)
     if lines is None:
         return None
     least, most = -inf, inf
@@ -313,7 +330,7 @@ def _preimage(trail: Trail, low: float, high: float) -> tuple[float, float] | No
     return (least, most) if np.isfinite(least) and np.isfinite(most) else None
 
 
-def _shown(flow: Flow, node: Node, type_name: str, port: str, number: int, trail: Trail) -> Iterator[Use]:
+def _shown(flow: Flow, node: Node, value: Value, type_name: str, port: str, trail: Trail) -> Iterator[Use]:
     """What a port shows of the input whose trail ends there."""
     key = (type_name, port)
     if key in _LENGTHS:
@@ -325,8 +342,8 @@ def _shown(flow: Flow, node: Node, type_name: str, port: str, number: int, trail
         size = _axis(flow, node, int(getattr(node.op, "seq_axis", 0)))
         yield from _lengths(trail, size or 1)
     elif key in _EXACT:
-        value, text = _EXACT[key]
-        yield from _exact(trail, (value,), text)
+        constant, text = _EXACT[key]
+        yield from _exact(trail, (constant,), text)
     elif port == "offsets" and type_name.startswith("EmbeddingBagOffsets"):
         yield Use("offsets", "offsets of bags", 0, prod(_sizes(flow, node.inputs[1])))
     elif key in _SEGMENTS:
@@ -346,7 +363,7 @@ def _shown(flow: Flow, node: Node, type_name: str, port: str, number: int, trail
     elif type_name in ("Reshape", "Broadcast", "Transpose") and port in ("shape", "target_shape", "input_order"):
         yield from _pattern(flow, node, type_name, trail)
     else:
-        yield from _domain(flow, node, type_name, port, trail)
+        yield from _domain(flow, node, value, type_name, port, trail)
 
 
 def _lengths(trail: Trail, size: int) -> Iterator[Use]:
@@ -394,7 +411,7 @@ def _pattern(flow: Flow, node: Node, type_name: str, trail: Trail) -> Iterator[U
         yield Use("exact", "a shape" if type_name != "Transpose" else "an order of axes", exact=tuple(values))
 
 
-def _domain(flow: Flow, node: Node, type_name: str, port: str, trail: Trail) -> Iterator[Use]:
+def _domain(flow: Flow, node: Node, value: Value, type_name: str, port: str, trail: Trail) -> Iterator[Use]:
     """Values for which a layer is defined, such as positive ones where the logarithm is taken."""
     domain = _DOMAINS.get((type_name, port))
     if type_name == "Power" and port == "a":
@@ -443,9 +460,14 @@ def _masks(flow: Flow, node: Node, type_name: str) -> Iterator[tuple[int, Use]]:
                 yield from [(number, use) for use in _hiding(points, type_name)]
     elif type_name == "Multiply":
         yield from _factors(flow, node)
+    elif type_name == "CumSum":
+        for number, trail in flow.trails(node.inputs[0]).items():
+            if len(trail.points) == 2 or trail.points[:3].reshape(-1).tolist() == [0.0, 1.0, 1.0]:
+                yield number, Use("weak mask", "mask whose elements are counted", 1, 1)
     elif type_name == "ScaledDotProductAttention" and len(node.inputs) > 3:
         for number, trail in flow.trails(node.inputs[3]).items():
-            if trail.points[:2].tolist() in ([[0.0], [1.0]], [[1.0], [0.0]]) and len(trail.points) == 2:
+            is_truth = flow.type(node.values_in[3]).element_type is ElementType.boolean
+            if is_truth and trail.points[:2].tolist() in ([[0.0], [1.0]], [[1.0], [0.0]]):
                 yield number, Use("mask", "mask of attention", *[float(trail.points[1, 0])] * 2)
             else:
                 yield from [(number, use) for use in _hiding(trail.points, type_name)]

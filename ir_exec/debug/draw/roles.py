@@ -1,4 +1,4 @@
-"""What an input is for: masks, indices, lengths, images and so on, by what the network does with it, then by its name."""
+"""What an input is for, a mask or an index for example: by what the network does with it, then by its name."""
 
 from __future__ import annotations
 
@@ -66,6 +66,9 @@ _NAMES: tuple[tuple[str, Kind], ...] = (
     (r"image|pixel_values", "image"),
 )
 
+_NAMED: tuple[Kind, ...] = ("index", "angle", "weak mask", "probabilities")
+"""Of which a name may say more."""
+
 _MOST_STEPS = 999
 """Of a diffusion: a timestep is below 1000 as a rule."""
 
@@ -98,11 +101,13 @@ def _role(port: ModelPort, shape: Shape, uses: Sequence[Use], hidden: bool, shap
         return PLAIN
     is_whole = not kind.is_float and kind.is_known
     best = min(uses, key=lambda use: _ORDER.index(use.kind), default=None)
-    named = _named(port, shape, shapes) if best is None or best.kind in ("index", "angle", "weak mask") else None
+    named = _named(port, shape, shapes) if best is None or best.kind in _NAMED else None
     if best is not None:
+        if best.kind == "probabilities" and named is not None and named.kind == "mask":
+            return named
         found = _of_uses(best, [use for use in uses if use.kind == best.kind])
         if best.kind == "index":
-            return _named_index(found, named)
+            return _named_index(found, named, port)
         if best.kind == "angle":
             if named is not None and named.kind in ("counting", "timestep"):
                 return named
@@ -127,8 +132,10 @@ def _of_uses(best: Use, alike: Sequence[Use]) -> Role:
     return Role(best.kind, first.text, low, high, first.exact, first.layer)
 
 
-def _named_index(found: Role, named: Role | None) -> Role:
+def _named_index(found: Role, named: Role | None, port: ModelPort) -> Role:
     """An index that its name says more of: positions count up, boxes have corners in order."""
+    if found.text.startswith("ids ") and re.search(r"input_ids|tokens?$", port.name):
+        return replace(found, text=f"token {found.text}")
     if named is None or named.kind not in ("counting", "corners"):
         return found
     return replace(found, kind=named.kind, text=named.text)
@@ -159,7 +166,7 @@ def _named(port: ModelPort, shape: Shape, shapes: Sequence[Shape]) -> Role | Non
         if role == "timestep" and kind.is_known:
             return Role("within", "timesteps", 1, _MOST_STEPS, reason="name")
         if role == "index" and is_whole:
-            return Role("index", "types by their name", 0, _SAFE, reason="name")
+            return Role("index", "0 or 1 (types by their name)", 0, _SAFE, reason="name")
         if role == "lengths" and is_whole and (shape.rank or 0) <= 1:
             return Role("lengths", "lengths by their name", 1, _second_axis(shapes), reason="name")
         if role == "corners" and shape.dims and shape.dims[-1] == 4:

@@ -18,6 +18,9 @@ _GUESSES = ((5, 32), (5, 64), (1, 16), (2, 32), (2, 8), (1, 224), (1, 256), (1, 
 """Of an open first dim, and of the open others. Few constants are 5, and from 5 no small step leads to 1, which is
 broadcast."""
 
+_SEARCHED = ((5, 32), (2, 8))
+"""The guesses from which sizes are searched that are far away."""
+
 _MOST_MOVES = 24
 """Of one repair: dims times sizes that are tried."""
 
@@ -35,17 +38,19 @@ def first_fit(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
     larger = _larger_batch(prober)
     if larger is not None and larger.fits:
         return larger, None
-    for guess in _GUESSES if open_dims else _GUESSES[:1]:
-        sizes = []
-        for dim, place in enumerate(prober.dims):
-            declared = prober.declared(dim)
-            wanted = guess[0] if place.axis == 0 else guess[1]
-            sizes.append(declared.lo if declared.is_static else min(max(wanted, declared.lo), declared.hi))
-        outcome = prober(tuple(sizes))
-        first = first or outcome
-        outcome = repaired(prober, outcome, set(range(len(sizes))) - set(open_dims), None)
-        if outcome.fits:
-            return outcome, None
+    guesses = _GUESSES if open_dims else _GUESSES[:1]
+    for search in (False, True) if open_dims else (False,):
+        for guess in guesses if not search else _SEARCHED:
+            sizes = []
+            for dim, place in enumerate(prober.dims):
+                declared = prober.declared(dim)
+                wanted = guess[0] if place.axis == 0 else guess[1]
+                sizes.append(declared.lo if declared.is_static else min(max(wanted, declared.lo), declared.hi))
+            outcome = prober(tuple(sizes))
+            first = first or outcome
+            outcome = repaired(prober, outcome, set(range(len(sizes))) - set(open_dims), None, search=search)
+            if outcome.fits:
+                return outcome, None
     return None, first
 
 
@@ -65,13 +70,21 @@ def repaired(
     delta: int | None,
     base: Sizes | None = None,
     among: set[int] | None = None,
+    *,
+    search: bool = False,
 ) -> Outcome:
-    """The outcome after dims that are not held, and are among these, are moved along as far as that helps."""
+    """The outcome after dims that are not held, and are among these, are moved along as far as that helps.
+
+    search: whether sizes that are far away are tried as well.
+    """
     held = set(held)
     if among is not None:
         held |= set(range(len(outcome.sizes))) - among
+    fixed = set(held)
     while outcome.node is not None:
         better = _one_repair(prober, outcome, held, delta, base)
+        if better is None and search:
+            better = _far_repair(prober, outcome, fixed)
         if better is None:
             return outcome
         held.update(dim for dim, size in enumerate(better.sizes) if size != outcome.sizes[dim])
@@ -111,9 +124,14 @@ def _one_repair(
         # The keys and the values of a layer's past.
         together = prober(tuple([size + delta * (dim in alike) for dim, size in enumerate(outcome.sizes)]))
         return together if together.place > outcome.place else None
-    if delta is None and base is None:
-        return met(prober, outcome, candidates) or grown(prober, outcome, candidates)
     return None
+
+
+def _far_repair(prober: Prober, outcome: Outcome, held: set[int]) -> Outcome | None:
+    """The outcome of sizes that are searched: backwards from the numbers that differ, or by growing."""
+    assert outcome.node is not None, "somewhere it stopped"
+    candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
+    return met(prober, outcome, candidates) or grown(prober, outcome, candidates)
 
 
 def _resized(
@@ -148,9 +166,9 @@ def smallest(prober: Prober, least: Sequence[int]) -> Sizes | None:
 
     def tries() -> Iterator[Outcome | None]:
         few = [min(size, 2) for size in least]
-        for wanted in dict.fromkeys(map(tuple, (least, few, [1] * len(least)))):
+        for wanted, search in ((least, False), (least, True), (few, False), ([1] * len(least), False)):
             sizes = tuple([min(max(one.lo, size), one.hi) for one, size in zip(declared, wanted, strict=True)])
-            yield repaired(prober, prober(sizes), held, None)
+            yield repaired(prober, prober(sizes), held, None, search=search)
         yield first_fit(prober)[0]
 
     best: Outcome | None = None
@@ -159,6 +177,7 @@ def smallest(prober: Prober, least: Sequence[int]) -> Sizes | None:
         if best is not None:
             for dim in sorted(set(range(len(declared))) - held):
                 best = _smaller(prober, best, dim, held, least[dim], is_allowed)
+            best = _level(prober, best, held, is_allowed)
     except OutOfProbesError:
         pass  # what was found is good enough
     return None if best is None else best.sizes
@@ -180,8 +199,34 @@ def _smaller(
     return best
 
 
+def _level(prober: Prober, best: Outcome, held: set[int], is_allowed: Callable[[Outcome], bool]) -> Outcome:
+    """What fits with one size for an axis of all inputs of one rank: a mask is as long as the sound that it masks."""
+    ranks: dict[int, int] = {}
+    for place in prober.dims:
+        ranks[place.input] = max(ranks.get(place.input, 0), place.axis + 1)
+    places = dict.fromkeys((ranks[place.input], place.axis) for dim, place in enumerate(prober.dims) if dim not in held)
+    for rank, axis in places:
+        dims = {
+            dim
+            for dim, place in enumerate(prober.dims)
+            if dim not in held and place.axis == axis and ranks[place.input] == rank
+        }
+        most = max(best.sizes[dim] for dim in dims)
+        tried = prober(tuple([most if dim in dims else size for dim, size in enumerate(best.sizes)]))
+        best = tried if is_allowed(tried) else best
+    return best
+
+
 _ROWS, _LENGTH, _SIDE, _COLOURS = 2, 8, 32, 3
 """Sizes of open dims, where the network takes them: of the first axis, of others, and of images."""
+
+
+def _usual_sizes(kinds: Sequence[ElementType], shapes: Sequence[Shape]) -> list[int]:
+    """The sizes of all dims that a person would give; masks of images are as large as these."""
+    usual = [_usual(shape, kind) for kind, shape in zip(kinds, shapes, strict=True)]
+    if any(_SIDE in sizes for sizes in usual):
+        usual = [[_ROWS, _SIDE, _SIDE] if len(sizes) == 3 else sizes for sizes in usual]
+    return [size for sizes in usual for size in sizes]
 
 
 def _usual(shape: Shape, kind: ElementType) -> list[int]:
@@ -215,7 +260,7 @@ def fitting_shapes(model: Model, shapes: Mapping[str, Shape]) -> dict[str, Shape
         prober = Prober(model, dict(enumerate(known)))
     except IRError:
         return {}
-    least = [size for port, shape in zip(ports, known, strict=True) for size in _usual(shape, port.element_type)]
+    least = _usual_sizes([port.element_type for port in ports], known)
     sizes = smallest(prober, least)
     if sizes is None:
         return {}

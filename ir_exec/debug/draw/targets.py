@@ -15,8 +15,8 @@ __all__ = ["grown", "met"]
 _LARGEST = 2**17
 """Sizes beyond are not tried."""
 
-_WIDENED = 2**14
-"""The same where several dims grow at once."""
+_IDLE = 8
+"""Doublings without a step forwards after which no more are tried."""
 
 
 def met(prober: Prober, outcome: Outcome, candidates: Sequence[int]) -> Outcome | None:
@@ -75,27 +75,33 @@ def _between(prober: Prober, outcome: Outcome, dim: int, node: Node, near: int, 
 def grown(prober: Prober, outcome: Outcome, candidates: Sequence[int]) -> Outcome | None:
     """The outcome of larger sizes with which the layer that refuses is passed: twice, four times as large and so on.
 
-    Each dim grows alone, then those of one input together, without the first, which is the batch.
+    The dims of one input grow together, then each alone, those that may be a batch last. They go on growing while that
+    helps, as it does in a stack of convolutions that shorten a sound.
     """
-    groups: list[list[int]] = [[dim] for dim in candidates]
     inputs = dict.fromkeys(prober.dims[dim].input for dim in candidates)
-    for number in inputs:
-        together = [dim for dim in candidates if prober.dims[dim].input == number and prober.dims[dim].axis > 0]
-        groups += [together] if len(together) > 1 else []
-    for group in groups:
-        most = _LARGEST if len(group) == 1 else _WIDENED
-        for sizes in _doubled(outcome.sizes, group, most):
+    groups = [
+        [dim for dim in candidates if prober.dims[dim].input == number and prober.dims[dim].axis > 0]
+        for number in inputs
+    ]
+    alone = [[dim] for dim in sorted(candidates, key=lambda dim: prober.dims[dim].axis == 0)]
+    for group in [*[group for group in groups if len(group) > 1], *alone]:
+        best, idle = outcome, 0
+        for sizes in _doubled(outcome.sizes, group):
             tried = prober(sizes)
-            if tried.place > outcome.place:
-                return tried
-            if tried.place < outcome.place:
+            if tried.place < best.place or idle >= _IDLE:
                 break
+            idle = 0 if tried.place > best.place else idle + 1
+            best = tried if tried.place > best.place else best
+            if best.fits:
+                break
+        if best is not outcome:
+            return best
     return None
 
 
-def _doubled(sizes: Sizes, group: Sequence[int], most: int) -> Iterator[Sizes]:
+def _doubled(sizes: Sizes, group: Sequence[int]) -> Iterator[Sizes]:
     factor = 2
-    while max(sizes[dim] for dim in group) * factor <= most:
+    while max(sizes[dim] for dim in group) * factor <= _LARGEST:
         yield tuple([size * factor if dim in group else size for dim, size in enumerate(sizes)])
         factor *= 2
 
