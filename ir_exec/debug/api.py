@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparing import compare_with
-from ir_exec.debug.drawing import drawn_inputs
+from ir_exec.debug.drawing import checked_inputs
 from ir_exec.debug.entries import entries_of
 from ir_exec.debug.metrics import Metric, Settings, load_metric
 from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in, kinds_of
@@ -75,12 +75,15 @@ def compare(
         known = found.inputs() if inputs is None else {}
         drawn = inputs is None and len(known) < len(model.inputs)
         if drawn:
-            inputs = drawn_inputs(model, seed, shapes, known)
+            inputs, _ = checked_inputs(model, seed, shapes, known, **options)
         first = bind_inputs(known if inputs is None else inputs, model.inputs)
         rows = [first, *(bind_inputs(one, model.inputs) for one in then)]
         while len(rows) < (calls or 1):
-            again = drawn_inputs(model, seed + len(rows), shapes, known) if drawn and not then else rows[-1]
-            rows.append(bind_inputs(again, model.inputs))
+            if drawn and not then:
+                inputs, _ = checked_inputs(model, seed + len(rows), shapes, known, **options)
+                rows.append(bind_inputs(inputs, model.inputs))
+            else:
+                rows.append(rows[-1])
         if len(rows) > 1 and isinstance(found, (TraceReference, ArraysReference)):
             raise EvaluationError(f"{found.title} has the values of one call", code=Code.unknown_input)
         named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}

@@ -38,7 +38,10 @@ def drawn_inputs(
 
 
 class Drawer:
-    """Draws the inputs of a network, again where that is asked for. The arguments are those of `drawn_inputs`."""
+    """Draws the inputs of a network, again where that is asked for. The arguments are those of `drawn_inputs`.
+
+    names: of the outputs. depends: which of them follow from values of the inputs, and not from their shapes alone.
+    """
 
     def __init__(
         self,
@@ -56,7 +59,8 @@ class Drawer:
             raise EvaluationError(f"there is no input {unknown[0]!r}; the inputs are: {names}", code=Code.unknown_input)
         known = {name: Shape(array.shape) for name, array in self._given.items()}
         self._shapes = wanted | fitting_shapes(model, wanted | known)
-        self._roles = self._found_roles(model)
+        self.names = [port.name for port in model.outputs]
+        self.depends, self._roles = self._found_roles(model)
 
     @property
     def is_random(self) -> bool:
@@ -85,9 +89,9 @@ class Drawer:
         """A stream for each input, which does not depend on what others are like."""
         return np.random.default_rng([self._seed, number, attempt])
 
-    def _found_roles(self, model: Model) -> Sequence[Role]:
+    def _found_roles(self, model: Model) -> tuple[Sequence[bool], Sequence[Role]]:
         if not self.is_random:
-            return [PLAIN] * len(self._ports)
+            return [True] * len(self.names), [PLAIN] * len(self._ports)
         shapes = []
         for port in self._ports:
             array = self._given.get(port.name)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ir_exec.debug.draw.roles import Role
 from ir_exec.debug.facts import Record
-from ir_exec.types import Array, ElementType
+from ir_exec.types import BOOLEAN, STRING, Array, ElementType
 
 __all__ = ["Drawn", "DrawnInput", "input_record"]
 
@@ -82,5 +82,10 @@ def _values(role: Role, array: Array) -> str:
     if role.kind in ("within", "image", "corners", "sorted"):
         return f"{role.low:.4g} to {role.high:.4g} ({role.text})"
     if role.kind == "plain":
-        return "normal" if array.dtype.kind not in "biuO" else ""
+        kind = ElementType.of(array)
+        if kind in STRING:
+            return "words"
+        if kind in BOOLEAN:
+            return "false and true"
+        return "normal" if kind.is_float else "the whole range" if kind.bits <= 8 else "0 and 1"
     return role.text

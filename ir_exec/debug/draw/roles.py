@@ -85,11 +85,14 @@ def roles_of(
     types: Mapping[Value, TensorType],
     ports: Sequence[ModelPort],
     shapes: Sequence[Shape],
-) -> list[Role]:
-    """The role of each input. types: of all values, bodies included, with the inputs in these shapes."""
+) -> tuple[list[bool], list[Role]]:
+    """Which outputs follow from values of inputs, and the role of each input.
+
+    types: of all values, bodies included, with the inputs in these shapes.
+    """
     uses = Uses(len(ports))
-    Flow(graph, weights, types, uses.visit)
-    return [
+    flow = Flow(graph, weights, types, uses.visit)
+    return [bool(flow.reached(node.values_in[0])) for node in graph.results], [
         _role(port, shape, uses.of(number), uses.is_hidden_index(number), shapes)
         for number, (port, shape) in enumerate(zip(ports, shapes, strict=True))
     ]

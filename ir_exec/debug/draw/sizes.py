@@ -222,8 +222,18 @@ _ROWS, _LENGTH, _SIDE, _COLOURS = 2, 8, 32, 3
 
 
 def _usual_sizes(kinds: Sequence[ElementType], shapes: Sequence[Shape]) -> list[int]:
-    """The sizes of all dims that a person would give; masks of images are as large as these."""
+    """The sizes of all dims that a person would give; masks of images are as large as these, rows of features many."""
     usual = [_usual(shape, kind) for kind, shape in zip(kinds, shapes, strict=True)]
+    if max(map(len, usual), default=0) <= 2:
+        for place, (kind, shape) in enumerate(zip(kinds, shapes, strict=True)):
+            if (
+                kind.is_known
+                and kind.is_float
+                and shape.dims is not None
+                and len(shape.dims) == 2
+                and shape.dims[1].is_static
+            ):
+                usual[place] = [_LENGTH, _LENGTH]
     if any(_SIDE in sizes for sizes in usual):
         usual = [[_ROWS, _SIDE, _SIDE] if len(sizes) == 3 else sizes for sizes in usual]
     return [size for sizes in usual for size in sizes]
