@@ -17,7 +17,7 @@ from ir_exec.cli.config import extension_option
 from ir_exec.cli.files import writing
 from ir_exec.cli.options import shape_option, shapes_by_input
 from ir_exec.cli.terminal import Unusable, echo
-from ir_exec.debug import drawn_inputs
+from ir_exec.debug.drawing import Drawer, Drawn, Redraw
 from ir_exec.debug.files import NATIVE, RECORDS, storable, store_npz
 from ir_exec.ir.urls import local_path
 from ir_exec.model import Model, ModelPort
@@ -33,6 +33,7 @@ __all__ = [
     "read_arrays",
     "split_named",
     "statistics",
+    "tell_drawn",
     "write_arrays",
 ]
 
@@ -183,24 +184,31 @@ class Asked:
         """The shapes for inputs that are drawn."""
         return shapes_by_input(self.shapes, ports)
 
-    def drawn(self, network: Model, given: dict[str, Array], *, told: bool = True) -> dict[str, Array]:
-        """All inputs, those that are not given drawn. told: whether a line on stderr tells the shapes of those whose
-        dims were open. Raises ResourceError where one would not fit into memory."""
+    def redraw(self, network: Model, given: dict[str, Array]) -> Redraw:
+        """All inputs, those that are not given drawn, for a caller who runs the network. Raises ResourceError where one
+        would not fit into memory."""
         wanted = self.wanted(network.inputs)
         for port in network.inputs:
             if port.shape.dims is None and port.name not in {*wanted, *given}:
                 hint = f"give its shape with --shape {port.name}=..."
                 raise Unusable(f"the rank of input {port.name!r} is not known: {hint}")
-        arrays = drawn_inputs(network, self.seed, wanted, given)
-        opened = {
-            port.name: arrays[port.name].shape
-            for port in network.inputs
-            if port.name not in given and not wanted.get(port.name, port.shape).is_static
-        }
-        if opened and told:
-            shapes = ", ".join(f"{name}{list(shape)}".replace(" ", "") for name, shape in opened.items())
-            echo(printable(f"drawn with seed {self.seed}: {shapes}; --shape gives others"), to_stderr=True)
-        return arrays
+        return Redraw(Drawer(network, self.seed, wanted, given))
+
+    def drawn(self, network: Model, given: dict[str, Array]) -> dict[str, Array]:
+        """All inputs, those that are not given drawn, which a line on stderr says. Raises what `redraw` raises."""
+        redraw, wanted = self.redraw(network, given), self.wanted(network.inputs)
+        is_open = any(
+            port.name not in given and not wanted.get(port.name, port.shape).is_static for port in network.inputs
+        )
+        tell_drawn(redraw.drawn, "; --shape gives other shapes" if is_open else "")
+        return redraw.arrays
+
+
+def tell_drawn(drawn: Drawn, hint: str = "") -> None:
+    """Print on stderr what was drawn, if anything was."""
+    if drawn.inputs:
+        for line in (str(drawn) + hint).splitlines():
+            echo(printable(line), to_stderr=True)
 
 
 def input_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -15,7 +15,7 @@ import click
 
 from ir_exec.batch.flow import in_order
 from ir_exec.batch.items import StoredItem
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays
+from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays, tell_drawn
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
@@ -38,7 +38,7 @@ from ir_exec.debug import Comparison, compare
 from ir_exec.debug.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.metrics import COLUMNS, Difference
 from ir_exec.debug.precision import lower_precision
-from ir_exec.debug.report import beyond, counts, details, drawn, headline, number, shown_layers
+from ir_exec.debug.report import beyond, counts, details, headline, number, shown_layers
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
 
@@ -318,12 +318,12 @@ def _rendered(report: Comparison | Comparisons, output_format: str, model: str, 
 
 
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
+    if report.drawn is not None:
+        tell_drawn(report.drawn)
     echo(styled("error" if report.verdict in ("different", "failed") else "message", printable(headline(report))))
     if report.equal and not every:
         for line in beyond(report):
             echo(printable(line))
-        if report.seed is not None:
-            echo(printable(drawn(report.seed, report.inputs).removeprefix("; ")), to_stderr=True)
         return
     parts: list[Table | str] = [_outputs(report)]
     lines = list(details(report))

@@ -10,7 +10,7 @@ from time import perf_counter
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, write_arrays
+from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, tell_drawn, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.options import FiniteRange
@@ -28,11 +28,13 @@ from ir_exec.cli.terminal import (
     styled,
     table,
 )
+from ir_exec.debug.drawing import Redraw
 from ir_exec.debug.reference import differences
 from ir_exec.debug.report import told
 from ir_exec.debug.walk import NotFinite, first_not_finite
+from ir_exec.errors import IRError
 from ir_exec.model import Model, ModelPort, read_model
-from ir_exec.runtime import Results, compile_model
+from ir_exec.runtime import CompiledModel, Results, compile_model
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType, Shape
 
@@ -87,9 +89,10 @@ def command(
 ) -> None:
     """Run a network and show its outputs.
 
-    Inputs that are not given are drawn at random: floats from the normal distribution; integers of 16 bits and more are
-    0 or 1, narrower ones cover their whole range. Open dims have small sizes that the network takes, or what --shape
-    says.
+    Inputs that are not given are drawn at random, such as the network takes: masks are 1, ids and indices are inside of
+    their table, positions count up, images are within 0 and 1, other floats are of the normal distribution. Inputs
+    whose outputs are NaN, infinite or constant are drawn again, up to three times. Open dims have small sizes that the
+    network takes, or what --shape says.
 
     Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet, or
     an .npz with --batch). Each has its outputs in a file of the folder --output, and a line in its manifest.jsonl, with
@@ -111,28 +114,59 @@ def command(
     ports = compiled.inputs
     given = asked.given(ports)
     with errors_as_messages(hint=DRAWN_HINT if any(port.name not in given for port in ports) else None):
-        arrays = asked.drawn(network, given, told=False)
-        if ports:
-            show(_inputs(ports, arrays, set(given), asked.seed))
-            echo("")
+        redraw = asked.redraw(network, given)
         if validate:
-            _validate(network, arrays, precision)
-        seconds = []
-        for _ in range(repeat):
-            compiled.reset_state()
-            start = perf_counter()
-            with LayerBar(network.graph) as bar:
-                observe = (
-                    (lambda node, *_: bar.advance(f"{node.type} {node.name}")) if bar.is_wanted else None
-                )  # called before the next bar
-                results = compiled(arrays, observe=observe)
-            seconds.append(perf_counter() - start)
+            _validate(network, redraw.arrays, precision)
+        results, seconds = _first_run(network, compiled, redraw, again=not validate)
+        if ports:
+            show(_inputs(ports, redraw, set(given)))
+            echo("")
+        for _ in range(repeat - 1):
+            results, taken = _timed_run(network, compiled, redraw.arrays)
+            seconds.append(taken)
         if output is not None:
             write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name, that takes positions too
         show(_outputs(results), _timing(seconds) + (f", outputs written to {output}" if output else ""))
     if expected is not None:
         with errors_as_messages(exit_code=UNUSABLE):
             _expect(results, expected, rtol, atol)
+
+
+def _timed_run(network: Model, compiled: CompiledModel, arrays: Mapping[str, Array]) -> tuple[Results, float]:
+    """The outputs, from the initial state, and the seconds that they took."""
+    compiled.reset_state()
+    start = perf_counter()
+    with LayerBar(network.graph) as bar:
+        # called before the next bar
+        observe = (lambda node, *_: bar.advance(f"{node.type} {node.name}")) if bar.is_wanted else None
+        results = compiled(dict(arrays), observe=observe)
+    return results, perf_counter() - start
+
+
+def _first_run(network: Model, compiled: CompiledModel, redraw: Redraw, *, again: bool) -> tuple[Results, list[float]]:
+    """The outputs for inputs that are given or drawn, drawn again where they show nothing and `again` allows it."""
+    best: tuple[Results, float] | None = None
+    failed: IRError | None = None
+    while True:
+        start = perf_counter()
+        try:
+            results, taken = _timed_run(network, compiled, redraw.arrays)
+        except IRError as error:
+            failed = failed or error
+            if not again or not redraw.again_after(error, perf_counter() - start):
+                break
+            continue
+        goes_on = again and redraw.again(list(results.values()), taken)
+        if best is None or redraw.is_best:
+            best = results, taken
+        if not goes_on:
+            break
+    if best is None:
+        assert failed is not None, "no run came to its end"
+        raise failed
+    if redraw.drawn.rejected or redraw.drawn.problem:
+        tell_drawn(redraw.drawn)
+    return best[0], [best[1]]
 
 
 def _refuse_for_many(**options: object) -> None:
@@ -178,11 +212,13 @@ def _expect(results: Results, path: str, rtol: float | None, atol: float | None)
     sys.exit(1)
 
 
-def _inputs(ports: list[ModelPort], arrays: dict[str, Array], given: set[str], seed: int) -> Table:
+def _inputs(ports: list[ModelPort], redraw: Redraw, given: set[str]) -> Table:
     shown = table("Inputs", name="left", element_type="left", shape="left", values="left")
+    drawn = {one.name: one.values for one in redraw.drawn.inputs}
     for port in ports:
-        array = arrays[port.name]
-        origin = "given" if port.name in given else f"drawn with seed {seed}"
+        array = redraw.arrays[port.name]
+        values = drawn.get(port.name)
+        origin = "given" if port.name in given else f"drawn with seed {redraw.drawn.seed}{': ' * bool(values)}{values}"
         shown.add_row(printable(port.name), str(_element_type(array)), str(Shape(array.shape)), origin)
     return shown
 

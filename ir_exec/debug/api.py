@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparing import compare_with
-from ir_exec.debug.drawing import drawn_inputs
+from ir_exec.debug.drawing import Drawn, checked_inputs
 from ir_exec.debug.entries import Key, entries_of
 from ir_exec.debug.metrics import Metric, Settings, Tolerance, load_metric
 from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in, kinds_of
@@ -19,6 +19,7 @@ from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.errors import EvaluationError
 from ir_exec.graph.order import suggested
 from ir_exec.model import Model, ShapeLike, Source, read_model
+from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array
@@ -60,6 +61,7 @@ def compare(
         else they are drawn from `seed`, with `shapes`, and sizes that fit for dims that are still open.
     then: the inputs of calls that follow, each of which goes on from the variables as its own network has left them.
     calls: how many calls there are, where that is more: inputs that were given are given again, others drawn anew.
+        Without it and without inputs there are up to 4, until every body of the network has run.
     rtol, atol: an element may differ by atol + rtol * (the reference's); without both, by what the element types and
         the length of the layer's sums explain. A mapping gives them by the names of outputs, under "*" for all else.
     nan_equal: count elements that are NaN or infinite on both sides as compared. Without it they are counted as not
@@ -76,18 +78,24 @@ def compare(
     where several calls are to be compared with files of values.
     """
     model = model if isinstance(model, Model) else read_model(model)
-    options = {"threads": threads, "precision": precision}
+    options: dict[str, Any] = {"threads": threads, "precision": precision}
     found = _reference(model, reference, options, probe=probe, device=device, hint=hint, timeout=timeout)
     with closing(found):
         known = found.inputs() if inputs is None else {}
         drawn = inputs is None and len(known) < len(model.inputs)
+        record: Drawn | None = None
         if drawn:
-            inputs = drawn_inputs(model, seed, shapes, known)
+            inputs, record = checked_inputs(model, seed, shapes, known, **options)
         first = bind_inputs(known if inputs is None else inputs, model.inputs)
         rows = [first, *(bind_inputs(one, model.inputs) for one in then)]
+
+        def drawn_again(number: int) -> list[Array]:
+            again, _ = checked_inputs(model, seed + number, shapes, known, **options)
+            return bind_inputs(again, model.inputs)
+
+        draws_again = drawn and not then
         while len(rows) < (calls or 1):
-            again = drawn_inputs(model, seed + len(rows), shapes, known) if drawn and not then else rows[-1]
-            rows.append(bind_inputs(again, model.inputs))
+            rows.append(drawn_again(len(rows)) if draws_again else rows[-1])
         if len(rows) > 1 and isinstance(found, (TraceReference, ArraysReference)):
             raise EvaluationError(f"{found.title} has the values of one call", code=Code.unknown_input)
         named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
@@ -102,7 +110,9 @@ def compare(
             precision=precision,
         )
         name = model.graph.path or model.name
-        return compare_with(model, found, rows, settings, asked=pairs, seed=seed if drawn else None, name=name)
+        has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
+        further = drawn_again if draws_again and calls is None and not has_state and len(known) == 0 else None
+        return compare_with(model, found, rows, settings, further=further, asked=pairs, drawn=record, name=name)
 
 
 _ALL = "*"

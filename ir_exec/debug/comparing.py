@@ -7,7 +7,7 @@ inputs shows the error that is its own; our value shows the error that was carri
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ir_exec.codes import Code
+from ir_exec.debug.draw.record import Drawn
 from ir_exec.debug.ends import Pairing, asked_pairs, paired_ends, unnamed_pairs
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.judging import elements_not_compared, fits, judged_outputs, verdict_of
@@ -45,6 +46,9 @@ from ir_exec.types import Array, ElementType
 
 __all__ = ["compare_with"]
 
+_MOST_CALLS = 4
+"""With inputs that are drawn anew to run every branch."""
+
 _MOST_INCLUDED = 20
 """Of a chain of layers without partners no more are named."""
 
@@ -55,14 +59,18 @@ def compare_with(
     calls: Sequence[Sequence[Array]],
     settings: Settings,
     *,
+    further: Callable[[int], Sequence[Array]] | None = None,
     asked: Mapping[str, str] | None = None,
-    seed: int | None = None,
+    drawn: Drawn | None = None,
     name: str | None = None,
 ) -> Comparison:
     """Run both from the same inputs, which are in the order of the network's, and compare every value.
 
     calls: the inputs of calls in a row; each goes on from what its own network has left in the variables.
+    further: gives the inputs of a call from its number on, for calls after these while there are bodies that none has
+        run.
     asked: names of values of both networks that go together, ours first.
+    drawn: what was drawn of the first inputs.
     Raises what a run raises; a reference that fails on its way is told by `notes` and leaves values without partner.
     """
     ours = list(entries_of(model))
@@ -76,16 +84,21 @@ def compare_with(
         raise EvaluationError(message, code=Code.unknown_input, hint=hint)
     wanted = {partner.key for partner in partners.values()}
     comparing = _Comparing(model, reference, by_key(ours), partners, settings)
-    for arrays in calls:
+    pending = list(calls)
+    while pending:
+        arrays = pending.pop(0)
         reference.run(_given(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
         comparing.settings = replace(comparing.settings, computes_in=reference.computes_in)
         comparing.run(arrays)
         if reference.failure is not None:
             break
+        if not pending and further is not None and comparing.calls < _MOST_CALLS and comparing.not_run():
+            pending.append(further(comparing.calls))
     shapes = {port.name: array.shape for port, array in zip(model.inputs, calls[0], strict=True)}
     theirs = [entry for entry in theirs if entry.key not in conversions]
     found = comparing.report(ours, theirs, name)
-    return found.model_copy(update={"seed": seed, "inputs": shapes, "pairings": tuple(pairings)})
+    seed = None if drawn is None else drawn.seed
+    return found.model_copy(update={"seed": seed, "drawn": drawn, "inputs": shapes, "pairings": tuple(pairings)})
 
 
 def _partners(
@@ -531,7 +544,8 @@ class _Comparing:
             equal=verdict == "equal",
             output_results=tuple(outputs),
             not_compared=not_compared,
-            untested=sum(one.untested is not None for one in layers),
+            untested=sum(one.untested is not None for one in layers) + self.not_run(),
+            not_run=self.not_run(),
             first_fault=faults[0] if faults else None,
             faults=tuple(faults),
             first_carried=min(beyond, key=lambda one: one.call).path if beyond else None,
@@ -545,6 +559,12 @@ class _Comparing:
             failure=self._reference.failure,
             computes_in=None if computes_in is None else computes_in.name,
         )
+
+    def not_run(self) -> int:
+        """Return the number of layers in bodies that no call has run."""
+        run = {scope for scope, _ in self._found}
+        left = {(entry.scope, entry.layer_id) for entry in self._entries.values() if entry.scope not in run}
+        return sum(scope != () for scope, _ in left)
 
     def _is_on_steps(self, layer: ComparedLayer) -> bool:
         """Return True if a layer differs on steps and in ties alone, from our inputs and from the reference's."""

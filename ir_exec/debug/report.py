@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
+from ir_exec.debug.draw.record import Drawn
 from ir_exec.debug.ends import Pairing
 from ir_exec.debug.facts import Record
 from ir_exec.debug.metrics import COLUMNS, Difference
@@ -162,7 +163,7 @@ def _not_compared(report: Comparison) -> str:
 def _untested(report: Comparison) -> str:
     if not report.untested:
         return ""
-    return f"; not tested by these inputs: {report.untested:,} of {len(report.layers):,} layers"
+    return f"; not tested by these inputs: {report.untested:,} of {len(report.layers) + report.not_run:,} layers"
 
 
 def _paired(report: Comparison) -> str:
@@ -246,7 +247,9 @@ def counts(report: Comparison) -> str:
     kinds = ("equal", "close", "step", "carried", "reference", "wrong", "failed", "skipped", "unmatched")
     found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
     parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
-    reasons = Counter(layer.untested for layer in report.layers if layer.untested is not None)
+    reasons: Counter[str] = Counter(layer.untested for layer in report.layers if layer.untested is not None)
+    if report.not_run:
+        reasons["not run"] = report.not_run
     if reasons:
         parts += "; not tested by these inputs: " + ", ".join(f"{count} {why}" for why, count in reasons.items())
     return f"{len(report.layers)} layers: {parts}{drawn(report.seed, report.inputs)}"
@@ -443,8 +446,9 @@ class Comparison(Record):
     something else than a name. unmatched: layers without a partner on either side. notes: what a reader should know of
     the comparison itself.
     first_carried: the first layer beyond the tolerance at all. inputs: the shapes of the network's inputs in the first
-    call, by name. seed: of the inputs that were drawn, None where none were. calls: how many were compared. rounds: how
-    often the reference ran. failure: why it could not give all its values, None where it could: `equal` is false then.
+    call, by name. seed: of the inputs that were drawn, None where none were. drawn: what they are. calls: how many were
+    compared. rounds: how often the reference ran. not_run: layers of bodies that no call ran, which count as untested,
+    too. failure: why it could not give all its values, None where it could: `equal` is false then.
     computes_in: the type in which the reference computed, where that is coarser than its values.
     weights: what the weights of one side are rounded to, where they are; no constant is wrong for it.
     """
@@ -457,6 +461,7 @@ class Comparison(Record):
     output_results: tuple[ComparedOutput, ...] = ()
     not_compared: int = 0
     untested: int = 0
+    not_run: int = 0
     first_fault: LayerFault | None = None
     faults: tuple[LayerFault, ...] = ()
     first_carried: str | None = None
@@ -467,6 +472,7 @@ class Comparison(Record):
     notes: tuple[str, ...] = ()
     inputs: Mapping[str, tuple[int, ...]] = {}
     seed: int | None = None
+    drawn: Drawn | None = None
     calls: int = 1
     rounds: int = 1
     failure: str | None = None
