@@ -437,8 +437,10 @@ class ONNXReference:
         """The inputs, the initializers, and what each node gives."""
         found = [Entry((), name, name, "Parameter", names=(name,)) for name in self._parameters]
         found += [Entry((), name, name, "Initializer", names=(name,)) for name in self._constants]
+        places = {name: place for place, name in enumerate(self._outputs)}
         return found + [
-            Entry((), name, name, kind, names=(name,), output=name in self._outputs) for name, kind in self._tensors
+            Entry((), name, name, kind, names=(name,), output=name in places, place=places.get(name))
+            for name, kind in self._tensors
         ]
 
     def inputs(self) -> dict[str, Array]:
