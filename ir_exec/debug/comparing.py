@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from ir_exec.codes import Code
+from ir_exec.debug.advice import advice_of, computed_type
 from ir_exec.debug.draw.record import Drawn
 from ir_exec.debug.ends import Pairing, asked_pairs, paired_ends, unnamed_pairs
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.fusions import Own, from_undoubted, in_doubt, is_doubtful
 from ir_exec.debug.judging import elements_not_compared, fits, judged_outputs, verdict_of
 from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, as_type_of, maker_of, takers, unmatched_of
 from ir_exec.debug.matching import matched
@@ -152,9 +154,6 @@ def _given(
     if len(others) == len(left):
         found |= {entry.key: array for entry, array in zip(others, left, strict=True)}
     return found
-
-
-_ADVISERS = {"kernel": "OpenVINO's reference kernel", "alone": "OpenVINO, given this layer alone,"}
 
 
 class _Comparing:
@@ -297,7 +296,8 @@ class _Comparing:
         self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None], frame: dict[int, Anchor]
     ) -> ComparedLayer:
         node, where = visit.node, visit.where
-        own, inputs, problem = self._own(visit, anchors, values)
+        computed = from_undoubted(partial(self._own, visit, values=values), anchors, values, self.settings, self._found)
+        anchors, (own, inputs, problem) = computed.anchors, computed.own
         includes = tuple(dict.fromkeys(name for anchor in anchors for name in anchor.includes))
         layers = []
         is_read = [value.number not in visit.dying for value in node.outputs]
@@ -326,10 +326,8 @@ class _Comparing:
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
                 self._note_steps(visit, values, tolerance)
-            elif not includes and not where.scope:
-                layer = layer.model_copy(
-                    update={"note": self._opinions(node, inputs, position, own[position], values[position], tolerance)}
-                )
+            else:
+                layer = self._with_advice(layer, visit, inputs, position, own[position], values[position], tolerance)
         elif layer.status == "carried" and layer.own is not None and inputs is not None:
             wanted = values[position]
             assert layer.carried is not None, "it is known to be carried"
@@ -347,27 +345,38 @@ class _Comparing:
             if jump is not None:
                 self._note_steps(visit, values, Tolerance(layer.carried.rtol, layer.carried.atol))
                 layer = layer.model_copy(update={"status": "step", "jump": jump, "note": str(jump)})
+        if isinstance(self._reference, Adviser) and self._reference.fuses and is_doubtful(layer, computed):
+            in_doubt(visit, computed, frame)
         return layer
 
-    def _opinions(
+    def _with_advice(
         self,
-        node: Node,
+        layer: ComparedLayer,
+        visit: Visit,
         inputs: Sequence[Array],
         position: int,
         made: Array,
         wanted: Array | None,
         tolerance: Tolerance,
-    ) -> str | None:
-        """Whom other ways of the reference to compute a layer agree with."""
-        if not isinstance(self._reference, Adviser) or wanted is None:
-            return None
-        notes = []
-        for who, arrays in self._reference.opinions(node, inputs).items():
-            sides = {"ir_exec": made, "its run of the network": wanted}
-            agrees = [name for name, side in sides.items() if difference(arrays[position], side, tolerance).is_within]
-            if len(agrees) == 1:
-                notes.append(f"{_ADVISERS[who]} agrees with {agrees[0]}")
-        return "; ".join(notes) or None
+    ) -> ComparedLayer:
+        """The layer with what else is known of it: it may be the reference's fault."""
+        if visit.where.scope:
+            return layer
+        partners = [self._partners.get((visit.where.scope, visit.node.id, one.position)) for one in visit.node.outputs]
+        names = [None if one is None else one.layer_name for one in partners]
+        found = advice_of(
+            self._reference,
+            visit.node,
+            inputs,
+            position,
+            made,
+            wanted,
+            tolerance,
+            names,
+            is_chain=bool(layer.includes),
+        )
+        status = "reference" if found.is_reference else layer.status
+        return layer.model_copy(update={"status": status, "note": found.note})
 
     def _note_steps(self, visit: Visit, values: Sequence[Array | None], tolerance: Tolerance) -> None:
         """Remember layers whose outputs differ in ties and on steps alone, seen from our inputs as well."""
@@ -378,9 +387,7 @@ class _Comparing:
         partner = self._partners.get((where.scope, node.id, position))
         return None if partner is None else self._reference.value(partner.key, where.iterations)
 
-    def _own(
-        self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]
-    ) -> tuple[list[Array] | None, Sequence[Array] | None, str | None]:
+    def _own(self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]) -> Own:
         """What the layer makes of the anchors of its inputs, those anchors, and why it cannot."""
         node = visit.node
         if isinstance(node.op, Parameter) and visit.where.scope:
@@ -431,7 +438,7 @@ class _Comparing:
                 self._output_errors[output] = None
             return ComparedLayer(**layer, status="unmatched"), made is ours
         settings = self.settings
-        kinds = ElementType.of(ours), ElementType.of(wanted)
+        kinds = ElementType.of(ours), computed_type(wanted)
         same = self._is_same(ours, wanted)
         terms = partial(cancelling_terms, visit.node, visit.inputs)
         if same:
@@ -535,7 +542,7 @@ class _Comparing:
         outputs = judged_outputs(self._model, self._partners, *seen, self._on_steps, self.calls)
         not_compared = 0 if self.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
         verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps)
-        beyond = [one for one in layers if one.status in ("carried", "step", "wrong") and not fits(one)]
+        beyond = [one for one in layers if one.status in ("carried", "step", "reference", "wrong") and not fits(one)]
         computes_in = self._reference.computes_in
         return Comparison(
             model=name or self._model.name,

@@ -35,7 +35,8 @@ class Entry:
     names: its tensor names. fused: names of the layers that the layer was made of. output: whether it is an output of
     the network. shape: as far as it is declared; None where it is not known. sources: the values that the layer reads;
     None where that is not known, as in files of arrays. attributes: those that the file has of a layer that takes
-    constants. numbers: of a constant of few integers, what it holds.
+    constants. numbers: of a constant of few integers, what it holds. place: of an output of the network, its position
+    among the outputs, where that is known.
     """
 
     scope: tuple[str, ...]
@@ -52,6 +53,7 @@ class Entry:
     sources: tuple[Key | None, ...] | None = None
     attributes: tuple[tuple[str, str], ...] = ()
     numbers: tuple[int, ...] | None = None
+    place: int | None = None
 
     @property
     def key(self) -> Key:
@@ -88,7 +90,7 @@ def entries_of(model: Model) -> Iterator[Entry]:
 
 def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights: Weights | None) -> Iterator[Entry]:
     """types: as they are inferred; what bodies declare is all that is known of them before a run."""
-    outputs = {result.values_in[0] for result in graph.results} if not scope else set()
+    outputs = {result.values_in[0]: place for place, result in reversed([*enumerate(graph.results)]) if not scope}
     output_names: dict[object, list[str]] = defaultdict(list)
     for result in graph.results if not scope else ():
         output_names[result.values_in[0]] += [*result.layer.output_names, result.name]
@@ -119,6 +121,7 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
                 sources=sources,
                 attributes=attributes,
                 numbers=_numbers(node.op, weights) if isinstance(node.op, Const) else None,
+                place=outputs.get(value),
             )
 
 

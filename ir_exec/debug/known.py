@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ir_exec.debug.entries import Entry, Key
 from ir_exec.debug.metrics import same_bits
@@ -13,7 +13,11 @@ from ir_exec.debug.sensitivity import Untested, untested
 from ir_exec.graph import Graph, Node
 from ir_exec.types import STRING, Array, ElementType, convert
 
-__all__ = ["SAME", "Anchor", "BodyPair", "Found", "as_type_of", "maker_of", "takers", "unmatched_of"]
+__all__ = ["SAME", "Anchor", "BodyPair", "Found", "Place", "as_type_of", "maker_of", "takers", "unmatched_of"]
+
+
+Place: TypeAlias = tuple[tuple[str, ...], str]
+"""A layer: the scope that it is in, and its id."""
 
 
 @dataclass(slots=True)
@@ -22,7 +26,8 @@ class Anchor:
 
     load: the array. same: whether it is our value to the bit. is_known: whether the reference says anything of it.
     includes: layers without a partner between the reference's values and this one. maker: the path of the nearest layer
-    above whose own error is in it.
+    above whose own error is in it. other: where the reference's value is in doubt, what our layers make in its place;
+    inside: of such a value, the layers whose values are in doubt.
     """
 
     load: Callable[[], Array]
@@ -30,6 +35,8 @@ class Anchor:
     is_known: bool = True
     includes: tuple[str, ...] = ()
     maker: str | None = None
+    other: Anchor | None = None
+    inside: tuple[Place, ...] = ()
 
     def value(self, ours: Array) -> Array:
         return ours if self.same else self.load()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
@@ -85,8 +85,23 @@ def _in_scope(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry]
         return _in_graphs(ours, theirs, known)
     pairs = _Pairs(ours, known)
     _pair_by_names(ours, theirs, _trusted(ours, theirs, _GENERATED), pairs.add)
-    _pair_by_position(*pairs.left(ours, theirs), pairs.add)
+    if _have_the_same_layers(ours, theirs):
+        _pair_by_position(*pairs.left(ours, theirs), pairs.add)
+    _pair_outputs(*pairs.left(ours, theirs), pairs.add)
     return pairs.found
+
+
+_SAME_LAYERS = 0.6
+"""The share of layers with one of their type on the other side that makes two files one network."""
+
+
+def _have_the_same_layers(ours: list[Entry], theirs: list[Entry]) -> bool:
+    """Return True if nearly all layers of either side have one of their type on the other side.
+
+    Where two programs wrote a network, as many layers of one type may be there by chance.
+    """
+    mine, other = (Counter(type_key(entry.type) for entry in side if not entry.is_constant) for side in (ours, theirs))
+    return (mine & other).total() >= _SAME_LAYERS * max(mine.total(), other.total())
 
 
 def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
@@ -352,6 +367,18 @@ def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: Callable[[En
         for block in matcher.get_matching_blocks():
             for step in range(block.size):
                 pair(entries[block.a + step], partners[block.b + step])
+
+
+def _pair_outputs(ours: list[Entry], theirs: list[Entry], pair: Callable[[Entry, Entry], None]) -> None:
+    """The outputs of two networks in their order, where as many are left on both sides and the order is known."""
+    mine, others = (sorted(_places(side), key=lambda one: one[0]) for side in (ours, theirs))
+    if [place for place, _ in mine] == [place for place, _ in others]:
+        for (_, entry), (_, partner) in zip(mine, others, strict=True):
+            pair(entry, partner)
+
+
+def _places(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
+    return [(entry.place, entry) for entry in entries if entry.place is not None]
 
 
 def _signs(entries: Sequence[Entry]) -> list[tuple[int, int, str | None, str | None]]:

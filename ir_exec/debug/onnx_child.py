@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime  # type: ignore[import-untyped]  # it has no types
+from onnx.reference import ReferenceEvaluator
 
 _TYPES = {
     "float16": "f16",
@@ -49,7 +50,7 @@ def main() -> None:
     for line in sys.stdin.buffer:
         try:
             request = json.loads(line)
-            answer = _listed(request) if request["do"] == "list" else _run(request)
+            answer = _ANSWERS[request["do"]](request)
         except Exception as error:  # every refusal is an answer
             answer = {"refused": " ".join(str(error).split())[-600:]}
         answers.write(json.dumps(answer).encode() + b"\n")
@@ -69,14 +70,20 @@ def _listed(request: dict[str, Any]) -> dict[str, Any]:
 
 def _run(request: dict[str, Any]) -> dict[str, Any]:
     inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
     path = request["path"]
     model = onnx.load(path, load_external_data=False)
     found = _constants(model.graph, set(request["constants"]), path, Path(request["folder"]))
+    values = _values(model, request["tensors"], inputs, path)
+    return {"tensors": found | _stored(values, request["folder"])}
+
+
+def _values(model: onnx.ModelProto, tensors: list[str], inputs: dict[str, Any], path: str) -> dict[str, Any]:
+    """The outputs of the network and these tensors, as onnxruntime computes them without fusions."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
     known = {value.name for value in model.graph.output}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in request["tensors"] if name not in known)
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in tensors if name not in known)
     # Beside the file, where the paths of external data lead; gone before anything else can fail.
     probed = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
     try:
@@ -87,13 +94,44 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
     finally:
         probed.unlink(missing_ok=True)
     names = [value.name for value in model.graph.output]
-    for number, (name, array) in enumerate(zip(names, session.run(names, inputs), strict=True)):
+    return dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def _stored(values: dict[str, Any], folder: str) -> dict[str, Any]:
+    found = {}
+    for number, (name, array) in enumerate(values.items()):
         # Sequences, maps and missing optional values are no tensors.
         if isinstance(array, np.ndarray) and array.dtype.name in _TYPES:
-            file = Path(request["folder"], f"out{number}.bin")
+            file = Path(folder, f"out{number}.bin")
             file.write_bytes(np.ascontiguousarray(array).tobytes())
             found[name] = {"type": _TYPES[array.dtype.name], "shape": list(array.shape), "file": str(file)}
-    return {"tensors": found}
+    return found
+
+
+def _opinion(request: dict[str, Any]) -> dict[str, Any]:
+    """What onnx's reference implementation makes of the node that gives some tensors, of onnxruntime's inputs of it."""
+    path = request["path"]
+    model = onnx.load(path, load_external_data=False)
+    node = next(node for node in model.graph.node if set(node.output) & set(request["tensors"]))
+    if any(attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for attribute in node.attribute):
+        raise ValueError(f"{node.op_type} has bodies, which read values around it")
+    folder = os.path.dirname(os.path.abspath(path))
+    constants = {one.name: one for one in model.graph.initializer if one.name in node.input}
+    given = {name: _array(stored) for name, stored in request["inputs"].items()}
+    computed = [name for name in node.input if name and name not in constants and name not in given]
+    found = _values(model, computed, given, path) if computed else {}
+    found |= {name: onnx.numpy_helper.to_array(one, folder) for name, one in constants.items()} | given
+    names = [name for name in dict.fromkeys(node.input) if name]
+    graph = onnx.helper.make_graph(
+        [node],
+        "layer",
+        [onnx.ValueInfoProto(name=name) for name in names],
+        [onnx.ValueInfoProto(name=name) for name in node.output if name],
+    )
+    alone = onnx.helper.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
+    outputs = ReferenceEvaluator(alone).run(None, {name: found[name] for name in names})
+    values = dict(zip([name for name in node.output if name], map(np.asarray, outputs), strict=True))
+    return {"tensors": _stored(values, request["folder"])}
 
 
 def _constants(graph: onnx.GraphProto, wanted: set[str], path: str, folder: Path) -> dict[str, Any]:
@@ -123,6 +161,9 @@ def _array(stored: dict[str, Any]) -> Any:
     if dtype is None:
         raise ValueError(f"inputs of type {stored['type']} cannot be handed over")
     return np.fromfile(stored["file"], dtype).reshape(stored["shape"])
+
+
+_ANSWERS = {"list": _listed, "run": _run, "opinion": _opinion}
 
 
 if __name__ == "__main__":

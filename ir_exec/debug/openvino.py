@@ -44,8 +44,8 @@ _MOST_SPLITS = 40
 """How often a set of probes that OpenVINO refuses is halved, to find those that it can give."""
 
 
-_MOST_OPINIONS = 5
-"""Of layers that are wrong: most follow from one cause."""
+_MOST_OPINIONS = 40
+"""Of layers that are wrong: each takes about 0.1 s."""
 
 
 class OpenVINOReference:
@@ -72,6 +72,7 @@ class OpenVINOReference:
         self.failure: str | None = None
         self.computes_in: ElementType | None = None
         self.is_partial = False
+        self.fuses = True
         self._model = model
         self._walker = Walker(model, threads=threads, precision=precision)
         self._probe = probe
@@ -148,7 +149,9 @@ class OpenVINOReference:
         stored = self._outputs.get(key)
         return None if stored is None else load_stored(stored)
 
-    def opinions(self, node: Node, inputs: Sequence[Array]) -> dict[str, list[Array]]:
+    def opinions(
+        self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
+    ) -> dict[str, list[Array | None]]:
         """What else OpenVINO makes of a layer: the `kernel` of `Model.evaluate`, and its device where the layer is
         `alone`; as far as it has an answer, and for a few layers only."""
         if node.bodies or isinstance(node.op, (AssignsVariable, ReadsVariable)) or self._asked == _MOST_OPINIONS:

@@ -84,10 +84,20 @@ class Reference(Protocol):
 
 @runtime_checkable
 class Adviser(Protocol):
-    """A reference that can say more of a layer that it computes otherwise."""
+    """A reference that can say more of a layer that it computes otherwise.
 
-    def opinions(self, node: Node, inputs: Sequence[Array]) -> dict[str, list[Array]]:
-        """The outputs of a layer by another way to compute it: a `kernel` of its own, or the layer `alone`."""
+    fuses: whether it may show values from inside a fusion, which are not those of the layers.
+    """
+
+    fuses: bool
+
+    def opinions(
+        self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
+    ) -> dict[str, list[Array | None]]:
+        """The outputs of a layer by other ways to compute it, by the name of the way.
+
+        partners: the names that the outputs of the layer have in the reference.
+        """
 
 
 @runtime_checkable
@@ -394,6 +404,10 @@ def differences(
     return found
 
 
+_MOST_OPINIONS = 10
+"""Of layers that are wrong: each takes a run of the network as far as the layer's inputs."""
+
+
 class ONNXReference:
     """The network that an IR file was converted from, its tensors seen all at once; in a child process.
 
@@ -414,6 +428,8 @@ class ONNXReference:
         self.failure: str | None = None
         self.computes_in: ElementType | None = None
         self.is_partial = True
+        self.fuses = False
+        self._asked = 0
         self._path = path
         self._child = Child("onnx_child.py", timeout)
         self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
@@ -433,8 +449,10 @@ class ONNXReference:
         """The inputs, the initializers, and what each node gives."""
         found = [Entry((), name, name, "Parameter", names=(name,)) for name in self._parameters]
         found += [Entry((), name, name, "Initializer", names=(name,)) for name in self._constants]
+        places = {name: place for place, name in enumerate(self._outputs)}
         return found + [
-            Entry((), name, name, kind, names=(name,), output=name in self._outputs) for name, kind in self._tensors
+            Entry((), name, name, kind, names=(name,), output=name in places, place=places.get(name))
+            for name, kind in self._tensors
         ]
 
     def inputs(self) -> dict[str, Array]:
@@ -471,6 +489,26 @@ class ONNXReference:
             return self._inputs[key[1]]
         stored = self._stored.get(key[1])
         return None if stored is None else load_stored(stored)
+
+    def opinions(
+        self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
+    ) -> dict[str, list[Array | None]]:
+        """What onnx's own implementation makes of the node that gives these tensors, of onnxruntime's inputs of it."""
+        if not any(partners) or self._asked == _MOST_OPINIONS:
+            return {}
+        self._asked += 1
+        folder = Path(self._folder.name, f"opinion{self._asked}")
+        folder.mkdir()
+        given = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
+        names = [name for name in partners if name]
+        try:
+            answer = self._child.ask(
+                do="opinion", path=str(self._path), inputs=given, tensors=names, folder=str(folder)
+            )
+        except (ChildCrashed, ChildRefused):
+            return {}
+        found = {name: load_stored(stored) for name, stored in answer["tensors"].items()}
+        return {"evaluator": [found.get(name) if name else None for name in partners]}
 
     def output(self, key: Key) -> Array | None:
         return self.value(key, ())

@@ -131,7 +131,7 @@ class RoundedWeights:
         kind = self.element_type
         if kind is None:
             return None
-        sides = [side for _, side, _ in self._found.values()]
+        sides: list[Side] = [side for _, side, _ in self._found.values()]
         noise = signal = 0.0
         for _, _, found in self._found.values():
             part = (float(found.rmse) ** 2) * found.elements
@@ -140,7 +140,7 @@ class RoundedWeights:
                 signal += part * 10 ** (float(found.sqnr_db) / 10)
         return WeightsNote(
             element_type=str(kind),
-            side="model" if 2 * sides.count("model") >= len(sides) else "reference",
+            side="model" if 2 * sides.count("model") > len(sides) else "reference",
             count=len(sides),
             elements=sum(found.elements for _, _, found in self._found.values()),
             sqnr_db=10 * math.log10(signal / noise) if noise > 0 and signal > 0 else None,

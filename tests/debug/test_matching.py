@@ -212,3 +212,19 @@ def test_two_converters_of_one_network(converted: Path, name: str, sides: tuple[
     report = compare(a, b, seed=0)
     assert report.faults == (), str(report)
     assert report.equal, str(report)
+
+
+def test_position_says_nothing_between_networks_of_other_layers() -> None:
+    """Two programs may write a network with as many layers of one type, which are others."""
+    ours = [entry("t1", "Transpose"), *(entry(f"m{n}", "MatMul") for n in range(9))]
+    theirs = [entry("s1", "Transpose"), *(entry(f"g{n}", "Gemm") for n in range(9))]
+    assert pairs(ours, theirs) == {}
+
+
+def test_outputs_go_by_their_order() -> None:
+    inner = [entry(f"m{n}", "MatMul") for n in range(9)]
+    others = [entry(f"g{n}", "Gemm") for n in range(9)]
+    ours = [*inner, entry("y", "Add", output=True, place=1), entry("x", "Tanh", output=True, place=0)]
+    theirs = [*others, entry("v", "Tanh", output=True, place=0), entry("w", "Tanh", output=True, place=1)]
+    assert pairs(ours, theirs) == {"y": "w", "x": "v"}
+    assert pairs(ours, theirs[:-1]) == {}
