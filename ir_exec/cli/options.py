@@ -1,4 +1,4 @@
-"""Options of several commands: shapes of inputs, in one syntax, and numbers; and what shells complete.
+"""Options of several commands: shapes of inputs, in one syntax, numbers, rows of tables; and what shells complete.
 
 Shells complete rules, operators and releases; paths are completed by the type of their parameter.
 """
@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ir_exec.check.what_if import join_shapes
-from ir_exec.cli.terminal import Unusable
+from ir_exec.cli.terminal import Unusable, terminal_width
 from ir_exec.errors import IRError
 from ir_exec.model import ModelPort, find_port
 from ir_exec.types import Shape
@@ -23,10 +23,20 @@ __all__ = [
     "complete_operators",
     "complete_releases",
     "complete_rules",
+    "left_out",
+    "listed_rows",
     "read_shapes",
+    "rows_of",
     "shape_option",
     "shapes_by_input",
+    "top_option",
 ]
+
+_RANKED_ROWS = 20
+"""Rows of a table that has the most important ones first."""
+
+_LISTED_ROWS = 100
+"""Rows of a list in a terminal."""
 
 
 def shape_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -55,6 +65,28 @@ def shapes_by_input(texts: Sequence[str], ports: Sequence[ModelPort]) -> dict[st
             raise Unusable(f"--shape: input {port.name!r} is given two shapes")
         found[port.name] = shape
     return found
+
+
+top_option = click.option("--top", type=click.IntRange(min=1), metavar="N", help="In text, show N rows of each table.")
+
+
+def rows_of(top: int | None, every: bool, default: int | None = _RANKED_ROWS) -> int | None:
+    """The number of rows that --top and --all ask for, None for all of them."""
+    if top is not None and every:
+        raise Unusable("give either --top N or --all")
+    return None if every else default if top is None else top
+
+
+def listed_rows() -> int | None:
+    """The default number of rows of a list: all of them where no terminal shows it."""
+    return None if terminal_width() is None else _LISTED_ROWS
+
+
+def left_out(count: int, most: int | None, noun: str = "") -> list[str]:
+    """A line that counts the rows that are not shown; none where all are."""
+    if most is None or count <= most:
+        return []
+    return [f"... {count - most:,} more{noun and f' {noun}'}; --all shows every one, --top N so many"]
 
 
 class FiniteRange(click.FloatRange):
