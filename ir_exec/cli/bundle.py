@@ -23,7 +23,7 @@ _GIB = 2**30
 
 @click.command("bundle")
 @click.argument("model", metavar="MODEL", type=click.Path(), required=False)
-@click.option("--output", metavar="FILE.zip", type=click.Path(), help="Where to write the bundle.")
+@click.option("-o", "--output", metavar="FILE.zip", type=click.Path(), help="Where to write the bundle.")
 @input_options
 @click.option(
     "--report", "reports", multiple=True, metavar="FILE", type=click.Path(), help="A file to add; repeatable."

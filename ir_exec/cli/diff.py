@@ -30,7 +30,7 @@ from ir_exec.printable import printable
     show_default=True,
     help="text is for people; schemas/diff.schema.json describes json.",
 )
-@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write what differs.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write what differs.")
 @top_option
 @click.option(
     "--all", "every", is_flag=True, help="In text, show every difference, and layers whose types alone follow."

@@ -19,7 +19,7 @@ from ir_exec.types import Array
 @click.argument("model", metavar="MODEL", type=click.Path())
 @click.option("--from", "begin", multiple=True, metavar="NAME", help="A layer or tensor to be an input; repeatable.")
 @click.option("--to", "end", multiple=True, metavar="NAME", help="A layer or tensor to be an output; repeatable.")
-@click.option("--output", required=True, metavar="CUT.xml", type=click.Path(), help="Where to write the part.")
+@click.option("-o", "--output", required=True, metavar="CUT.xml", type=click.Path(), help="Where to write the part.")
 @input_options
 @click.option(
     "--iteration", default="0", show_default=True, metavar="N", help="In a body: of which iteration; N,M in two."

@@ -65,7 +65,7 @@ _LEAST_SHARE = 0.01
     show_default=True,
     help="text is for people; schemas/profile.schema.json describes json; csv has a row for each layer.",
 )
-@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every layer, type and prefix.")
 def command(

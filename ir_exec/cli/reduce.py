@@ -65,6 +65,7 @@ timeout_option = click.option(
 @timeout_option
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run the command at most so often.")
 @click.option(
+    "-o",
     "--output",
     metavar="SMALL.xml",
     default="reduced.xml",

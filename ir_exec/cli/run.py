@@ -41,6 +41,7 @@ from ir_exec.types import Array, ElementType, Shape
 @click.argument("model", metavar="MODEL", type=click.Path())
 @input_options
 @click.option(
+    "-o",
     "--output",
     metavar="FILE.npz|FOLDER",
     type=click.Path(),

@@ -19,6 +19,7 @@ from ir_exec.runtime.precision import Precision
 @click.argument("model", metavar="MODEL", type=click.Path())
 @input_options
 @click.option(
+    "-o",
     "--output",
     required=True,
     metavar="DIR",
