@@ -106,6 +106,7 @@ _WIDE = 120
 
 @click.command("compare")
 @click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("other", metavar="[REFERENCE]", required=False)
 @click.option("--with", "reference", metavar="REFERENCE", help="openvino, an .xml, an .onnx, an .npz, or a folder.")
 @input_options
 @click.option(
@@ -138,11 +139,12 @@ _WIDE = 120
     show_default=True,
     help="text is for people; schemas/compare.schema.json describes json.",
 )
-@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 def command(
     model: str,
+    other: str | None,
     reference: str | None,
     asked: Asked,
     weights: str | None,
@@ -179,6 +181,9 @@ def command(
 
     Exit code: 0 equal, 1 different, 2 where it could not be compared.
     """
+    if other is not None and reference is not None:
+        raise Unusable(f"two references are given, {other} and --with {reference}: leave one out")
+    reference = other if reference is None else reference
     unknown = [name for name in metrics if name not in COLUMNS and ":" not in name]
     if unknown:
         raise Unusable(f"--metric {unknown[0]!r} is none of {', '.join(COLUMNS)}, and no module:function")
