@@ -12,6 +12,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeError, WeightsError, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
+from ir_exec.hints import suggested
 from ir_exec.infer import Types, infer_types, inferred_or_declared, redeclared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
 from ir_exec.ir.urls import exists
@@ -259,7 +260,8 @@ def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> 
         return found[0]
     names = ", ".join(port.name for port in ports) or "none"
     problem = f"more than one {kind} is named" if found else f"there is no {kind}"
-    raise EvaluationError(f"{problem} {name!r}; the {kind}s are: {names}", code=Code.unknown_input)
+    hint = suggested(name, (port.name for port in ports)) if isinstance(name, str) and not found else None
+    raise EvaluationError(f"{problem} {name!r}; the {kind}s are: {names}", code=Code.unknown_input, hint=hint)
 
 
 def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, kind: str) -> ModelPort:

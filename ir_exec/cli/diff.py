@@ -9,7 +9,7 @@ import click
 
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import left_out, listed_rows, rows_of, top_option
+from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.diffing import listed
@@ -17,8 +17,8 @@ from ir_exec.printable import printable
 
 
 @click.command("diff")
-@click.argument("a", metavar="A.xml", type=click.Path())
-@click.argument("b", metavar="B.xml", type=click.Path(), required=False)
+@click.argument("a", metavar="A.xml", type=MODEL)
+@click.argument("b", metavar="B.xml", type=MODEL, required=False)
 @click.option("--weights-a", metavar="FILE.bin", type=click.Path(), help="Weights of A other than those beside it.")
 @click.option("--weights-b", metavar="FILE.bin", type=click.Path(), help="Weights of B other than those beside it.")
 @click.option("--rt-info", is_flag=True, help="Compare rt_info of layers as well.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Literal
 
@@ -12,17 +11,18 @@ from pydantic import TypeAdapter
 from ir_exec.check import printable
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
-from ir_exec.cli.options import left_out, listed_rows, rows_of, shape_option, shapes_by_input, top_option
+from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, shape_option, shapes_by_input, top_option
 from ir_exec.cli.terminal import Table, Unusable, check_hint, errors_as_messages, show, show_json, table
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Node
+from ir_exec.hints import suggested
 from ir_exec.ir import read_document
 from ir_exec.model import Loaded, Model, load
 
 
 @click.command("inspect")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @shape_option("Other shapes of inputs, with the types that follow from them")
 @click.option("--layers", "all_layers", is_flag=True, help="List the layers with their inferred types.")
@@ -164,7 +164,7 @@ def _constants(constants: Sequence[Constants]) -> Table:
 def _layers(network: Model, most: int | None) -> list[Table | str]:
     shown = table("Layers", id="right", type="left", name="left", inputs="left", outputs="left")
     placed = list(placed_nodes(network))
-    for id, node, types, _ in placed[:most]:
+    for id, _, node, types, _ in placed[:most]:
         inputs = ", ".join(_source(value.node, value.position) for value in node.inputs if value is not None)
         outputs = ", ".join(str(types[value.number]) for value in node.outputs)
         shown.add_row(printable(id), printable(node.type), printable(node.name), printable(inputs), outputs)
@@ -176,20 +176,21 @@ def _source(node: Node, position: int) -> str:
 
 
 def _named(network: Model, names: Sequence[str]) -> list[PlacedNode]:
-    """The layers of these names, ids or tensor names, in that order of preference; several may share a name."""
+    """The layers of these names, paths, ids or tensor names, in that order of preference; several may share a name."""
     nodes = list(placed_nodes(network))
     found: list[PlacedNode] = []
     for name in names:
         hits = (
             [one for one in nodes if one.node.name == name]
+            or [one for one in nodes if one.path == name]
             or [one for one in nodes if one.id == name]
             or [one for one in nodes if any(name in value.names for value in one.node.outputs)]
         )
         if not hits:
-            known = dict.fromkeys(text for one in nodes for text in (one.node.name, one.id))
-            near = difflib.get_close_matches(name, known, n=3)
-            hint = f"; did you mean {' or '.join(map(printable, near))}?" if near else "; --layers lists all"
-            raise Unusable(f"there is no layer {name!r}{hint}")
+            tensors = (text for one in nodes for value in one.node.outputs for text in value.names)
+            known = [text for one in nodes for text in (one.node.name, one.path, one.id)]
+            hint = suggested(name, [*known, *tensors]) or "--layers lists all"
+            raise Unusable(f"there is no layer {name!r}; {hint}")
         found += [one for one in hits if one not in found]
     return found
 

@@ -5,6 +5,7 @@ Shells complete rules, operators and releases; paths are completed by the type o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any
@@ -15,11 +16,17 @@ from click.shell_completion import CompletionItem
 from ir_exec.check.what_if import join_shapes
 from ir_exec.cli.terminal import Unusable, terminal_width
 from ir_exec.errors import IRError
+from ir_exec.hints import completed
+from ir_exec.ir.urls import is_url
 from ir_exec.model import ModelPort, find_port
+from ir_exec.readers import ENDINGS
 from ir_exec.types import Shape
 
 __all__ = [
+    "MODEL",
+    "REFERENCE",
     "FiniteRange",
+    "ModelPath",
     "complete_operators",
     "complete_releases",
     "complete_rules",
@@ -60,7 +67,7 @@ def shapes_by_input(texts: Sequence[str], ports: Sequence[ModelPort]) -> dict[st
         try:
             port = ports[0 if name == "" and len(ports) == 1 else find_port(ports, name)]
         except IRError as error:
-            raise Unusable(f"--shape: {error.message}") from None
+            raise Unusable("; ".join(filter(None, (f"--shape: {error.message}", error.hint)))) from None
         if port.name in found:
             raise Unusable(f"--shape: input {port.name!r} is given two shapes")
         found[port.name] = shape
@@ -87,6 +94,27 @@ def left_out(count: int, most: int | None, noun: str = "") -> list[str]:
     if most is None or count <= most:
         return []
     return [f"... {count - most:,} more{noun and f' {noun}'}; --all shows every one, --top N so many"]
+
+
+class ModelPath(click.Path):
+    """The path of a network; where there is none, but one file with .xml or .onnx behind it, that file.
+
+    endings: what may be behind it. kept: what is taken as it is.
+    """
+
+    def __init__(self, endings: Sequence[str] = ENDINGS, kept: str | None = None) -> None:
+        super().__init__()
+        self._endings = endings
+        self._kept = kept
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = os.fsdecode(super().convert(value, param, ctx))
+        found = completed(path, self._endings) if path != self._kept and not is_url(path) else []
+        return found[0] if len(found) == 1 else path
+
+
+MODEL = ModelPath()
+REFERENCE = ModelPath(kept="openvino")
 
 
 class FiniteRange(click.FloatRange):

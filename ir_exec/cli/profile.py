@@ -11,7 +11,7 @@ from ir_exec.check import printable
 from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import FiniteRange, left_out, rows_of, top_option
+from ir_exec.cli.options import MODEL, FiniteRange, left_out, rows_of, top_option
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.terminal import Steps, Table, check_hint, echo, errors_as_messages, show, table
 from ir_exec.debug.profile_report import (
@@ -36,7 +36,7 @@ _LEAST_SHARE = 0.01
 
 
 @click.command("profile")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
 @click.option("--repeat", type=click.IntRange(min=1), default=10, show_default=True, help="Runs that medians are of.")
 @click.option("--with", "reference", type=click.Choice(["openvino"]), help="Show its own counters beside ours.")

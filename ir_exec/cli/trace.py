@@ -7,7 +7,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
-from ir_exec.cli.options import left_out, rows_of, top_option
+from ir_exec.cli.options import MODEL, left_out, rows_of, top_option
 from ir_exec.cli.terminal import LayerBar, Table, check_hint, errors_as_messages, show, table
 from ir_exec.debug import Trace, trace
 from ir_exec.debug.report import number
@@ -16,7 +16,7 @@ from ir_exec.runtime.precision import Precision
 
 
 @click.command("trace")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
 @click.option(
     "-o",

@@ -17,6 +17,7 @@ from ir_exec.debug.reference import ArraysReference, IRReference, Reference, Tra
 from ir_exec.debug.report import Comparison
 from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.errors import EvaluationError
+from ir_exec.hints import path_hint, suggested
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.precision import Precision
@@ -130,4 +131,6 @@ def _reference(
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), **options)
     choices = "openvino, an .xml, an .onnx, an .npz, or a folder of a trace or of .npy files"
-    raise EvaluationError(f"{os.fspath(reference)!r} is no reference: expected {choices}", code=Code.unknown_input)
+    message = f"{os.fspath(reference)!r} is no reference: expected {choices}"
+    near = suggested(os.fspath(reference), ["openvino"]) or path_hint(os.fspath(reference))
+    raise EvaluationError(message, code=Code.unknown_input, hint=near)

@@ -18,7 +18,7 @@ from ir_exec.debug.facts import Facts, Record, digest, facts_of
 from ir_exec.debug.files import damaged, read_value, unwritable, write_file, write_value
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.graph.order import suggested
+from ir_exec.hints import suggested
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs
