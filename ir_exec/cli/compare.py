@@ -19,7 +19,7 @@ from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import FiniteRange
+from ir_exec.cli.options import MODEL, REFERENCE, FiniteRange
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.terminal import (
     UNUSABLE,
@@ -105,9 +105,15 @@ _WIDE = 120
 
 
 @click.command("compare")
-@click.argument("model", metavar="MODEL", type=click.Path())
-@click.argument("other", metavar="[REFERENCE]", required=False)
-@click.option("--with", "reference", metavar="REFERENCE", help="openvino, an .xml, an .onnx, an .npz, or a folder.")
+@click.argument("model", metavar="MODEL", type=MODEL)
+@click.argument("other", metavar="[REFERENCE]", required=False, type=REFERENCE)
+@click.option(
+    "--with",
+    "reference",
+    metavar="REFERENCE",
+    type=REFERENCE,
+    help="openvino, an .xml, an .onnx, an .npz, or a folder.",
+)
 @input_options
 @click.option(
     "--then",

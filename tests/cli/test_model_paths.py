@@ -38,6 +38,8 @@ def run(*arguments: str) -> Result:
         ("view", "gnn_step"),
         ("profile", "gnn_step", "--repeat", "1"),
         ("bundle", "gnn_step", "-o", "all.zip"),
+        ("compare", "gnn_step", "gnn_step"),
+        ("compare", "gnn_step", "--with", "gnn_step"),
     ],
 )
 def test_the_end_of_the_name_may_be_missing(arguments: tuple[str, ...]) -> None:
