@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -37,12 +38,13 @@ __all__ = [
     "described_in_html",
     "find_port",
     "load",
+    "numbered",
     "ports_of",
     "read_model",
 ]
 
 PortKey: TypeAlias = "str | int | ModelPort"
-"""What names an input or an output: one of its names, its position, or itself."""
+"""What names an input or an output: one of its names, its position, itself, or in0, in1, ... (out0, ...)."""
 
 Source: TypeAlias = str | os.PathLike[str] | bytes
 WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
@@ -248,8 +250,9 @@ def ports_of(ends: Iterable[tuple[Node, Value]], types: Types) -> list[ModelPort
 def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> int:
     """The position of an input or output; `kind` says which of both in messages.
 
-    A port is found by its name, so that one from before a `reshape`, or of the compiled model, is the same. Raises
-    EvaluationError (IR705) for a key that names no port, or several.
+    A port is found by its name, so that one from before a `reshape`, or of the compiled model, is the same; in0, in1,
+    ... (out0, ...) are positions where no port has such a name. Raises EvaluationError (IR705) for a key that names no
+    port, or several.
     """
     if isinstance(key, (int, np.integer)) and 0 <= key < len(ports):
         return int(key)
@@ -258,10 +261,18 @@ def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> 
     found = exact or [position for position, port in enumerate(ports) if name in port.names]
     if len(found) == 1:
         return found[0]
+    if not found and (position := numbered(name, len(ports), kind)) is not None:
+        return position
     names = ", ".join(port.name for port in ports) or "none"
     problem = f"more than one {kind} is named" if found else f"there is no {kind}"
     hint = suggested(name, (port.name for port in ports)) if isinstance(name, str) and not found else None
     raise EvaluationError(f"{problem} {name!r}; the {kind}s are: {names}", code=Code.unknown_input, hint=hint)
+
+
+def numbered(name: object, count: int, kind: str = "input") -> int | None:
+    """The position that in0, in1, ... name, out0, ... for outputs; None for other names, and where there are fewer."""
+    match = re.fullmatch(f"{kind.removesuffix('put')}([0-9]{{1,6}})", name) if isinstance(name, str) else None
+    return int(match[1]) if match is not None and int(match[1]) < count else None
 
 
 def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, kind: str) -> ModelPort:

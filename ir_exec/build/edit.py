@@ -19,7 +19,7 @@ from ir_exec.hints import suggested
 from ir_exec.infer import infer_types, redeclared
 from ir_exec.ir import Layer
 from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
-from ir_exec.model import Loaded, Model, ShapeLike, as_shape
+from ir_exec.model import Loaded, Model, ShapeLike, as_shape, numbered
 from ir_exec.ops import resolve
 from ir_exec.types import ElementType, Shape, TensorType
 
@@ -279,6 +279,8 @@ class Editor:
     def _input(self, name: str) -> Layer:
         layers = [layer for layer in self._network.draft.layers.values() if layer.is_parameter]
         found = [layer for layer in layers if name in _names_of(layer)]
+        if not found and (position := numbered(name, len(layers))) is not None:
+            return layers[position]
         if not found:
             names = ", ".join(layer.name for layer in layers) or "none"
             message = f"there is no input {name!r}; the inputs are: {names}"

@@ -75,6 +75,7 @@ def compare(
     with closing(found):
         known = found.inputs() if inputs is None else {}
         drawn = inputs is None and len(known) < len(model.inputs)
+        shapes = None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()}
         if drawn:
             inputs = drawn_inputs(model, seed, shapes, known)
         first = bind_inputs(known if inputs is None else inputs, model.inputs)

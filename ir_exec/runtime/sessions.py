@@ -11,11 +11,13 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
+from ir_exec.hints import suggested
 from ir_exec.ir import Weights
 from ir_exec.kernels.limits import LIMITS, Budget, Limits, owner_of
 from ir_exec.model import (
     ModelPort,
     PortKey,
+    numbered,
 )
 from ir_exec.runtime.arguments import (
     Inputs,
@@ -36,12 +38,17 @@ from ir_exec.types import Array, ElementType, TensorType
 __all__ = ["Network", "Results", "Session", "States"]
 
 
-class _NoSuchOutputError(KeyError, IndexError):
-    """A position is the key of a mapping, and an index too."""
+class _NoSuchOutputError(EvaluationError, KeyError, IndexError):
+    """The keys of a mapping are missing as those of any other; a position is an index too."""
+
+    default_code = Code.unknown_input
 
 
 class Results(Mapping[PortKey, Array]):
-    """The outputs of a run, by position, by any of their names or by port. Iteration gives one name of each output."""
+    """The outputs of a run, by position, by any of their names, by port, or by out0, out1, ...
+
+    Iteration gives one name of each output. A key that is none raises EvaluationError IR705, which is a KeyError too.
+    """
 
     def __init__(self, ports: list[ModelPort], arrays: list[Array]) -> None:
         self._ports = ports
@@ -50,7 +57,7 @@ class Results(Mapping[PortKey, Array]):
     def __getitem__(self, key: PortKey) -> Array:
         if isinstance(key, (int, np.integer)):
             if not -len(self._arrays) <= key < len(self._arrays):
-                raise _NoSuchOutputError(key)
+                raise self._missing(key)
             return self._arrays[key]
         name = key.name if isinstance(key, ModelPort) else key
         for port, array in zip(self._ports, self._arrays, strict=True):
@@ -59,7 +66,15 @@ class Results(Mapping[PortKey, Array]):
         for port, array in zip(self._ports, self._arrays, strict=True):
             if name in port.names:
                 return array
-        raise KeyError(name)
+        position = numbered(name, len(self._arrays), "output")
+        if position is None:
+            raise self._missing(name)
+        return self._arrays[position]
+
+    def _missing(self, key: object) -> _NoSuchOutputError:
+        names = [port.name for port in self._ports]
+        message = f"there is no output {key!r}; the outputs are: {', '.join(names) or 'none'}"
+        return _NoSuchOutputError(message, hint=suggested(key, names) if isinstance(key, str) else None)
 
     def __iter__(self) -> Iterator[str]:
         return iter([port.name for port in self._ports])
