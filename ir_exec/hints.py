@@ -43,7 +43,8 @@ def _near(name: str, known: Iterable[str]) -> list[str]:
         found = [*ends, *inside]
     if not found:
         last = {text: _PART.split(text)[-1].lower() for text in names}
-        like = difflib.get_close_matches(wanted, list(dict.fromkeys(last.values())), n=_MOST_NAMES, cutoff=0.7)
+        part = _PART.split(wanted)[-1]
+        like = difflib.get_close_matches(part, list(dict.fromkeys(last.values())), n=_MOST_NAMES, cutoff=0.7)
         found = [text for one in like for text in names if last[text] == one]
     return list(dict.fromkeys(found))[:_MOST_NAMES]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from importlib import import_module
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -13,6 +14,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeError, WeightsError, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
+from ir_exec.graph.constants import Constants
 from ir_exec.hints import suggested
 from ir_exec.infer import Types, infer_types, inferred_or_declared, redeclared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
@@ -21,7 +23,7 @@ from ir_exec.lazy import paused_collector
 from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.readers import reader_of
-from ir_exec.types import Dim, ElementType, Shape, TensorType
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
     "Loaded",
@@ -137,6 +139,11 @@ class Model:
     def outputs(self) -> list[ModelPort]:
         """The outputs in the order of the file."""
         return ports_of(((node, node.values_in[0]) for node in self.graph.results), self.types)
+
+    @cached_property
+    def constants(self) -> Mapping[str, Array]:
+        """The constants by the names of their layers, `loop/body/name` in bodies, each read when it is asked for."""
+        return Constants(self.graph, self.weights)
 
     def input(self, key: PortKey | None = None) -> ModelPort:
         """The input of this name or position, or the only one; EvaluationError IR705 where there is none."""

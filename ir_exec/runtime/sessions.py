@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, NoSuchKeyError
 from ir_exec.hints import suggested
 from ir_exec.ir import Weights
 from ir_exec.kernels.limits import LIMITS, Budget, Limits, owner_of
@@ -38,10 +37,8 @@ from ir_exec.types import Array, ElementType, TensorType
 __all__ = ["Network", "Results", "Session", "States"]
 
 
-class _NoSuchOutputError(EvaluationError, KeyError, IndexError):
-    """The keys of a mapping are missing as those of any other; a position is an index too."""
-
-    default_code = Code.unknown_input
+class _NoSuchOutputError(NoSuchKeyError, IndexError):
+    """A position is the key of a mapping, and an index too."""
 
 
 class Results(Mapping[PortKey, Array]):
@@ -145,9 +142,14 @@ class States(Mapping[str, Array | None]):
 
     def __getitem__(self, variable_id: str) -> Array | None:
         if variable_id not in self._ports:
-            raise KeyError(variable_id)
+            raise self._missing(variable_id)
         with self._lock:
             return self._values.kept(variable_id)
+
+    def _missing(self, variable_id: str) -> NoSuchKeyError:
+        names = ", ".join(map(repr, self._ports)) or "none"
+        message = f"there is no variable {variable_id!r}; the variables are: {names}"
+        return NoSuchKeyError(message, hint=suggested(variable_id, self._ports))
 
     def port(self, variable_id: str) -> ModelPort:
         """The element type and shape that the values of a variable have."""
@@ -156,9 +158,7 @@ class States(Mapping[str, Array | None]):
     def __setitem__(self, variable_id: str, value: Any) -> None:
         port = self._ports.get(variable_id)
         if port is None:
-            names = ", ".join(map(repr, self._ports)) or "none"
-            message = f"there is no variable {variable_id!r}; the variables are: {names}"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise self._missing(variable_id)
         array = None if value is None else checked(value, port, "variable")
         with self._lock:
             self._values.set(variable_id, array)
