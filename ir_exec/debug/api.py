@@ -112,7 +112,7 @@ def _reference(
     if isinstance(reference, Model):
         return IRReference(reference, reference.graph.path or reference.name, **options)
     if isinstance(reference, Trace):
-        return TraceReference(reference.folder)
+        return TraceReference(reference)
     if isinstance(reference, Mapping):
         return ArraysReference(reference, "the given arrays", outputs, kinds_of(entries_of(model)))
     path = Path(reference)
