@@ -136,9 +136,12 @@ class Trace(Mapping[str, Array]):
         """What the index says of a value; a KeyError, with names that are like it, where there is none."""
         found = self._values.get(key) or self._by_tensor.get(key)
         if found is None:
-            hint = suggested(str(key), (*self._values, *self._by_tensor))
-            raise NoSuchKeyError(f"{key!r} is not in the trace", hint=hint)
+            raise self._missing(key)
         return found
+
+    def _missing(self, key: str) -> NoSuchKeyError:
+        hint = suggested(str(key), (*self._values, *self._by_tensor))
+        return NoSuchKeyError(f"{key!r} is not in the trace", hint=hint)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
