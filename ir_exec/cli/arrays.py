@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +20,9 @@ from ir_exec.cli.options import shape_option, shapes_by_input
 from ir_exec.cli.terminal import Unusable, echo
 from ir_exec.debug.drawing import Drawer, Drawn, Redraw
 from ir_exec.debug.files import NATIVE, RECORDS, storable, store_npz
-from ir_exec.ir.urls import local_path
-from ir_exec.model import Model, ModelPort
+from ir_exec.hints import path_hint
+from ir_exec.ir.urls import is_url, local_path
+from ir_exec.model import Model, ModelPort, numbered
 from ir_exec.printable import printable
 from ir_exec.types import STRING, Array, ElementType, Shape
 
@@ -39,7 +41,10 @@ __all__ = [
 
 
 def split_named(text: str, ports: Sequence[ModelPort], what: str) -> tuple[ModelPort, str]:
-    """The input and the value of `name=value`; names may contain `=`."""
+    """The input and the value of `name=value`, or of `in0=value`; names may contain `=`.
+
+    A value alone is for the only input.
+    """
     for match in re.finditer("=", text):
         name = text[: match.start()]
         for port in ports:
@@ -48,6 +53,12 @@ def split_named(text: str, ports: Sequence[ModelPort], what: str) -> tuple[Model
         for port in ports:
             if name in port.names:
                 return port, text[match.end() :]
+    name, equals, value = text.partition("=")
+    position = numbered(name, len(ports)) if equals else None
+    if position is not None:
+        return ports[position], value
+    if len(ports) == 1 and (not equals or is_url(text) or os.path.exists(text)):
+        return ports[0], text
     names = ", ".join(port.name for port in ports) or "none"
     raise Unusable(f"{what} {text!r} is not NAME=VALUE with the name of an input; the inputs are: {names}")
 
@@ -81,7 +92,8 @@ def _load(path: str) -> Array | dict[str, Array]:
         return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
     except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise Unusable(f"cannot read arrays from {path}: {reason}") from None
+        hint = path_hint(path) if isinstance(error, FileNotFoundError) else None
+        raise Unusable("; ".join(filter(None, (f"cannot read arrays from {path}: {reason}", hint)))) from None
 
 
 def _as_element_type(array: Array, port: ModelPort) -> Array:
@@ -144,7 +156,11 @@ DRAWN_HINT = (
 
 _OPTIONS = (
     click.option(
-        "--input", "named", multiple=True, metavar="NAME=FILE.npy", help="An array for one input; repeatable."
+        "--input",
+        "named",
+        multiple=True,
+        metavar="[NAME=]FILE.npy",
+        help="An array for one input, by its name or in0, in1, ...; repeatable.",
     ),
     click.option(
         "--inputs",

@@ -19,7 +19,7 @@ from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays, te
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import FiniteRange, Tolerance, read_tolerances, tolerances_of
+from ir_exec.cli.options import MODEL, REFERENCE, FiniteRange, Tolerance, read_tolerances, tolerances_of
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.terminal import (
     UNUSABLE,
@@ -112,8 +112,15 @@ _WIDE = 120
 
 
 @click.command("compare")
-@click.argument("model", metavar="MODEL", type=click.Path())
-@click.option("--with", "reference", metavar="REFERENCE", help="openvino, an .xml, an .onnx, an .npz, or a folder.")
+@click.argument("model", metavar="MODEL", type=MODEL)
+@click.argument("other", metavar="[REFERENCE]", required=False, type=REFERENCE)
+@click.option(
+    "--with",
+    "reference",
+    metavar="REFERENCE",
+    type=REFERENCE,
+    help="openvino, an .xml, an .onnx, an .npz, or a folder.",
+)
 @input_options
 @click.option(
     "--then",
@@ -175,11 +182,12 @@ _WIDE = 120
     show_default=True,
     help="text is for people; schemas/compare.schema.json describes json.",
 )
-@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 def command(
     model: str,
+    other: str | None,
     reference: str | None,
     asked: Asked,
     weights: str | None,
@@ -224,6 +232,9 @@ def command(
     """
     relative, absolute = read_tolerances(tolerances)
     rtol, atol = tolerances_of(rtols, relative), tolerances_of(atols, absolute)
+    if other is not None and reference is not None:
+        raise Unusable(f"two references are given, {other} and --with {reference}: leave one out")
+    reference = other if reference is None else reference
     unknown = [name for name in metrics if name not in COLUMNS and ":" not in name]
     if unknown:
         raise Unusable(f"--metric {unknown[0]!r} is none of {', '.join(COLUMNS)}, and no module:function")

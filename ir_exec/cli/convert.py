@@ -8,7 +8,7 @@ from collections.abc import Callable
 import click
 
 from ir_exec.check.releases import Release, first_release, newer_than
-from ir_exec.cli.options import complete_releases, shape_option, shapes_by_input
+from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.errors import IRError, Location
 from ir_exec.model import Model, read_model
@@ -22,7 +22,7 @@ _FIRST_OPSET = 8
 
 
 @click.command("convert")
-@click.argument("model", metavar="MODEL.onnx", type=click.Path())
+@click.argument("model", metavar="MODEL.onnx", type=ModelPath((".onnx",)))
 @click.option("-o", "--output", required=True, metavar="OUT.xml", type=click.Path(), help="Where to write it.")
 @shape_option("The shape of an input")
 @click.option("--static", is_flag=True, help="Dims of inputs that are still open become 1.")

@@ -156,9 +156,13 @@ def _constants(graph: Graph) -> list[Constants]:
 
 
 class PlacedNode(NamedTuple):
-    """A node of the network or of a body, `16/then/2`, with the types of its graph and the nodes around it."""
+    """A node of the network or of a body, `16/then/2`, with the types of its graph and the nodes around it.
+
+    path: by names, `loop/body/add`, as in traces.
+    """
 
     id: str
+    path: str
     node: Node
     types: Types
     graph: Graph
@@ -170,16 +174,16 @@ class PlacedNode(NamedTuple):
 
 def placed_nodes(network: Model) -> Iterator[PlacedNode]:
     """Every node; those of bodies follow the node that holds them."""
-    return _placed(network.graph, network.types, network.weights, "")
+    return _placed(network.graph, network.types, network.weights, "", "")
 
 
-def _placed(graph: Graph, types: Types, weights: Weights | None, prefix: str) -> Iterator[PlacedNode]:
+def _placed(graph: Graph, types: Types, weights: Weights | None, prefix: str, scope: str) -> Iterator[PlacedNode]:
     for node in graph.nodes:
-        yield PlacedNode(f"{prefix}{node.id}", node, types, graph)
+        yield PlacedNode(f"{prefix}{node.id}", f"{scope}{node.name}", node, types, graph)
         for body in node.bodies:
             inside = infer_types(body.graph, weights=weights, settle=inferred_or_declared)
             label = f"{prefix}{node.id}/" + ("" if body.name == "body" else f"{body.name.removesuffix('_body')}/")
-            yield from _placed(body.graph, inside, weights, label)
+            yield from _placed(body.graph, inside, weights, label, f"{scope}{node.name}/{body.name}/")
 
 
 class Neighbour(_Facts):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Literal
 
@@ -12,17 +11,18 @@ from pydantic import TypeAdapter
 from ir_exec.check import printable
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
-from ir_exec.cli.options import shape_option, shapes_by_input
+from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, shape_option, shapes_by_input, top_option
 from ir_exec.cli.terminal import Table, Unusable, check_hint, errors_as_messages, show, show_json, table
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Node
+from ir_exec.hints import suggested
 from ir_exec.ir import read_document
 from ir_exec.model import Loaded, Model, load
 
 
 @click.command("inspect")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @shape_option("Other shapes of inputs, with the types that follow from them")
 @click.option("--layers", "all_layers", is_flag=True, help="List the layers with their inferred types.")
@@ -34,6 +34,8 @@ from ir_exec.model import Loaded, Model, load
     default="text",
     help="json: the document, word for word as the .xml has it; with --summary, --layers or --layer those.",
 )
+@top_option
+@click.option("--all", "every", is_flag=True, help="In a terminal too, list every layer, not the first hundred.")
 @click.option("--summary", is_flag=True, help="In json, the summary instead of the document.")
 @extension_option
 def command(
@@ -43,6 +45,8 @@ def command(
     all_layers: bool,
     names: tuple[str, ...],
     format_name: str,
+    top: int | None,
+    every: bool,
     summary: bool,
     extensions: tuple[str, ...],
 ) -> None:
@@ -54,6 +58,7 @@ def command(
 
     Exit code: 0 when it was shown, 1 when the network cannot be read, 2 for arguments that cannot be used.
     """
+    most = rows_of(top, every, listed_rows())
     load_extensions(extensions)
     is_json = format_name == "json"
     if is_json and (summary + all_layers + bool(names)) > 1:
@@ -83,7 +88,7 @@ def command(
         if is_json:
             show_json(facts.model_dump_json(indent=2))
             return
-        show(*_summary(loaded, facts), *([_layers(network)] if all_layers else []))
+        show(*_summary(loaded, facts, most), *(_layers(network, most) if all_layers else []))
 
 
 def _raise_unless_without_weights(fault: IRError) -> None:
@@ -92,13 +97,13 @@ def _raise_unless_without_weights(fault: IRError) -> None:
         raise_error(fault)
 
 
-def _summary(loaded: Loaded, facts: NetworkFacts) -> list[Table | str]:
-    variables = [_ports("Variables", facts.variables)] if facts.variables else []
+def _summary(loaded: Loaded, facts: NetworkFacts, most: int | None) -> list[Table | str]:
+    variables = _ports("Variables", facts.variables, most) if facts.variables else []
     return [
         _heading(loaded, facts),
         _totals(facts),
-        _ports("Inputs", facts.inputs),
-        _ports("Outputs", facts.outputs),
+        *_ports("Inputs", facts.inputs, most),
+        *_ports("Outputs", facts.outputs, most),
         *variables,
         _operators(facts),
         _constants(facts.constants),
@@ -131,11 +136,12 @@ def _totals(facts: NetworkFacts) -> str:
     return "\n".join(f"{name:{width}}   {text}" for name, text in counts.items())
 
 
-def _ports(title: str, ports: Sequence[Port]) -> Table:
+def _ports(title: str, ports: Sequence[Port], most: int | None) -> list[Table | str]:
     shown = table(title, name="left", element_type="left", shape="left", other_names="left")
-    for port in ports:
+    shown.names = frozenset()  # they are what a run is given, and asked for
+    for port in ports[:most]:
         shown.add_row(printable(port.name), port.element_type, port.shape, printable(", ".join(port.other_names)))
-    return shown
+    return [shown, *left_out(len(ports), most)]
 
 
 def _operators(facts: NetworkFacts) -> Table:
@@ -155,13 +161,14 @@ def _constants(constants: Sequence[Constants]) -> Table:
     return shown
 
 
-def _layers(network: Model) -> Table:
+def _layers(network: Model, most: int | None) -> list[Table | str]:
     shown = table("Layers", id="right", type="left", name="left", inputs="left", outputs="left")
-    for id, node, types, _ in placed_nodes(network):
+    placed = list(placed_nodes(network))
+    for id, _, node, types, _ in placed[:most]:
         inputs = ", ".join(_source(value.node, value.position) for value in node.inputs if value is not None)
         outputs = ", ".join(str(types[value.number]) for value in node.outputs)
         shown.add_row(printable(id), printable(node.type), printable(node.name), printable(inputs), outputs)
-    return shown
+    return [shown, *left_out(len(placed), most)]
 
 
 def _source(node: Node, position: int) -> str:
@@ -169,20 +176,21 @@ def _source(node: Node, position: int) -> str:
 
 
 def _named(network: Model, names: Sequence[str]) -> list[PlacedNode]:
-    """The layers of these names, ids or tensor names, in that order of preference; several may share a name."""
+    """The layers of these names, paths, ids or tensor names, in that order of preference; several may share a name."""
     nodes = list(placed_nodes(network))
     found: list[PlacedNode] = []
     for name in names:
         hits = (
             [one for one in nodes if one.node.name == name]
+            or [one for one in nodes if one.path == name]
             or [one for one in nodes if one.id == name]
             or [one for one in nodes if any(name in value.names for value in one.node.outputs)]
         )
         if not hits:
-            known = dict.fromkeys(text for one in nodes for text in (one.node.name, one.id))
-            near = difflib.get_close_matches(name, known, n=3)
-            hint = f"; did you mean {' or '.join(map(printable, near))}?" if near else "; --layers lists all"
-            raise Unusable(f"there is no layer {name!r}{hint}")
+            tensors = (text for one in nodes for value in one.node.outputs for text in value.names)
+            known = [text for one in nodes for text in (one.node.name, one.path, one.id)]
+            hint = suggested(name, [*known, *tensors]) or "--layers lists all"
+            raise Unusable(f"there is no layer {name!r}; {hint}")
         found += [one for one in hits if one not in found]
     return found
 
@@ -196,6 +204,7 @@ def _told(layer: LayerFacts) -> list[Table | str]:
     for name, text in layer.attributes.items():
         attributes.add_row(printable(name), printable(text))
     inputs = table("Inputs", name="left", type="left", from_layer="left", value="left")
+    inputs.names = frozenset()
     for one in layer.inputs:
         source = "no edge" if one.source is None else f"{one.source.id} {one.source.name} ({one.source.type})"
         inputs.add_row(one.name, one.type or "", printable(source), one.value or "")

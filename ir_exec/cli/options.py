@@ -1,4 +1,4 @@
-"""Options of several commands: shapes of inputs, in one syntax, and numbers; and what shells complete.
+"""Options of several commands: shapes of inputs, in one syntax, numbers, rows of tables; and what shells complete.
 
 Shells complete rules, operators and releases; paths are completed by the type of their parameter.
 """
@@ -6,6 +6,7 @@ Shells complete rules, operators and releases; paths are completed by the type o
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, isfinite
@@ -15,23 +16,39 @@ import click
 from click.shell_completion import CompletionItem
 
 from ir_exec.check.what_if import join_shapes
-from ir_exec.cli.terminal import Unusable
+from ir_exec.cli.terminal import Unusable, terminal_width
 from ir_exec.errors import IRError
+from ir_exec.hints import completed
+from ir_exec.ir.urls import is_url
 from ir_exec.model import ModelPort, find_port
+from ir_exec.readers import ENDINGS
 from ir_exec.types import Shape
 
 __all__ = [
+    "MODEL",
+    "REFERENCE",
     "FiniteRange",
+    "ModelPath",
     "Tolerance",
     "complete_operators",
     "complete_releases",
     "complete_rules",
+    "left_out",
+    "listed_rows",
     "read_shapes",
     "read_tolerances",
+    "rows_of",
     "shape_option",
     "shapes_by_input",
     "tolerances_of",
+    "top_option",
 ]
+
+_RANKED_ROWS = 20
+"""Rows of a table that has the most important ones first."""
+
+_LISTED_ROWS = 100
+"""Rows of a list in a terminal."""
 
 
 def shape_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -55,11 +72,54 @@ def shapes_by_input(texts: Sequence[str], ports: Sequence[ModelPort]) -> dict[st
         try:
             port = ports[0 if name == "" and len(ports) == 1 else find_port(ports, name)]
         except IRError as error:
-            raise Unusable(f"--shape: {error.message}") from None
+            raise Unusable("; ".join(filter(None, (f"--shape: {error.message}", error.hint)))) from None
         if port.name in found:
             raise Unusable(f"--shape: input {port.name!r} is given two shapes")
         found[port.name] = shape
     return found
+
+
+top_option = click.option("--top", type=click.IntRange(min=1), metavar="N", help="In text, show N rows of each table.")
+
+
+def rows_of(top: int | None, every: bool, default: int | None = _RANKED_ROWS) -> int | None:
+    """The number of rows that --top and --all ask for, None for all of them."""
+    if top is not None and every:
+        raise Unusable("give either --top N or --all")
+    return None if every else default if top is None else top
+
+
+def listed_rows() -> int | None:
+    """The default number of rows of a list: all of them where no terminal shows it."""
+    return None if terminal_width() is None else _LISTED_ROWS
+
+
+def left_out(count: int, most: int | None, noun: str = "") -> list[str]:
+    """A line that counts the rows that are not shown; none where all are."""
+    if most is None or count <= most:
+        return []
+    return [f"... {count - most:,} more{noun and f' {noun}'}; --all shows every one, --top N so many"]
+
+
+class ModelPath(click.Path):
+    """The path of a network; where there is none, but one file with .xml or .onnx behind it, that file.
+
+    endings: what may be behind it. kept: what is taken as it is.
+    """
+
+    def __init__(self, endings: Sequence[str] = ENDINGS, kept: str | None = None) -> None:
+        super().__init__()
+        self._endings = endings
+        self._kept = kept
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = os.fsdecode(super().convert(value, param, ctx))
+        found = completed(path, self._endings) if path != self._kept and not is_url(path) else []
+        return found[0] if len(found) == 1 else path
+
+
+MODEL = ModelPath()
+REFERENCE = ModelPath(kept="openvino")
 
 
 class FiniteRange(click.FloatRange):

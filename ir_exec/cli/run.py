@@ -13,7 +13,7 @@ from ir_exec.check import printable
 from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, tell_drawn, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.config import load_extensions
-from ir_exec.cli.options import FiniteRange
+from ir_exec.cli.options import MODEL, FiniteRange
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.terminal import (
@@ -40,9 +40,10 @@ from ir_exec.types import Array, ElementType, Shape
 
 
 @click.command("run")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
 @click.option(
+    "-o",
     "--output",
     metavar="FILE.npz|FOLDER",
     type=click.Path(),

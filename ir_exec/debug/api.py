@@ -17,7 +17,7 @@ from ir_exec.debug.reference import ArraysReference, IRReference, Reference, Tra
 from ir_exec.debug.report import Comparison
 from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.errors import EvaluationError
-from ir_exec.graph.order import suggested
+from ir_exec.hints import path_hint, suggested
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.runtime.arguments import Inputs, bind_inputs
@@ -84,6 +84,7 @@ def compare(
         known = found.inputs() if inputs is None else {}
         drawn = inputs is None and len(known) < len(model.inputs)
         record: Drawn | None = None
+        shapes = None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()}
         if drawn:
             inputs, record = checked_inputs(model, seed, shapes, known, **options)
         first = bind_inputs(known if inputs is None else inputs, model.inputs)
@@ -164,7 +165,7 @@ def _reference(
     if isinstance(reference, Model):
         return IRReference(reference, reference.graph.path or reference.name, **options)
     if isinstance(reference, Trace):
-        return TraceReference(reference.folder)
+        return TraceReference(reference)
     if isinstance(reference, Mapping):
         return ArraysReference(reference, "the given arrays", outputs, kinds_of(entries_of(model)))
     path = Path(reference)
@@ -184,4 +185,6 @@ def _reference(
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), **options)
     choices = "openvino, an .xml, an .onnx, an .npz, or a folder of a trace or of .npy files"
-    raise EvaluationError(f"{os.fspath(reference)!r} is no reference: expected {choices}", code=Code.unknown_input)
+    message = f"{os.fspath(reference)!r} is no reference: expected {choices}"
+    near = suggested(os.fspath(reference), ["openvino"]) or path_hint(os.fspath(reference))
+    raise EvaluationError(message, code=Code.unknown_input, hint=near)

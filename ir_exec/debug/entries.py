@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node
-from ir_exec.graph.order import suggested
+from ir_exec.hints import suggested
 from ir_exec.infer import Types
 from ir_exec.ir import RtInfo, Weights, split_names
 from ir_exec.model import Model

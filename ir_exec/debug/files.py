@@ -15,6 +15,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
+from ir_exec.hints import path_hint
 from ir_exec.ir.packing import decode_strings, encode
 from ir_exec.types import STRING, Array, ElementType, element_types
 
@@ -86,7 +87,8 @@ def damaged(path: str | os.PathLike[str], error: Exception) -> EvaluationError:
     """The error for a file that does not hold what it should."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else getattr(error, "message", str(error))
     code = Code.unreadable_path if isinstance(error, FileNotFoundError) else Code.unknown_input
-    return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code=code)
+    hint = path_hint(os.fspath(path)) if code == Code.unreadable_path else None
+    return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code=code, hint=hint)
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> ResourceError:

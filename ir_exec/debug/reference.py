@@ -224,11 +224,11 @@ def _cast(array: Array, kind: ElementType) -> Array:
 
 
 class TraceReference:
-    """A folder that `trace` wrote."""
+    """What `trace` gave, or wrote to a folder."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._trace = Trace(folder)
-        self.title = os.fspath(folder)
+    def __init__(self, source: Trace | str | os.PathLike[str]) -> None:
+        self._trace = source if isinstance(source, Trace) else Trace(source)
+        self.title = "a trace in memory" if self._trace.folder is None else os.fspath(self._trace.folder)
         self.notes: list[str] = []
         self.rounds = 0
         self.failure: str | None = None

@@ -19,6 +19,7 @@ from lxml import etree
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, ResourceError
+from ir_exec.hints import path_hint
 from ir_exec.ir.urls import is_url
 from ir_exec.types import Array
 
@@ -88,15 +89,16 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
         # A pipe or a device may never end, and may block even when it is opened.
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
-            raise ParseError(f"the path is {kind}", code=Code.unreadable_path, location=Location(path=path))
+            message, place = f"the path is {kind}", Location(path=path)
+            raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=place)
         _check_size(status.st_size, path)
         with open(path, "rb") as file:
             raw = file.read(MAX_XML_BYTES + 1)
     except (OSError, ValueError, TypeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ParseError(
-            f"cannot read the file: {reason}", code=Code.unreadable_path, location=Location(path=path)
-        ) from None
+        message = f"cannot read the file: {reason}"
+        near = path_hint(path) if path and isinstance(error, FileNotFoundError) and not is_url(path) else None
+        raise ParseError(message, code=Code.unreadable_path, hint=near, location=Location(path=path)) from None
     _check_size(len(raw), path)
     return path, raw
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError, UnsupportedError, raise_error
+from ir_exec.hints import path_hint
 from ir_exec.ir.markup import LFS_HINT, LFS_POINTER
 from ir_exec.model import Model
 from ir_exec.onnx.tensors import is_narrow
@@ -77,14 +78,16 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            raise ParseError("the path is no regular file", code=Code.unreadable_path, location=place)
+            message = "the path is no regular file"
+            raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=place)
         if status.st_size > _MOST_BYTES:
             hint = "save its tensors as external data"
             raise ResourceError("an ONNX file cannot be larger than 2 GiB", hint=hint, location=place)
         raw = _content(path, status.st_size)
     except OSError as error:
         message = f"cannot read the file: {error.strerror or error}"
-        raise ParseError(message, code=Code.unreadable_path, location=place) from None
+        near = path_hint(path) if isinstance(error, FileNotFoundError) else None
+        raise ParseError(message, code=Code.unreadable_path, hint=near, location=place) from None
     try:
         return parse_onnx(raw), os.path.dirname(os.path.abspath(path))
     except IRError as error:

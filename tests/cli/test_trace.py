@@ -61,7 +61,7 @@ class TestTrace:
     @pytest.mark.parametrize(
         ("arguments", "code", "words"),
         [
-            ([GNN], 2, "Missing option '--output'"),
+            ([GNN], 2, "Missing option '-o' / '--output'"),
             ([GNN, "--output", "{tmp}", "--layers", "hiden"], 1, "did you mean hidden"),
             (["no/such.xml", "--output", "{tmp}"], 2, Code.unreadable_path),
             ([GNN, "--output", "/dev/null/x"], 1, "cannot write"),
