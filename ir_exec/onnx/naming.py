@@ -7,7 +7,7 @@ calls it, so that layers of both conversions have the same names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from ir_exec.build.values import BuiltLayer, Value
 from ir_exec.onnx.values import Appended, Held, Narrow, Sequence, Stack
@@ -73,12 +73,11 @@ def _product_of(layer: BuiltLayer, mark: int) -> BuiltLayer | None:
     return below if below.type in _PRODUCTS and below.serial > mark else None
 
 
-def node_of_layer(name: str, nodes: Iterable[str] | set[str]) -> str | None:
-    """The ONNX node that a layer of this name was made of; None where none of `nodes` is."""
-    known = nodes if isinstance(nodes, set) else set(nodes)
+def node_of_layer(name: str, nodes: Container[str]) -> str | None:
+    """The name of the ONNX node that a layer of this name was made of, among `nodes`; None where there is none."""
     end = len(name)
     while end > 0:
-        if name[:end] in known:
+        if name[:end] in nodes:
             return name[:end]
         end = name.rfind("/", 0, end)
     return None
