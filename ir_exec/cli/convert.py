@@ -8,6 +8,7 @@ from collections.abc import Callable
 import click
 
 from ir_exec.check.releases import Release, first_release, newer_than
+from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.options import complete_releases, shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.errors import IRError, Location
@@ -45,6 +46,7 @@ _FIRST_OPSET = 8
     shell_complete=complete_releases,
     help="Write what this OpenVINO, say 2023.0, reads.",
 )
+@extension_option
 def command(
     model: str,
     output: str,
@@ -54,6 +56,7 @@ def command(
     fold: bool,
     to_opset: int | None,
     target: str | None,
+    extensions: tuple[str, ...],
 ) -> None:
     """Write an ONNX file as IR: OUT.xml, and OUT.bin beside it.
 
@@ -65,6 +68,7 @@ def command(
     Exit code: 0 when it was written, 1 where the file has a fault or an operator that IR, or the older OpenVINO, cannot
     say, 2 for paths and arguments that cannot be used.
     """
+    load_extensions(extensions)
     if not output.lower().endswith(".xml"):
         raise Unusable(f"--output {output}: the file to write must end in .xml")
     release = None if target is None else _release(target)
