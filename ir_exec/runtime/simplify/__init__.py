@@ -1,7 +1,8 @@
 """Networks without layers that add nothing: constant parts are computed, and what a converter leaves is taken out.
 
 Every rule is exact: the layers that stay read the same elements as before. Where a copy goes, the memory layout of a
-value may be another one, and with it the order in which NumPy adds.
+value may be another one, and with it the order in which NumPy adds. In a Reshape of data without elements a -1 beside a
+size of 0 is the size that belongs there, where it was 1.
 """
 
 from __future__ import annotations

@@ -324,10 +324,20 @@ def _sliced(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
     return held[start:stop:step] if step > 0 else None
 
 
+def _product(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
+    """One size times ones, as the first dims of a Flatten are."""
+    held = sizes.elements(node.values_in[0])
+    left = [size for size in held or () if size != 1]
+    known = sizes.known(node.values_in[1])
+    is_whole = known in ([0], [-1]) and sizes.rank(node.values_in[0]) == 1
+    return (left[0] if left else 1,) if held is not None and is_whole and len(left) < 2 else None
+
+
 _ELEMENTS: Mapping[str, Callable[[Sizes, Node], tuple[Size, ...] | None]] = {
     "concat": _joined,
     "convert": _same_elements,
     "gather": _picked,
+    "reduceprod": _product,
     "reshape": _same_elements,
     "shapeof": _shape,
     "slice": _sliced,

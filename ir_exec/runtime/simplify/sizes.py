@@ -62,9 +62,9 @@ def _pattern(sizes: Sizes, data: Value, wanted: Sequence[Size] | None, node: Nod
             return None
         else:
             found.append(size)
-    # Beside a copied size of 0 nothing follows for another one.
-    open_sizes = found.count(-1)
-    return found if open_sizes == 0 or (open_sizes == 1 and 0 not in found) else None
+    opened = found.count(-1) - list(wanted).count(-1)
+    # A size that is left open has no value beside a copied size of 0.
+    return found if opened == 0 or (opened == 1 and found.count(-1) == 1 and 0 not in found) else None
 
 
 def _join(network: Network, sizes: Sizes, node: Node) -> None:

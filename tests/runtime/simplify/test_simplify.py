@@ -89,6 +89,17 @@ def test_two_open_sizes_are_gathered_from_one_shape() -> None:
     assert (types["ShapeOf"], types["Gather"], types["Unsqueeze"]) == (1, 1, 0)
 
 
+def test_a_flatten_copies_its_first_dim() -> None:
+    x = build.parameter([None, 2, 3], name="x")
+    first = build.reduce_prod(build.slice(build.shape_of(x), ints(0), ints(1), ints(1)), ints(0), keep_dims=True)
+    y = build.reshape(build.abs(x), build.concat([first, ints(-1)], 0), special_zero=False)
+    for rows in (4, 1):
+        found, types = same(build.relu(y), numbers(rows, 2, 3))
+        assert not {"ShapeOf", "Slice", "ReduceProd", "Concat"} & types.keys()
+    # Beside a size of 0 that is no copy, -1 is 1.
+    assert outputs(found, [numbers(0, 2, 3)])[0].shape == (0, 6)
+
+
 def test_identities_go_and_their_names_stay() -> None:
     x = build.parameter([2, 3], name="x")
     value = build.abs(x)
