@@ -214,7 +214,8 @@ def command(
 ) -> None:
     """Tell which layer of a network is wrong, by the values of a reference.
 
-    REFERENCE is openvino (its own run of MODEL), another IR file, an .onnx file, a folder that `ir-exec trace` wrote,
+    REFERENCE is openvino (its own run of MODEL), another IR file, an .onnx file (run by onnxruntime, or by
+    onnx.reference where that refuses it; onnx-reference:FILE.onnx: by that alone), a folder that `ir-exec trace` wrote,
     or an .npz or a folder of .npy files with arrays by the names of tensors.
 
     The first line says whether the outputs agree. Where they do not, each layer has two errors: the one it makes by

@@ -26,11 +26,14 @@ from ir_exec.types import Array
 
 __all__ = ["Probe", "ReferenceLike", "compare"]
 
+ONNX_REFERENCE = "onnx-reference:"
+"""What stands before the path of an ONNX file that onnx.reference runs, not onnxruntime."""
+
 Probe: TypeAlias = Literal["all", "bisect", "outputs"]
 
 ReferenceLike: TypeAlias = Model | Trace | Mapping[str, Array] | str | os.PathLike[str]
-"""A network, what `trace` gave, arrays by name, "openvino", or a path: an .xml, an .onnx, an .npz, or a folder that
-holds a trace or .npy files."""
+"""A network, what `trace` gave, arrays by name, "openvino", "onnx-reference:FILE.onnx", or a path: an .xml, an .onnx,
+an .npz, or a folder that holds a trace or .npy files."""
 
 
 def compare(
@@ -173,6 +176,11 @@ def _reference(
         from ir_exec.debug.openvino import OpenVINOReference
 
         return OpenVINOReference(model, probe=probe, device=device, hint=hint, timeout=timeout, **options)
+    by_reference = os.fspath(reference).removeprefix(ONNX_REFERENCE)
+    if by_reference != os.fspath(reference):
+        from ir_exec.debug.reference import ONNXReference
+
+        return ONNXReference(Path(by_reference), timeout=timeout, engine="reference")
     if path.suffix.lower() == ".onnx":
         from ir_exec.debug.reference import ONNXReference
 
@@ -184,7 +192,7 @@ def _reference(
         return ArraysReference(arrays_in(path, entries), os.fspath(path), outputs, kinds_of(entries))
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), **options)
-    choices = "openvino, an .xml, an .onnx, an .npz, or a folder of a trace or of .npy files"
+    choices = "openvino, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder of a trace or of .npy files"
     message = f"{os.fspath(reference)!r} is no reference: expected {choices}"
     near = suggested(os.fspath(reference), ["openvino"]) or path_hint(os.fspath(reference))
     raise EvaluationError(message, code=Code.unknown_input, hint=near)

@@ -1,17 +1,18 @@
-"""onnxruntime in a process of its own. Started by `child.Child`, never imported: it knows nothing of ir_exec."""
+"""onnxruntime, and `onnx.reference` for files that it refuses, in a process of its own. Started by `child.Child`, never
+imported: it knows nothing of ir_exec."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
-import onnxruntime  # type: ignore[import-untyped]  # it has no types
-from onnx.reference import ReferenceEvaluator
 
 _TYPES = {
     "float16": "f16",
@@ -38,7 +39,7 @@ _TYPES_OF_CONSTANTS = {
     "int4": "i4",
     "uint4": "u4",
 }
-"""With those of which onnxruntime hands out no arrays."""
+"""With those of which onnxruntime takes and hands out no arrays."""
 
 _HALF_BYTES = {"i4", "u4", "f4e2m1"}
 
@@ -69,47 +70,80 @@ def _listed(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(request: dict[str, Any]) -> dict[str, Any]:
-    inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
-    path = request["path"]
-    model = onnx.load(path, load_external_data=False)
-    found = _constants(model.graph, set(request["constants"]), path, Path(request["folder"]))
-    values = _values(model, request["tensors"], inputs, path)
-    return {"tensors": found | _stored(values, request["folder"])}
-
-
-def _values(model: onnx.ModelProto, tensors: list[str], inputs: dict[str, Any], path: str) -> dict[str, Any]:
-    """The outputs of the network and these tensors, as onnxruntime computes them without fusions."""
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    known = {value.name for value in model.graph.output}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in tensors if name not in known)
-    # Beside the file, where the paths of external data lead; gone before anything else can fail.
-    probed = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
+    """Values by onnxruntime, or by onnx.reference where that is asked for, or onnxruntime refuses for `refusal`."""
+    if request["engine"] == "reference":
+        return {"tensors": _stored(request, _by_reference)}
     try:
-        probed.write_bytes(model.SerializeToString())
-        session = onnxruntime.InferenceSession(str(probed), options, providers=["CPUExecutionProvider"])
-    except OSError:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    finally:
-        probed.unlink(missing_ok=True)
-    names = [value.name for value in model.graph.output]
-    return dict(zip(names, session.run(names, inputs), strict=True))
+        return {"tensors": _stored(request, _by_onnxruntime)}
+    except Exception as error:  # every refusal is a reason to ask the other
+        refusal = " ".join(str(error).split())[-600:]
+    try:
+        return {"tensors": _stored(request, _by_reference), "refusal": refusal}
+    except Exception as error:
+        raise RuntimeError(f"{refusal} (onnx.reference: {type(error).__name__}: {error})") from None
 
 
-def _stored(values: dict[str, Any], folder: str) -> dict[str, Any]:
+def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], Iterable[Any]]) -> dict[str, Any]:
+    """The constants and tensors that are asked for, each in a file."""
+    path, folder = request["path"], Path(request["folder"])
+    graph = onnx.load(path, load_external_data=False).graph
+    found = _constants(graph, set(request["constants"]), path, folder)
+    names = list(dict.fromkeys([*(value.name for value in graph.output), *request["tensors"]]))
+    return found | _in_files(dict(zip(names, run(request, names), strict=True)), folder)
+
+
+def _in_files(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     found = {}
     for number, (name, array) in enumerate(values.items()):
         # Sequences, maps and missing optional values are no tensors.
-        if isinstance(array, np.ndarray) and array.dtype.name in _TYPES:
-            file = Path(folder, f"out{number}.bin")
-            file.write_bytes(np.ascontiguousarray(array).tobytes())
-            found[name] = {"type": _TYPES[array.dtype.name], "shape": list(array.shape), "file": str(file)}
+        if isinstance(array, (np.ndarray, np.generic)) and array.dtype.name in _TYPES_OF_CONSTANTS:
+            kind = _TYPES_OF_CONSTANTS[array.dtype.name]
+            file = folder / f"out{number}.bin"
+            file.write_bytes(_packed(array) if kind in _HALF_BYTES else np.ascontiguousarray(array).tobytes())
+            found[name] = {"type": kind, "shape": list(array.shape), "file": str(file)}
     return found
+
+
+def _by_onnxruntime(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
+    import onnxruntime  # type: ignore[import-untyped]  # it has no types
+
+    inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    path = request["path"]
+    content = _with_outputs(onnx.load(path, load_external_data=False), names).SerializeToString()
+    # Beside the file, where the paths of external data lead; gone before anything else can fail.
+    probed = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
+    try:
+        probed.write_bytes(content)
+        session = onnxruntime.InferenceSession(str(probed), options, providers=["CPUExecutionProvider"])
+    except OSError:
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    finally:
+        probed.unlink(missing_ok=True)
+    found: list[Any] = session.run(names, inputs)
+    return found
+
+
+def _by_reference(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
+    from onnx.reference import ReferenceEvaluator
+
+    inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
+    with np.errstate(all="ignore"):
+        return list(ReferenceEvaluator(_with_outputs(onnx.load(request["path"]), names)).run(names, inputs))
+
+
+def _with_outputs(model: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
+    known = {value.name for value in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
+    return model
 
 
 def _opinion(request: dict[str, Any]) -> dict[str, Any]:
     """What onnx's reference implementation makes of the node that gives some tensors, of onnxruntime's inputs of it."""
+    from onnx.reference import ReferenceEvaluator
+
     path = request["path"]
     model = onnx.load(path, load_external_data=False)
     node = next(node for node in model.graph.node if set(node.output) & set(request["tensors"]))
@@ -119,7 +153,7 @@ def _opinion(request: dict[str, Any]) -> dict[str, Any]:
     constants = {one.name: one for one in model.graph.initializer if one.name in node.input}
     given = {name: _array(stored) for name, stored in request["inputs"].items()}
     computed = [name for name in node.input if name and name not in constants and name not in given]
-    found = _values(model, computed, given, path) if computed else {}
+    found = dict(zip(computed, _by_onnxruntime(request, computed), strict=True)) if computed else {}
     found |= {name: onnx.numpy_helper.to_array(one, folder) for name, one in constants.items()} | given
     names = [name for name in dict.fromkeys(node.input) if name]
     graph = onnx.helper.make_graph(
@@ -131,7 +165,7 @@ def _opinion(request: dict[str, Any]) -> dict[str, Any]:
     alone = onnx.helper.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
     outputs = ReferenceEvaluator(alone).run(None, {name: found[name] for name in names})
     values = dict(zip([name for name in node.output if name], map(np.asarray, outputs), strict=True))
-    return {"tensors": _stored(values, request["folder"])}
+    return {"tensors": _in_files(values, Path(request["folder"]))}
 
 
 def _constants(graph: onnx.GraphProto, wanted: set[str], path: str, folder: Path) -> dict[str, Any]:
@@ -157,14 +191,14 @@ def _packed(array: Any) -> bytes:
 
 
 def _array(stored: dict[str, Any]) -> Any:
-    dtype = next((name for name, kind in _TYPES.items() if kind == stored["type"]), None)
-    if dtype is None:
+    wanted = next((name for name, kind in _TYPES_OF_CONSTANTS.items() if kind == stored["type"]), None)
+    dtype = np.dtype(wanted if wanted in _TYPES else getattr(ml_dtypes, wanted)) if wanted else None
+    if dtype is None or stored["type"] in _HALF_BYTES:
         raise ValueError(f"inputs of type {stored['type']} cannot be handed over")
     return np.fromfile(stored["file"], dtype).reshape(stored["shape"])
 
 
 _ANSWERS = {"list": _listed, "run": _run, "opinion": _opinion}
-
 
 if __name__ == "__main__":
     main()

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -406,17 +406,22 @@ def differences(
 
 _MOST_OPINIONS = 10
 """Of layers that are wrong: each takes a run of the network as far as the layer's inputs."""
+_BY_REFERENCE = "computed by onnx.reference, as onnxruntime refuses the file:"
 
 
 class ONNXReference:
     """The network that an IR file was converted from, its tensors seen all at once; in a child process.
 
+    engine: `onnxruntime`, with onnx.reference for a file that it refuses, or `reference`, onnx.reference alone.
     timeout: seconds that one answer may take. Raises EvaluationError where onnxruntime or onnx is not installed, and
     for a file that they do not read.
     """
 
-    def __init__(self, path: Path, *, timeout: float) -> None:
-        missing = [name for name in ("onnx", "onnxruntime") if find_spec(name) is None]
+    def __init__(
+        self, path: Path, *, timeout: float, engine: Literal["onnxruntime", "reference"] = "onnxruntime"
+    ) -> None:
+        needed = ("onnx", "onnxruntime") if engine == "onnxruntime" else ("onnx",)
+        missing = [name for name in needed if find_spec(name) is None]
         if missing:
             hint = "pip install 'ir-exec[onnx]' installs it"
             raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
@@ -431,6 +436,9 @@ class ONNXReference:
         self.fuses = False
         self._asked = 0
         self._path = path
+        self._engine = engine
+        if engine == "reference":
+            self.notes.append("computed by onnx.reference, not by onnxruntime")
         self._child = Child("onnx_child.py", timeout)
         self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
         self._stored: dict[str, Stored] = {}
@@ -478,11 +486,13 @@ class ONNXReference:
         request = {"inputs": inputs, "tensors": names, "constants": constants, "folder": str(folder)}
         self.rounds += 1
         try:
-            answer = self._child.ask(do="run", path=str(self._path), **request)
+            answer = self._child.ask(do="run", path=str(self._path), engine=self._engine, **request)
         except (ChildCrashed, ChildRefused) as error:
             self.failure = f"onnxruntime {'refuses: ' if isinstance(error, ChildRefused) else ''}{error}"
             return
         self._stored = answer["tensors"]
+        if "refusal" in answer and not any(note.startswith(_BY_REFERENCE) for note in self.notes):
+            self.notes.append(f"{_BY_REFERENCE} {answer['refusal']}")
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         if key[1] in self._inputs:

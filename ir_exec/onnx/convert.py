@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ir_exec import build
 from ir_exec.build import Value
+from ir_exec.build.values import next_serial
 from ir_exec.codes import Code
 from ir_exec.errors import (
     GraphError,
@@ -23,6 +24,7 @@ from ir_exec.errors import (
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
 from ir_exec.onnx.functions import Functions, not_taken, why_unsaid
+from ir_exec.onnx.naming import name_layers
 from ir_exec.onnx.order import in_order, name_of, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
@@ -45,7 +47,8 @@ _MOST_EXPANDED = 2**17
 class Scope:
     """The values that the nodes of a graph, a body or a function can name.
 
-    opsets: the version of each domain. given: the attributes of the call that a function was expanded for.
+    opsets: the version of each domain. given: the attributes of the call that a function was expanded for. prefix: of
+    the names of its nodes, that of the call of a function.
     """
 
     def __init__(
@@ -54,8 +57,10 @@ class Scope:
         *,
         outer: Scope | None = None,
         given: Mapping[str, AttributeProto] | None = None,
+        prefix: str | None = None,
     ) -> None:
         self.opsets = opsets
+        self.prefix: str = prefix if prefix is not None else outer.prefix if outer else ""
         self.outer = outer
         self.given: Mapping[str, AttributeProto] = given if given is not None else outer.given if outer else {}
         self.depth: int = outer.depth + 1 if outer else 0
@@ -196,11 +201,13 @@ class Converter:
 
     def nodes(self, nodes: Many[NodeProto], scope: Scope) -> None:
         for position, node in in_order(nodes, scope.names(), self._reported):
+            mark = next_serial()
             try:
                 outputs = self._outputs(node, scope, position)
             except IRError as error:
                 self.report(_placed(error, place_of(node, position)))
                 outputs = [Missing()] * len(node.output)
+            name_layers(outputs, f"{scope.prefix}{name_of(node)}", mark)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     if scope.holds(name):
@@ -212,7 +219,7 @@ class Converter:
                         self._compare(name, value, node, position)
                     scope.set(name, value)
                     if scope.is_network and isinstance(value, Value):
-                        _give_names(value, name, name_of(node))
+                        value.tensor_names = (*value.tensor_names, name)
 
     def _reported(self, error: IRError) -> None:
         """Report a fault of the order; what reads a name that nothing gives is told of it once."""
@@ -341,7 +348,7 @@ class Converter:
             if found is not None:
                 given[attribute.name] = found
         opsets = {canonical_domain(one.domain): one.version for one in function.opset_import}
-        inner = Scope({**scope.opsets, **opsets}, given=given)
+        inner = Scope({**scope.opsets, **opsets}, given=given, prefix=f"{scope.prefix}{name_of(node)}/")
         inner.depth = scope.depth + 1
         for position, name in enumerate(function.input):
             inner.set(name, inputs[position] if position < len(inputs) else None)
@@ -418,13 +425,6 @@ def _check_kinds(version: Version, inputs: list[Held]) -> None:
         if isinstance(value, Value) != (kind == "Value"):
             found, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
             raise GraphError(f"the input {name} is {found}, expected {expected}", code=Code.wrong_port, port=name)
-
-
-def _give_names(value: Value, name: str, node: str) -> None:
-    """Tensors are known by their names in the file, and layers by those of the nodes whose outputs they compute."""
-    value.tensor_names = (*value.tensor_names, name)
-    if not value.layer.name and value.layer.constant is None:
-        value.layer.name = node
 
 
 def _count(version: Version) -> str:

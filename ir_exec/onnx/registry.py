@@ -16,6 +16,7 @@ element types has no function of its own.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
@@ -34,9 +35,12 @@ __all__ = [
     "Version",
     "canonical_domain",
     "find",
+    "is_own",
     "onnx_op",
+    "register",
     "registered",
     "shown_domain",
+    "unregister",
     "versions",
 ]
 
@@ -131,7 +135,7 @@ class Version:
         found = {}
         for parameter in self._parameters:
             if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "call":
-                annotation = parameter.annotation.removesuffix(" | None")
+                annotation = _spelt(parameter.annotation).removesuffix(" | None")
                 if annotation not in KINDS:
                     raise TypeError(f"{self}: attribute {parameter.name} is annotated with {annotation}")
                 name = parameter.name.rstrip("_")
@@ -147,12 +151,17 @@ class Version:
         found = []
         for one in self._parameters:
             if one.kind in (one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL):
-                annotation = str(one.annotation)
+                annotation = _spelt(one.annotation)
                 kind = annotation.removesuffix(" | None")
                 if kind not in ("Value", "Sequence", "Held"):
                     raise TypeError(f"{self}: input {one.name} is annotated with {annotation}")
                 found.append((one.name, kind, kind != annotation or one.default is None))
         return found
+
+    def check_signature(self) -> None:
+        """Raises TypeError for annotations that no input or attribute has."""
+        if len(self._inputs) + len(self.attributes) + self.wants_call != len(self._parameters):
+            raise TypeError(f"{self}: inputs are positional, attributes keyword-only, and none is **")
 
     def input_kind(self, position: int) -> tuple[str, str, bool]:
         """The name of an input, what it must be (`Value`, `Sequence` or either, `Held`), and whether it may be left
@@ -178,6 +187,17 @@ class Version:
         return f"{prefix}{self.name}-{self.since}"
 
 
+_TUPLES = {"tuple[int, ...]": "Ints", "tuple[float, ...]": "Floats", "tuple[str, ...]": "Strings"}
+
+
+def _spelt(annotation: Any) -> str:
+    """An annotation as the functions of `ir_exec.onnx.ops` spell it, whether it is text, a class or a union."""
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    found = re.sub(r"(?:\w+\.)+(\w+)", r"\1", text)
+    inner = found.removesuffix(" | None")
+    return _TUPLES.get(inner, inner) + found[len(inner) :]
+
+
 _versions: dict[tuple[str, str], dict[int, Version]] = {}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -200,6 +220,34 @@ def onnx_op(
         return function
 
     return decorate
+
+
+def register(domain: str, name: str, since: int, function: Callable[..., Any]) -> None:
+    """Register a function of a user for an operator of any domain.
+
+    Raises TypeError where the operator has a function from this version on, or one of ir_exec at all, and for a
+    signature that declares no inputs and attributes.
+    """
+    domain = canonical_domain(domain)
+    known = versions(domain, name)
+    if any(is_own(one) for one in known):
+        raise TypeError(f"{shown_domain(domain)}:{name} is an operator of ir_exec, and cannot be replaced")
+    version = Version(domain, name, since, function)
+    version.check_signature()
+    onnx_op(name, since=since, domain=domain)(function)
+
+
+def unregister(domain: str, name: str) -> None:
+    """Forget the functions of a user for an operator; KeyError where there are none."""
+    domain = canonical_domain(domain)
+    if not versions(domain, name) or any(is_own(one) for one in versions(domain, name)):
+        raise KeyError(f"{shown_domain(domain)}:{name}")
+    del _versions[domain, name]
+
+
+def is_own(version: Version) -> bool:
+    """Return True for a version that ir_exec itself registered."""
+    return bool(version.function.__module__.startswith("ir_exec."))
 
 
 def find(domain: str, name: str, opset: int) -> Version | None:

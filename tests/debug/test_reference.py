@@ -172,3 +172,28 @@ class TestSecondOpinion:
         report = compare(network(), onnx_file(tmp_path / "net.onnx", alpha=0.3), [X])
         assert [fault.path for fault in report.faults] == ["prelu5"]
         assert report.faults[0].note == "onnx's reference implementation agrees with its run of the network"
+def evaluated(folder: Path, kind: str, operator: str) -> Path:
+    """A file that onnxruntime refuses for its element type."""
+    text = f"""<ir_version: 10, opset_import: ["": 22]>
+    g ({kind}[2,4] x) => ({kind}[2,4] y) {{ h = {operator}(x) y = Neg(h) }}"""
+    path = folder / "net.onnx"
+    onnx.save(onnx.parser.parse_model(text), path)
+    return path
+
+
+@pytest.mark.parametrize(("kind", "operator"), [("bfloat16", "Abs"), ("double", "Softsign")])
+def test_what_onnxruntime_refuses_is_evaluated_by_onnx(tmp_path: Path, kind: str, operator: str) -> None:
+    path = evaluated(tmp_path, kind, operator)
+    model = read_model(path)
+    x = np.linspace(-2, 2, 8).reshape(2, 4).astype(model.inputs[0].element_type.dtype)
+    report = compare(model, path, [x])
+    assert report.equal, str(report)
+    assert {layer.partner for layer in report.layers if layer.partner} >= {"x", "h", "y"}
+    assert sum("onnx.reference" in note for note in report.notes) == 1
+
+
+def test_onnx_as_the_reference_of_its_own_accord(tmp_path: Path) -> None:
+    report = compare(network(), f"onnx-reference:{onnx_file(tmp_path / 'net.onnx', alpha=0.5)}", [X])
+    assert report.first_fault is not None
+    assert report.first_fault.layer_name == "prelu5"
+    assert sum("onnx.reference" in note for note in report.notes) == 1

@@ -274,7 +274,11 @@ def clip_6(data: Value, *, min: float = -3.4028234663852886e38, max: float = 3.4
 
 @onnx_op("Clip", since=11)
 def clip_11(data: Value, min: Value | None = None, max: Value | None = None) -> Value:
-    """The upper bound wins where the bounds cross."""
+    """The upper bound wins where the bounds cross; known ones that do not are those of a Clamp."""
+    if min is not None and max is not None and data.element_type.is_float:
+        low, high = min.type.value, max.type.value
+        if low is not None and high is not None and low.size == high.size == 1 and low <= high:
+            return build.clamp(data, min=float(low.item()), max=float(high.item()))
     bounded = data if min is None else build.maximum(data, min)
     return bounded if max is None else build.minimum(bounded, max)
 
