@@ -22,7 +22,7 @@ from ir_exec.errors import (
     raise_error,
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
-from ir_exec.onnx.functions import Functions, not_taken, why_unsaid
+from ir_exec.onnx.functions import Functions, deprecated, not_taken, why_unsaid
 from ir_exec.onnx.order import in_order, name_of, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
@@ -266,13 +266,19 @@ class Converter:
         except Exception as error:
             raise internal_error(error) from error
         domain = canonical_domain(node.domain)
-        fault = not_taken(domain, node.op_type, scope.opsets.get(domain, 0), inputs)
-        if fault is not None:
-            self.report(fault.located(place_of(node, position)))
+        opset = scope.opsets.get(domain, 0)
+        for fault in (not_taken(domain, node.op_type, opset, inputs), self._deprecated(node, opset)):
+            if fault is not None:
+                self.report(fault.located(place_of(node, position)))
         missing = [name for name in node.output[len(outputs) :] if name]
         if missing:
             self._leave_out(node, f"output {missing[0]!r} has no counterpart")
         return [*outputs, *[Missing()] * (len(node.output) - len(outputs))]
+
+    def _deprecated(self, node: NodeProto, opset: int) -> IRError | None:
+        if self.functions.local(node) is not None:
+            return None
+        return deprecated(canonical_domain(node.domain), node.op_type, opset)
 
     def _missing(self, node: NodeProto) -> list[Held]:
         self.left_out += 1
@@ -287,7 +293,7 @@ class Converter:
             function = self.functions.local(node)
             opset = opsets.get(domain)
             if function is None and opset is not None and not self._is_said(domain, node.op_type, opset):
-                self._leave_out(node, why_unsaid(domain, node.op_type, opset))
+                self._leave_out(node, why_unsaid(node, opset))
             for attribute in node.attribute:
                 for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
                     self._leave_out_unknown(graph.node, opsets, depth + 1)
@@ -313,7 +319,7 @@ class Converter:
             return self._called(version, node, inputs, scope)
         function = self.functions.defined(_resolved(node, scope), inputs, opset)
         if function is None:
-            raise UnsupportedError(why_unsaid(domain, node.op_type, opset))
+            raise UnsupportedError(why_unsaid(node, opset))
         return self._expanded(function, node, inputs, scope)
 
     def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:

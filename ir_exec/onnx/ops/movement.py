@@ -16,6 +16,7 @@ from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import (
     as_i64,
+    checked_gather,
     concat,
     ints,
     known_rank,
@@ -46,7 +47,7 @@ _PAD_MODES: Mapping[str, Literal["constant", "reflect", "edge"]] = {
 
 @onnx_op("Gather", since=1)
 def gather(data: Value, indices: Value, *, axis: int = 0) -> Value:
-    return build.gather(data, indices, axis)
+    return checked_gather(data, indices, axis)
 
 
 @onnx_op("GatherElements", since=11)
@@ -73,7 +74,7 @@ def gather_nd(data: Value, indices: Value, *, batch_dims: int = 0) -> Value:
     return build.gather_nd(data, indices, batch_dims=batch_dims)
 
 
-@onnx_op("Scatter", since=9, until=10)
+@onnx_op("Scatter", since=9)
 def scatter(data: Value, indices: Value, updates: Value, *, axis: int = 0) -> Value:
     return build.scatter_elements_update(data, indices, updates, axis)
 
@@ -398,7 +399,7 @@ def compress(data: Value, condition: Value, *, axis: int | None = None) -> Value
     if axis is None:
         data, axis = reshape(data, -1), 0
     places = build.squeeze(build.non_zero(condition, output_type="i64"), 0)
-    return build.gather(data, places, axis)
+    return checked_gather(data, places, axis)
 
 
 @onnx_op("Trilu", since=14)
