@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -27,6 +27,7 @@ __all__ = [
     "checked_gather",
     "concat",
     "dims_of",
+    "in_floats",
     "ints",
     "known",
     "known_ints",
@@ -189,6 +190,13 @@ def as_i64(value: Value) -> Value:
 def cast(value: Value, kind: ElementType) -> Value:
     """The value in another element type; itself where it has it."""
     return value if value.type.element_type is kind else build.convert(value, kind)
+
+
+def in_floats(data: Value, compute: Callable[[Value], Value]) -> Value:
+    """What `compute` makes of the data; integers are computed as f64 and cut off, where attributes are floats."""
+    if not data.element_type.is_integer:
+        return compute(data)
+    return cast(compute(cast(data, ElementType.f64)), data.element_type)
 
 
 def shape_of(value: Value) -> Value:

@@ -17,7 +17,7 @@ from ir_exec.onnx.ops.elementwise import thresholded_relu
 from ir_exec.onnx.ops.movement import slice_10
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import concat, ints, known_rank, number, numbers, reshape, shape_of, size_along
+from ir_exec.onnx.values import concat, in_floats, ints, known_rank, number, numbers, reshape, shape_of, size_along
 
 __all__: list[str] = []
 
@@ -27,12 +27,12 @@ _SPATIAL = 4
 
 @onnx_op("Affine", since=1, instead="Mul and Add")
 def affine(data: Value, *, alpha: float = 1.0, beta: float = 0.0) -> Value:
-    return build.add(build.multiply(data, number(alpha, data)), number(beta, data))
+    return in_floats(data, lambda x: build.add(build.multiply(x, number(alpha, x)), number(beta, x)))
 
 
 @onnx_op("Scale", since=1, instead="Mul")
 def scale_(data: Value, *, scale: float = 1.0) -> Value:
-    return build.multiply(data, number(scale, data))
+    return in_floats(data, lambda x: build.multiply(x, number(scale, x)))
 
 
 @onnx_op("ParametricSoftplus", since=1, instead="Mul and Softplus")
@@ -56,14 +56,17 @@ def thresholded_relu_1(data: Value, *, alpha: float = 1.0) -> Value:
 def image_scaler(data: Value, *, bias: Floats = (), scale: float = 1.0) -> Value:
     """scale x + bias, with a bias for each channel."""
     _require_image(data)
-    scaled = build.multiply(data, number(scale, data))
-    if not bias:
-        return scaled
     channels = size_along(data, 1)
-    if channels.is_static and channels.size != len(bias):
+    if bias and channels.is_static and channels.size != len(bias):
         message = f"bias has {len(bias)} elements, the input has {channels.size} channels"
         raise ShapeError(message, code=Code.dims_differ)
-    return build.add(scaled, reshape(numbers(bias, data), 1, len(bias), 1, 1))
+
+
+    def scaled(x: Value) -> Value:
+        found = build.multiply(x, number(scale, x))
+        return build.add(found, reshape(numbers(bias, x), 1, len(bias), 1, 1)) if bias else found
+
+    return in_floats(data, scaled)
 
 
 @onnx_op("Crop", since=1, instead="Slice")

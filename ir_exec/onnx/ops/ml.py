@@ -26,7 +26,9 @@ def array_feature_extractor(data: Value, indices: Value) -> Value:
 
 @onnx_op("Binarizer", since=1, domain=ML)
 def binarizer(data: Value, *, threshold: float = 0.0) -> Value:
-    return cast(build.greater(data, number(threshold, data)), data.element_type)
+    """1 above the threshold, a float, which integers are compared with as f64."""
+    wide = cast(data, ElementType.f64) if data.element_type.is_integer else data
+    return cast(build.greater(wide, number(threshold, wide)), data.element_type)
 
 
 @onnx_op("Scaler", since=1, domain=ML)
