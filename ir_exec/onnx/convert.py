@@ -123,6 +123,10 @@ class Call:
         """The outputs of a graph inside the node, whose inputs are these values."""
         return self._converter.body(graph, inputs, self._scope)
 
+    def warn(self, warning: IRError) -> None:
+        """Report a fault of the node that hinders nothing."""
+        self._converter.warnings.append(warning)
+
     def array(self, tensor: TensorProto) -> Array:
         """The elements of an attribute."""
         return self._converter.array(tensor)
@@ -144,6 +148,7 @@ class Converter:
     unsupported: what could not be converted, with the reason, for every such node.
     left_out: the number of nodes that were not converted: these, and those that lack inputs because of them.
     report: called with every other fault; where it returns, the outputs of the node are missing.
+    warnings: of the node that is being converted.
     declarations: the types of values of the graph. Where it has one, a missing value is an input of this type, one of
         `stand_ins`.
     """
@@ -162,6 +167,7 @@ class Converter:
         self.stand_ins: list[Value] = []
         self._unknown: set[str] = set()
         self.unsupported: Counter[tuple[str, str]] = Counter()
+        self.warnings: list[IRError] = []
         self._arrays: dict[int, tuple[TensorProto, Array]] = {}
         self.left_out = 0
         self._expanded_nodes = 0
@@ -267,7 +273,8 @@ class Converter:
             raise internal_error(error) from error
         domain = canonical_domain(node.domain)
         opset = scope.opsets.get(domain, 0)
-        for fault in (not_taken(domain, node.op_type, opset, inputs), self._deprecated(node, opset)):
+        warnings, self.warnings = self.warnings, []
+        for fault in (not_taken(domain, node.op_type, opset, inputs), self._deprecated(node, opset), *warnings):
             if fault is not None:
                 self.report(fault.located(place_of(node, position)))
         missing = [name for name in node.output[len(outputs) :] if name]

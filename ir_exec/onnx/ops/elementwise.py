@@ -195,20 +195,18 @@ def bitwise_xor(a: Value, b: Value) -> Value:
 
 @onnx_op("BitShift", since=11)
 def bit_shift(data: Value, shift: Value, *, direction: str) -> Value:
+    """By as many bits as there are, or by a negative number, all are shifted out: the sign alone is left."""
     if direction not in ("LEFT", "RIGHT"):
         raise InvalidAttributeError(f"direction is {direction!r}, expected LEFT or RIGHT")
     shifted = build.bitwise_left_shift if direction == "LEFT" else build.bitwise_right_shift
-    return shifted(data, shift)
-
-
-@onnx_op("BitShift", since=28)
-def bit_shift_28(data: Value, shift: Value, *, direction: str) -> Value:
-    """By as many bits as there are, or by a negative number, all are shifted out: the sign alone is left."""
+    known, bits = shift.constant, data.element_type.bits
+    if known is not None and ((known >= 0) & (known < bits)).all():
+        return shifted(data, shift)
     zero = number(0, data)
-    beyond = build.greater_equal(shift, number(data.element_type.bits, shift))
+    beyond = build.greater_equal(shift, number(bits, shift))
     if shift.element_type.is_signed:
         beyond = build.logical_or(beyond, build.less(shift, zero))
-    found = bit_shift(data, build.select(beyond, zero, shift), direction=direction)
+    found = shifted(data, build.select(beyond, zero, shift))
     left = zero
     if direction == "RIGHT" and data.element_type.is_signed:
         left = build.select(build.less(data, zero), number(-1, data), zero)

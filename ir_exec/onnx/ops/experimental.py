@@ -61,7 +61,6 @@ def image_scaler(data: Value, *, bias: Floats = (), scale: float = 1.0) -> Value
         message = f"bias has {len(bias)} elements, the input has {channels.size} channels"
         raise ShapeError(message, code=Code.dims_differ)
 
-
     def scaled(x: Value) -> Value:
         found = build.multiply(x, number(scale, x))
         return build.add(found, reshape(numbers(bias, x), 1, len(bias), 1, 1)) if bias else found
