@@ -63,7 +63,7 @@ def _transposed() -> list[Node]:
 @pytest.mark.parametrize("one", _transposed(), ids=str)
 def test_same_splits_what_is_cut_off_or_added(one: Node) -> None:
     feed = {f"x{position}": array for position, array in enumerate(one.inputs) if array is not None}
-    # onnxruntime, whose output has fewer elements where the kernel is smaller than the stride, does not follow the text.
+    # onnxruntime does not follow the text: its output has fewer elements where the kernel is less than the stride.
     (expected,) = ReferenceEvaluator(_model(one, dynamic=False)).run(None, feed)
     found = run(one)
     assert found.shape == expected.shape
