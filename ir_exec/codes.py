@@ -66,6 +66,7 @@ class Code(StrEnum):
     unsorted_nodes = "IR122", "0.2.0"
     opset_import = "IR123", "0.2.0"
     repeated_value_name = "IR124", "0.2.0"
+    deprecated_operator = "IR125", "0.3.0"
 
     weights = "IR200", "0.1.0"
     weights_missing = "IR201", "0.1.0"

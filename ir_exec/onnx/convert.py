@@ -23,7 +23,7 @@ from ir_exec.errors import (
     raise_error,
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
-from ir_exec.onnx.functions import Functions, not_taken, why_unsaid
+from ir_exec.onnx.functions import Functions, deprecated, not_taken, why_unsaid
 from ir_exec.onnx.naming import name_layers
 from ir_exec.onnx.order import in_order, name_of, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
@@ -128,6 +128,10 @@ class Call:
         """The outputs of a graph inside the node, whose inputs are these values."""
         return self._converter.body(graph, inputs, self._scope)
 
+    def warn(self, warning: IRError) -> None:
+        """Report a fault of the node that hinders nothing."""
+        self._converter.warnings.append(warning)
+
     def array(self, tensor: TensorProto) -> Array:
         """The elements of an attribute."""
         return self._converter.array(tensor)
@@ -149,6 +153,7 @@ class Converter:
     unsupported: what could not be converted, with the reason, for every such node.
     left_out: the number of nodes that were not converted: these, and those that lack inputs because of them.
     report: called with every other fault; where it returns, the outputs of the node are missing.
+    warnings: of the node that is being converted.
     declarations: the types of values of the graph. Where it has one, a missing value is an input of this type, one of
         `stand_ins`.
     """
@@ -167,6 +172,7 @@ class Converter:
         self.stand_ins: list[Value] = []
         self._unknown: set[str] = set()
         self.unsupported: Counter[tuple[str, str]] = Counter()
+        self.warnings: list[IRError] = []
         self._arrays: dict[int, tuple[TensorProto, Array]] = {}
         self.left_out = 0
         self._expanded_nodes = 0
@@ -273,13 +279,20 @@ class Converter:
         except Exception as error:
             raise internal_error(error) from error
         domain = canonical_domain(node.domain)
-        fault = not_taken(domain, node.op_type, scope.opsets.get(domain, 0), inputs)
-        if fault is not None:
-            self.report(fault.located(place_of(node, position)))
+        opset = scope.opsets.get(domain, 0)
+        warnings, self.warnings = self.warnings, []
+        for fault in (not_taken(domain, node.op_type, opset, inputs), self._deprecated(node, opset), *warnings):
+            if fault is not None:
+                self.report(fault.located(place_of(node, position)))
         missing = [name for name in node.output[len(outputs) :] if name]
         if missing:
             self._leave_out(node, f"output {missing[0]!r} has no counterpart")
         return [*outputs, *[Missing()] * (len(node.output) - len(outputs))]
+
+    def _deprecated(self, node: NodeProto, opset: int) -> IRError | None:
+        if self.functions.local(node) is not None:
+            return None
+        return deprecated(canonical_domain(node.domain), node.op_type, opset)
 
     def _missing(self, node: NodeProto) -> list[Held]:
         self.left_out += 1
@@ -294,7 +307,7 @@ class Converter:
             function = self.functions.local(node)
             opset = opsets.get(domain)
             if function is None and opset is not None and not self._is_said(domain, node.op_type, opset):
-                self._leave_out(node, why_unsaid(domain, node.op_type, opset))
+                self._leave_out(node, why_unsaid(node, opset))
             for attribute in node.attribute:
                 for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
                     self._leave_out_unknown(graph.node, opsets, depth + 1)
@@ -320,7 +333,7 @@ class Converter:
             return self._called(version, node, inputs, scope)
         function = self.functions.defined(_resolved(node, scope), inputs, opset)
         if function is None:
-            raise UnsupportedError(why_unsaid(domain, node.op_type, opset))
+            raise UnsupportedError(why_unsaid(node, opset))
         return self._expanded(function, node, inputs, scope)
 
     def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:

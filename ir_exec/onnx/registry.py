@@ -59,6 +59,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "control",
             "convolution",
             "elementwise",
+            "experimental",
             "generation",
             "image",
             "matrix",
@@ -116,13 +117,13 @@ class Version:
     """An operator as one version of its domain has it."""
 
     def __init__(
-        self, domain: str, name: str, since: int, function: Callable[..., Any], until: int | None = None
+        self, domain: str, name: str, since: int, function: Callable[..., Any], instead: str | None = None
     ) -> None:
         self.domain = domain
         self.name = name
         self.since = since
         self.function = function
-        self.until = until
+        self.instead = instead
 
     @cached_property
     def _parameters(self) -> list[inspect.Parameter]:
@@ -204,11 +205,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def onnx_op(
-    name: str, *, since: int, until: int | None = None, domain: str = STANDARD
+    name: str, *, since: int, instead: str | None = None, domain: str = STANDARD
 ) -> Callable[[Function], Function]:
     """Register a function for an operator from this version of its domain on; TypeError where another has the place.
 
-    until: the last version of the domain that has the operator, where it was taken out.
+    instead: what ONNX has in its place, for an operator that was experimental, or whose deprecation names none.
     """
 
     def decorate(function: Function) -> Function:
@@ -216,7 +217,7 @@ def onnx_op(
         if since in known:
             other = known[since].function.__name__
             raise TypeError(f"{known[since]} is {other} already, {function.__name__} cannot be too")
-        known[since] = Version(domain, name, since, function, until)
+        known[since] = Version(domain, name, since, function, instead)
         return function
 
     return decorate
@@ -251,15 +252,15 @@ def is_own(version: Version) -> bool:
 
 
 def find(domain: str, name: str, opset: int) -> Version | None:
-    """The newest version that this opset of the domain holds; None where no function says it."""
+    """The newest version that this opset of the domain holds; None where no function says it.
+
+    An operator that the opset holds no longer, or as a deprecated one, means what its last version meant.
+    """
     domain = canonical_domain(domain)
     _import(domain)
     known = _versions.get((domain, name), {})
     since = max((since for since in known if since <= opset), default=None)
-    if since is None:
-        return None
-    found = known[since]
-    return found if found.until is None or opset <= found.until else None
+    return None if since is None else known[since]
 
 
 def versions(domain: str, name: str) -> list[Version]:

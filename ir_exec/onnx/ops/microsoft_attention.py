@@ -12,7 +12,19 @@ from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_rank, number, reshape, shape_of, size_along
+from ir_exec.onnx.values import (
+    as_i64,
+    cast,
+    checked_gather,
+    concat,
+    dims_of,
+    ints,
+    known_rank,
+    number,
+    reshape,
+    shape_of,
+    size_along,
+)
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -195,7 +207,7 @@ def multi_head_attention(
 def _rotated(x: Value, cosines: Value, sines: Value, positions: Value, size: int, interleaved: bool) -> Value:
     """Pairs of the first `size` features turned by the angles of their positions. x: [batch, heads, length, features];
     cosines, sines: [most positions, size / 2]; positions: [batch, length]."""
-    cosine, sine = (build.unsqueeze(build.gather(one, positions, 0), 1) for one in (cosines, sines))
+    cosine, sine = (build.unsqueeze(checked_gather(one, positions, 0), 1) for one in (cosines, sines))
     features = size_along(x, 3)
     turned, left = x, None
     if not features.is_static or features.size != size:

@@ -13,7 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
-from ir_exec.onnx.ops.convolution import auto_padded, halves, per_axis
+from ir_exec.onnx.ops.convolution import halves, padding, per_axis
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import as_i64, concat, dims_of, ints, known_rank, number, reshape, shape_of
 
@@ -24,13 +24,13 @@ def _windows(
     kernel: Ints, strides: Ints | None, pads: Ints, auto_pad: str, ceil_mode: bool, dilations: Ints | None = None
 ) -> dict[str, Any]:
     rank = len(kernel)
-    begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
+    way, begins, ends = padding(auto_pad, pads, rank)
     return {
         "kernel_sizes": kernel,
         "strides": per_axis(strides, "strides", rank),
         "pads_begin": begins,
         "pads_end": ends,
-        "auto_pad": auto_padded(auto_pad),
+        "auto_pad": way,
         "rounding_type": "ceil_torch" if ceil_mode else "floor",
         "dilations": per_axis(dilations, "dilations", rank),
     }
@@ -48,7 +48,7 @@ def average_pool(
     strides: Ints | None = None,
 ) -> Value:
     windows = _windows(kernel_shape, strides, pads, auto_pad, ceil_mode, dilations)
-    if ceil_mode and count_include_pad and any(pads) and auto_pad == "NOTSET":
+    if ceil_mode and count_include_pad and any(pads) and windows["auto_pad"] == "explicit":
         return _counting_pads(data, windows)
     return build.avg_pool(data, exclude_pad=not count_include_pad, **windows)
 
