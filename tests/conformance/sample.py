@@ -1,7 +1,7 @@
 """Which rows of the tables the plain command replays in every form; `--rest` and `--complete` replay the others.
 
-A row is in the sample of its table if it has a feature that no earlier row of the sample has: a version of an operator, an
-attribute with a text, the element type or the rank of an input, the inputs that are constants, who answers for OpenVINO.
+A row is in the sample of its table if it has a feature that no earlier row of the sample has: a version of an operator,
+an attribute with a text, the element type of an input, a rank, the inputs that are constants, who answers for OpenVINO.
 The order of rows is that of their digests, so that a new row changes the sample of its own table alone, and as little
 as possible there.
 """

@@ -17,9 +17,8 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.products import tile_of
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
-from tests.conformance.build import build
 from tests.conformance.case import Case
-from tests.conformance.checks import can_be_asked
+from tests.conformance.checks import answer_of, can_be_asked
 from tests.conformance.compare import value_faults
 from tests.conformance.networks import arrays, missing_operators, networks
 from tests.conformance.numbers import NUMBERS, cut, mixed, replaced, whole
@@ -90,7 +89,7 @@ def _check(case: Case, oracle: Oracle, numbers: Mapping[str, float], threads: in
 def _answers(case: Case, oracle: Oracle) -> list[tuple[Array, ...]]:
     answers = [] if case.expected is None else [case.expected]
     if case.oracle != "nobody" and can_be_asked(case):
-        answer = oracle.values(build(case), case.oracle)
+        answer = answer_of(case, oracle)
         if not isinstance(answer, Refused):  # told by test_values
             answers.append(answer)
     return answers
