@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -50,9 +51,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path.is_relative_to(CONFORMANCE):
             item.add_marker(pytest.mark.conformance)
+    _mark_rest(items)
     scope = config.getoption("scope")
     if scope == "plain" and any("::" in argument for argument in config.args):
         return
+    unused = [same[0].nodeid for same in _by_function(items) if all(item.get_closest_marker("rest") for item in same)]
+    if unused:
+        raise pytest.UsageError(f"nothing stands for these tests in the plain command: {unused}")
     kept, left = [], []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
@@ -61,6 +66,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
     if left:
         config.hook.pytest_deselected(items=left)
+
+
+def _mark_rest(items: list[pytest.Item]) -> None:
+    """Of a test that is marked as broad(keep=3), mark all parameters but three as what these stand for.
+
+    Which three depends on their names alone.
+    """
+    for same in _by_function(items):
+        mark = same[0].get_closest_marker("broad")
+        if mark is not None and "keep" in mark.kwargs:
+            same.sort(key=lambda item: sha256(item.nodeid.encode()).digest())
+            for item in same[mark.kwargs["keep"] :]:
+                item.add_marker(pytest.mark.rest)
+
+
+def _by_function(items: list[pytest.Item]) -> list[list[pytest.Item]]:
+    found: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        found.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return list(found.values())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -42,6 +42,7 @@ def ids(command: tuple[str, ...]) -> str:
     return " ".join(Path(part).name for part in command)
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
 @pytest.mark.parametrize("command", COMMANDS, ids=ids)
 def test_a_full_disk(command: tuple[str, ...]) -> None:
@@ -53,6 +54,7 @@ def test_a_full_disk(command: tuple[str, ...]) -> None:
     assert b"Exception ignored" not in done.stderr
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(os.name != "posix", reason="of pipes as POSIX has them")
 @pytest.mark.parametrize("command", COMMANDS, ids=ids)
 def test_a_closed_pipe(command: tuple[str, ...]) -> None:
@@ -65,6 +67,7 @@ def test_a_closed_pipe(command: tuple[str, ...]) -> None:
     assert b"Exception ignored" not in done.stderr
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(os.name != "posix", reason="of file descriptors as POSIX has them")
 @pytest.mark.parametrize("command", COMMANDS, ids=ids)
 def test_no_standard_output_at_all(command: tuple[str, ...]) -> None:
@@ -74,6 +77,7 @@ def test_no_standard_output_at_all(command: tuple[str, ...]) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(os.name != "posix", reason="of file descriptors as POSIX has them")
 @pytest.mark.parametrize("command", COMMANDS, ids=ids)
 def test_no_standard_error_at_all(command: tuple[str, ...]) -> None:

@@ -114,6 +114,7 @@ def terminal(columns: int, *arguments: str) -> list[str]:
     return shown.decode().replace("\r\n", "\n").splitlines()
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.rest)])
 @pytest.mark.parametrize(
     "arguments",
