@@ -1,9 +1,10 @@
-"""What tests share: no deadlines, one OpenVINO process for a pytest process, and the marker `conformance`."""
+"""What tests share: how many of them are run, no deadlines, and one OpenVINO process for a pytest process."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -26,12 +27,66 @@ settings.load_profile("untimed")
 
 CONFORMANCE = Path(__file__).with_name("conformance")
 
+LEFT_OUT = {"daily": {"conformance", "broad", "rest"}, "plain": {"rest"}, "rest": set(), "complete": set()}
+"""The markers of the tests that each scope leaves out."""
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark everything in tests/conformance."""
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("scope", "how many of the tests are run; a sample of the tables without any of these")
+    for name, told in (
+        ("daily", "neither tables nor what is marked as broad"),
+        ("rest", "only what is left out without an option: the other rows of the tables"),
+        ("complete", "everything"),
+    ):
+        group.addoption(f"--{name}", dest="scope", action="store_const", const=name, default="plain", help=told)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even read the tables for the daily loop."""
+    return True if config.getoption("scope") == "daily" and collection_path == CONFORMANCE else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark everything in tests/conformance, and leave out what the scope does not hold; a test that is named is run."""
     for item in items:
         if item.path.is_relative_to(CONFORMANCE):
             item.add_marker(pytest.mark.conformance)
+    _mark_rest(items)
+    scope = config.getoption("scope")
+    if scope == "plain" and any("::" in argument for argument in config.args):
+        return
+    unused = [same[0].nodeid for same in _by_function(items) if all(item.get_closest_marker("rest") for item in same)]
+    if unused:
+        raise pytest.UsageError(f"nothing stands for these tests in the plain command: {unused}")
+    kept, left = [], []
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        is_meant = not marks & LEFT_OUT[scope] and (scope != "rest" or "rest" in marks)
+        (kept if is_meant else left).append(item)
+    items[:] = kept
+    if left:
+        config.hook.pytest_deselected(items=left)
+
+
+def _mark_rest(items: list[pytest.Item]) -> None:
+    """Of a test that is marked as broad(keep=3), mark all parameters but three as what these stand for.
+
+    Which three depends on their names alone.
+    """
+    for same in _by_function(items):
+        mark = same[0].get_closest_marker("broad")
+        if mark is not None and "keep" in mark.kwargs:
+            same.sort(key=lambda item: sha256(item.nodeid.encode()).digest())
+            for item in same[mark.kwargs["keep"] :]:
+                item.add_marker(pytest.mark.rest)
+
+
+def _by_function(items: list[pytest.Item]) -> list[list[pytest.Item]]:
+    found: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        found.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return list(found.values())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

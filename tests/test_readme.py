@@ -37,12 +37,18 @@ def test_ci_runs_the_test_command_as_it_is_given():
     assert SHELL[1].endswith("pytest -n 2")
 
 
-@pytest.mark.parametrize("command", SHELL[:1])
-def test_the_first_command_runs_a_sample(command):
-    arguments = shlex.split(command.split("ir-exec ", 1)[1])
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
-    assert "output" in result.output
+def test_the_first_command_checks_a_broken_file_and_runs_a_good_one():
+    """What it prints is shown below it: `test_commands_print_what_is_shown`."""
+    check, run = re.findall(r"\.venv/bin/ir-exec ([^;&]+)", SHELL[0])
+    checked = CliRunner().invoke(main, shlex.split(check))
+    assert checked.exit_code == 1
+    assert "IR601" in checked.output
+    # A command behind && would not be run, and the whole would fail.
+    assert f"{check}; .venv/bin/ir-exec {run}" in SHELL[0]
+    ran = CliRunner().invoke(main, shlex.split(run))
+    assert ran.exit_code == 0, ran.output
+    assert "output" in ran.output
+    assert re.findall(r"^\$ ir-exec (.+)$", CONSOLE[0], re.MULTILINE) == [check, run]
 
 
 @pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.splitlines()[0])

@@ -45,6 +45,7 @@ def expected(count: int) -> list[Any]:
     return [(np.full((1, 4), index, np.float32) @ WEIGHTS).tolist() for index in range(count)]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("as_executor", [False, True])
 def test_the_same_as_here(client: Any, as_executor: bool, tmp_path: Path) -> None:
     executor = client.get_executor() if as_executor else client
@@ -127,6 +128,7 @@ def test_items_whose_files_workers_do_not_see(client: Any, tmp_path: Path, monke
     assert results[0].digest is not None
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
 def test_workers_that_die(client: Any, tmp_path: Path) -> None:
     items: list[Any] = list(arrays(20))
@@ -137,6 +139,7 @@ def test_workers_that_die(client: Any, tmp_path: Path) -> None:
     assert str(results[12].error).startswith("the worker process died while it computed this")
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
 def test_a_worker_that_dies_while_its_results_are_fetched(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler tries for long to reach a worker that is gone; here it never answers."""
@@ -165,6 +168,7 @@ def test_a_worker_that_dies_while_its_results_are_fetched(client: Any, monkeypat
     assert len(asked) > 1
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
 def test_a_cluster_that_gives_up_its_workers(tmp_path: Path) -> None:
     """Those that are lost, before they come again: it is asked for them anew, where none is left."""

@@ -22,20 +22,27 @@ IR_EXEC = [sys.executable, "-c", "from ir_exec.cli import main; main()"]
 COMMANDS = [
     ("--help",),
     ("check", str(BAD / "IR601-declared-dims.xml")),
-    ("check", str(BAD / "IR601-declared-dims.xml"), "--format", "json"),
-    ("check", str(BAD / "IR601-declared-dims.xml"), "--diff"),
-    ("explain",),
-    ("inspect", str(GOOD)),
-    ("ops",),
     ("run", str(GOOD)),
-    ("schema",),
+    *(
+        pytest.param(command, marks=pytest.mark.rest)
+        for command in (
+            ("check", str(BAD / "IR601-declared-dims.xml"), "--format", "json"),
+            ("check", str(BAD / "IR601-declared-dims.xml"), "--diff"),
+            ("explain",),
+            ("inspect", str(GOOD)),
+            ("ops",),
+            ("schema",),
+        )
+    ),
 ]
+"""Each is a process of its own; three stand for all."""
 
 
 def ids(command: tuple[str, ...]) -> str:
     return " ".join(Path(part).name for part in command)
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
 @pytest.mark.parametrize("command", COMMANDS, ids=ids)
 def test_a_full_disk(command: tuple[str, ...]) -> None:
@@ -47,6 +54,7 @@ def test_a_full_disk(command: tuple[str, ...]) -> None:
     assert b"Exception ignored" not in done.stderr
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(os.name != "posix", reason="of pipes as POSIX has them")
 @pytest.mark.parametrize("command", COMMANDS, ids=ids)
 def test_a_closed_pipe(command: tuple[str, ...]) -> None:
@@ -59,6 +67,7 @@ def test_a_closed_pipe(command: tuple[str, ...]) -> None:
     assert b"Exception ignored" not in done.stderr
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(os.name != "posix", reason="of file descriptors as POSIX has them")
 @pytest.mark.parametrize("command", COMMANDS, ids=ids)
 def test_no_standard_output_at_all(command: tuple[str, ...]) -> None:
@@ -68,6 +77,7 @@ def test_no_standard_output_at_all(command: tuple[str, ...]) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(os.name != "posix", reason="of file descriptors as POSIX has them")
 @pytest.mark.parametrize("command", COMMANDS, ids=ids)
 def test_no_standard_error_at_all(command: tuple[str, ...]) -> None:

@@ -46,6 +46,7 @@ def test_a_command_and_a_thousand_layers(search: str, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.npz"))
 
 
+@pytest.mark.broad
 @pytest.mark.skipif(os.name != "posix", reason="of signals as POSIX has them")
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_interrupted(name: str, tmp_path: Path) -> None:
@@ -79,6 +80,7 @@ def test_interrupted(name: str, tmp_path: Path) -> None:
     assert f"written to {small}, " in done.stdout
 
 
+@pytest.mark.broad
 def test_inputs_are_handed_on(tmp_path: Path) -> None:
     """They are values of the run of the whole network."""
     script = tmp_path / "differs.py"

@@ -152,7 +152,8 @@ def terminal(columns: int, *arguments: str) -> list[str]:
     return shown.decode().replace("\r\n", "\n").splitlines()
 
 
-@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.broad
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.rest)])
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 
 import ir_exec.runtime  # noqa: F401  # imports every kernel
 from ir_exec.kernels import costs
@@ -58,8 +59,13 @@ def replaced(numbers: Mapping[str, float]) -> Iterator[None]:
 
 def _set(numbers: Mapping[str, float]) -> None:
     vars(costs).update(numbers)
-    for name, module in list(sys.modules.items()):
-        if name.startswith("ir_exec.kernels."):
-            for kept in vars(module).values():
-                if hasattr(kept, "cache_clear"):
-                    kept.cache_clear()
+    for forget in _forgetting(len(sys.modules)):
+        forget()
+
+
+@cache
+def _forgetting(modules: int) -> list[Callable[[], None]]:
+    """What empties the caches of kernels, while there are so many modules."""
+    kernels = [module for name, module in sys.modules.items() if name.startswith("ir_exec.kernels.")]
+    held = [kept for module in kernels for kept in vars(module).values()]
+    return [kept.cache_clear for kept in held if hasattr(kept, "cache_clear")]

@@ -36,22 +36,28 @@ class Request:
     """A question: the values of a file's outputs for its inputs, or the types or attributes of its nodes.
 
     shapes: those that the inputs are to have instead of what the file declares.
+    alone: whether an answer from a network that held others too does not count (see `Oracle.ask_together`).
     """
 
     mode: Mode
     file: IRFile
     shapes: tuple[tuple[int, ...], ...] | None = None
+    alone: bool = False
 
-    def message(self) -> bytes:
+    def body(self) -> dict[str, Any]:
         inputs = () if self.mode in ("types", "attributes") else tuple(_parts(array) for array in self.file.inputs)
         body = {"mode": self.mode, "xml": self.file.xml, "weights": self.file.weights}
-        return pickle.dumps(body | {"inputs": inputs, "shapes": self.shapes})
+        return body | {"inputs": inputs, "shapes": self.shapes}
+
+    def message(self) -> bytes:
+        return pickle.dumps(self.body())
 
     def digest(self) -> bytes:
         """The same for equal requests in every process, which their pickles need not be."""
         inputs = [] if self.mode in ("types", "attributes") else [_parts(array) for array in self.file.inputs]
         data = [content if isinstance(content, bytes) else repr(content).encode() for *_, content in inputs]
         told = repr((self.mode, self.shapes, [(kind, tuple(shape)) for kind, shape, _ in inputs]))
+        told += "alone" if self.alone else ""
         digest = hashlib.sha256()
         for part in (told.encode(), self.file.xml, self.file.weights, *data):
             digest.update(len(part).to_bytes(8, "little") + part)
@@ -128,22 +134,41 @@ class Oracle:
         """The answers in the order of the requests; the child works ahead of the caller."""
         requests = list(requests)
         keys = [request.digest() for request in requests]
-        new = {}
-        for key, request in dict(zip(keys, requests, strict=True)).items():
-            if key not in self._kept:
-                kept = self._disk.get(key)
-                if kept is None:
-                    new[key] = request.message()
-                else:
-                    self._kept[key] = kept
+        asked = dict(zip(keys, requests, strict=True))
+        new = {key: request.message() for key, request in asked.items() if not self._knows(key)}
         answers = zip(new, self._answers(list(new.values())), strict=True)
         for request, key in zip(requests, keys, strict=True):
             while key not in self._kept:
-                answered, answer = next(answers)
-                self._kept[answered] = answer
-                if answer != ("refused", _CRASHED) and answer != ("refused", _TIMED_OUT):
-                    self._disk.put(answered, answer)
+                self._keep(*next(answers))
             yield _decoded(request.mode, self._kept[key])
+
+    def ask_together(self, requests: Iterable[Request]) -> None:
+        """Ask for the values of several files at once, as one network, so that each is answered by then.
+
+        They are independent parts of the network, so that each gets the values that it has alone. Where that
+        network ends the child, nothing is answered.
+        """
+        new = {key: request for request in requests if not self._knows(key := request.digest())}
+        if len(new) > 1:
+            message = pickle.dumps({"mode": "together", "parts": [request.body() for request in new.values()]})
+            ((verdict, answers),) = self._answers([message])
+            if verdict == "answer":
+                for key, answer in zip(new, answers, strict=True):
+                    self._keep(key, answer)
+
+    def knows(self, request: Request) -> bool:
+        """Whether a request is answered without asking."""
+        return self._knows(request.digest())
+
+    def _knows(self, key: bytes) -> bool:
+        if key not in self._kept and (kept := self._disk.get(key)) is not None:
+            self._kept[key] = kept
+        return key in self._kept
+
+    def _keep(self, key: bytes, answer: tuple[str, Any]) -> None:
+        self._kept[key] = answer
+        if answer != ("refused", _CRASHED) and answer != ("refused", _TIMED_OUT):
+            self._disk.put(key, answer)
 
     def _answers(self, messages: list[bytes]) -> Iterator[tuple[str, Any]]:
         done = 0

@@ -6,18 +6,17 @@ import pytest
 
 from tests.conformance.build import FORMS
 from tests.conformance.case import Case
-from tests.conformance.checks import check_file, check_in_f32, families, table
+from tests.conformance.checks import check_file, check_in_f32
+from tests.conformance.sample import each_part, each_sampled_row, part
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=f"{family}: {case}") for family in families() for case in table(family)]
-)
+@pytest.mark.parametrize("case", each_sampled_row())
 def test_file(case: Case) -> None:
     faults = [f"{form}: {fault}" for form in FORMS for fault in check_file(case, form)]
     assert not faults, "\n".join([str(case), *faults])
 
 
-@pytest.mark.parametrize("family", families())
-def test_short_floats_in_f32(family: str) -> None:
-    faults = [f"{case}: {fault}" for case in table(family) for fault in check_in_f32(case)]
+@pytest.mark.parametrize(("family", "is_sampled"), each_part())
+def test_short_floats_in_f32(family: str, is_sampled: bool) -> None:
+    faults = [f"{case}: {fault}" for case in part(family, is_sampled) for fault in check_in_f32(case)]
     assert not faults, "\n".join(faults)

@@ -9,13 +9,13 @@ from ir_exec.errors import IRError
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import TensorType
 from tests.conformance.case import Case
-from tests.conformance.checks import families, table
 from tests.conformance.ours import evaluate, operator
+from tests.conformance.sample import each_part, part
 
 
-@pytest.mark.parametrize("family", families())
-def test_kernels_give_what_evaluate_gives(family: str) -> None:
-    for case in table(family):
+@pytest.mark.parametrize(("family", "is_sampled"), each_part())
+def test_kernels_give_what_evaluate_gives(family: str, is_sampled: bool) -> None:
+    for case in part(family, is_sampled):
         _compare(case)
 
 

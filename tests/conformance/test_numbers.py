@@ -17,22 +17,22 @@ from ir_exec.kernels import costs
 from ir_exec.kernels.products import tile_of
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
-from tests.conformance.build import build
 from tests.conformance.case import Case
-from tests.conformance.checks import can_be_asked, families, table
+from tests.conformance.checks import answer_of, can_be_asked
 from tests.conformance.compare import value_faults
 from tests.conformance.networks import arrays, missing_operators, networks
 from tests.conformance.numbers import NUMBERS, cut, mixed, replaced, whole
 from tests.conformance.oracle import Oracle, Refused
 from tests.conformance.ours import operator
+from tests.conformance.sample import each_part, part
 from tests.conformance.test_networks import output_fault
 
-each_family = pytest.mark.parametrize("family", families())
+each_part_of_a_table = pytest.mark.parametrize(("family", "is_sampled"), each_part())
 
 
-@each_family
-def test_work_in_the_smallest_pieces_on_any_number_of_threads(family: str, oracle: Oracle) -> None:
-    for case in table(family):
+@each_part_of_a_table
+def test_work_in_the_smallest_pieces_on_any_number_of_threads(family: str, is_sampled: bool, oracle: Oracle) -> None:
+    for case in part(family, is_sampled):
         # Large ones would be thousands of pieces.
         numbers = cut(max(2, _size(case, oracle) // 100))
         found = _check(case, oracle, numbers, threads=1)
@@ -40,17 +40,17 @@ def test_work_in_the_smallest_pieces_on_any_number_of_threads(family: str, oracl
         assert _bits(found) == _bits(shared), f"{case}: results depend on the number of threads"
 
 
-@each_family
-def test_all_work_at_once(family: str, oracle: Oracle) -> None:
-    for case in table(family):
+@each_part_of_a_table
+def test_all_work_at_once(family: str, is_sampled: bool, oracle: Oracle) -> None:
+    for case in part(family, is_sampled):
         _check(case, oracle, whole(), threads=2)
 
 
-@each_family
-def test_any_mixture(family: str, oracle: Oracle) -> None:
-    for number, case in enumerate(table(family)):
+@each_part_of_a_table
+def test_any_mixture(family: str, is_sampled: bool, oracle: Oracle) -> None:
+    for case in part(family, is_sampled):
         if _size(case, oracle) <= 2000:
-            _check(case, oracle, mixed(f"{family} {number}"), threads=2)
+            _check(case, oracle, mixed(f"{family} {case}"), threads=2)
 
 
 @pytest.mark.parametrize("name", networks())
@@ -89,7 +89,7 @@ def _check(case: Case, oracle: Oracle, numbers: Mapping[str, float], threads: in
 def _answers(case: Case, oracle: Oracle) -> list[tuple[Array, ...]]:
     answers = [] if case.expected is None else [case.expected]
     if case.oracle != "nobody" and can_be_asked(case):
-        answer = oracle.values(build(case), case.oracle)
+        answer = answer_of(case, oracle)
         if not isinstance(answer, Refused):  # told by test_values
             answers.append(answer)
     return answers

@@ -96,6 +96,49 @@ def test_crash_is_an_answer_and_the_next_one_comes(oracle: Oracle) -> None:
     assert [node.name for node in after if node.type == "GatherElements"] == ["layer"]
 
 
+def sound(kind: str) -> Case:
+    return Case(kind, 1, (DATA,), {})
+
+
+def test_files_that_are_asked_about_together_get_the_answers_that_they_get_alone() -> None:
+    cases = [sound("Sin"), GATHER, Case("Split", 1, (DATA, np.array(1)), {"num_splits": 3}, {1}, 3), sound("Cos")]
+    refused = Case("GatherElements", 6, (DATA, INDICES[0]), {"axis": 0})
+    for group in (cases, [*cases[:2], refused, *cases[2:]]):
+        with Oracle(disk=KeptAnswers(None)) as one, Oracle(disk=KeptAnswers(None)) as other:
+            asked = [Request("plugin", build(case)) for case in group]
+            one.ask_together(asked)
+            assert all(map(one.knows, asked))
+            one.close()
+            for request in asked:
+                together, alone = one.ask(request), other.ask(request)
+                assert isinstance(together, Refused) == isinstance(alone, Refused) == (request.file == build(refused))
+                assert isinstance(together, Refused) or value_faults(together, alone) == []
+
+
+def test_where_files_together_end_the_child_each_is_asked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Oracle(disk=KeptAnswers(None)) as oracle:
+        asked = [Request("plugin", build(case)) for case in (sound("Sin"), GATHER)]
+        monkeypatch.setattr(oracle, "timeout", 0.0)
+        oracle.ask_together(asked)
+        assert not any(map(oracle.knows, asked))
+        monkeypatch.setattr(oracle, "timeout", 60.0)
+        assert oracle.ask(asked[1])[0].tolist() == [[0.0, 4.0, 2.0]]
+
+
+def test_what_differs_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.conformance.checks._neighbours", lambda: {GATHER: [GATHER, sound("Sin")]})
+    with Oracle(disk=KeptAnswers(None)) as oracle:
+        assert check_values(GATHER, oracle) == []
+        key = Request("plugin", build(GATHER)).digest()
+        kind, shape, data = oracle._kept[key][1][0]
+        oracle._kept[key] = ("answer", [(kind, shape, bytes(len(data)))])
+        assert check_values(GATHER, oracle) == []
+        wrong = dataclasses.replace(GATHER, attributes={"axis": 1})
+        monkeypatch.setattr("tests.conformance.checks._neighbours", lambda: {wrong: [wrong, GATHER]})
+        monkeypatch.setattr(ours, "evaluate", lambda case, inputs=None: (DATA[:1],))
+        assert any("against OpenVINO (plugin)" in fault for fault in check_values(wrong, oracle))
+
+
 def test_timeout_is_an_answer() -> None:
     with Oracle(timeout=0.0, disk=KeptAnswers(None)) as hasty:
         assert hasty.values(build(GATHER)) == Refused("timed out")

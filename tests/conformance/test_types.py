@@ -6,13 +6,12 @@ import pytest
 
 from tests.conformance.build import FORMS
 from tests.conformance.case import Case
-from tests.conformance.checks import check_types, families, table
+from tests.conformance.checks import check_types
 from tests.conformance.oracle import Oracle
+from tests.conformance.sample import each_sampled_row
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=f"{family}: {case}") for family in families() for case in table(family)]
-)
+@pytest.mark.parametrize("case", each_sampled_row())
 def test_types(case: Case, oracle: Oracle) -> None:
     faults = [f"{form}: {fault}" for form in FORMS for fault in check_types(case, form, oracle)]
     assert not faults, "\n".join([str(case), *faults])

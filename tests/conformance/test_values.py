@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.conformance.case import Case
-from tests.conformance.checks import can_be_asked, check_values, families, table
+from tests.conformance.checks import can_be_asked, check_values
 from tests.conformance.oracle import Oracle
+from tests.conformance.sample import each_row
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=f"{family}: {case}") for family in families() for case in table(family)]
-)
+@pytest.mark.parametrize("case", each_row())
 def test_values(case: Case, oracle: Oracle) -> None:
     faults = check_values(case, oracle)
     assert not faults, "\n".join([str(case), *faults])

@@ -33,11 +33,7 @@ def main() -> None:
     os.dup2(2, 1)
     core = ov.Core()
     while (request := _read(requests)) is not None:
-        try:
-            answer = ("answer", _answer(core, request))
-        except Exception as error:  # every refusal is an answer
-            answer = ("refused", str(error))
-        message = pickle.dumps(answer)
+        message = pickle.dumps(_verdict(core, request))
         answers.write(len(message).to_bytes(8, "little") + message)
         answers.flush()
 
@@ -48,6 +44,8 @@ def _read(stream: BinaryIO) -> dict[str, Any] | None:
 
 
 def _answer(core: ov.Core, request: dict[str, Any]) -> Any:
+    if request["mode"] == "together":
+        return _together(core, request["parts"])
     model = core.read_model(request["xml"], request["weights"])
     if request["shapes"] is not None:
         model.reshape({position: ov.PartialShape(shape) for position, shape in enumerate(request["shapes"])})
@@ -62,11 +60,41 @@ def _answer(core: ov.Core, request: dict[str, Any]) -> Any:
         if not model.evaluate(outputs, tensors):
             raise RuntimeError("the reference kernels have no answer")
         return [_parts(tensor) for tensor in outputs]
+    return _run(core, model, tensors)
+
+
+def _run(core: ov.Core, model: ov.Model, tensors: list[ov.Tensor]) -> list[Any]:
     infer = core.compile_model(model, "CPU", CONFIG).create_infer_request()
     for position, tensor in enumerate(tensors):
         infer.set_input_tensor(position, tensor)
     infer.infer()
     return [_parts(infer.get_output_tensor(i)) for i in range(len(model.outputs))]
+
+
+def _together(core: ov.Core, parts: list[dict[str, Any]]) -> list[tuple[str, Any]]:
+    """The answer to each of several requests for values, from one network that holds all of theirs.
+
+    To compile a network takes 20 ms, however small it is. If one of them is refused, each is asked alone.
+    """
+    try:
+        models = [core.read_model(part["xml"], part["weights"]) for part in parts]
+        for number, model in enumerate(models):
+            for node in model.get_ops():
+                node.set_friendly_name(f"{number}/{node.get_friendly_name()}")
+        results = [result for model in models for result in model.get_results()]
+        parameters = [parameter for model in models for parameter in model.get_parameters()]
+        tensors = [_tensor(*tensor) for part in parts for tensor in part["inputs"]]
+        outputs = iter(_run(core, ov.Model(results, parameters, "together"), tensors))
+        return [("answer", [next(outputs) for _ in model.outputs]) for model in models]
+    except Exception:  # the guilty one is told below
+        return [_verdict(core, part) for part in parts]
+
+
+def _verdict(core: ov.Core, request: dict[str, Any]) -> tuple[str, Any]:
+    try:
+        return "answer", _answer(core, request)
+    except Exception as error:  # every refusal is an answer
+        return "refused", str(error)
 
 
 def _node_types(node: ov.Node) -> tuple[str, str, str, list[Any]]:

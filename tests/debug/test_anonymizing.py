@@ -35,6 +35,7 @@ RUN = [
 ]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", RUN)
 def test_the_same_layers_on_the_same_shapes(name: str) -> None:
     path = NETWORKS / f"{name}.xml"

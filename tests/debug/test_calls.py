@@ -120,6 +120,7 @@ def rows(calls: int) -> list[dict[str, Array]]:
     return found
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("probe", ["all", "outputs"])
 def test_openvino_goes_on_as_well(probe: Any) -> None:
     first, *then = rows(3)

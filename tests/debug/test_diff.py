@@ -64,6 +64,7 @@ def exported_again(xml: bytes, seed: int) -> bytes:
     return etree.tostring(root)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", NAMES)
 def test_another_export_of_the_same_network(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
@@ -76,6 +77,7 @@ def test_another_export_of_the_same_network(name: str) -> None:
         assert not found.consequences
 
 
+@pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("name", ["conv_zoo", "gnn_gcn_gat", "lstm", "index_ops", "script_if"])
 def test_what_was_changed_is_named_and_nothing_else(name: str) -> None:
     path = NETWORKS / f"{name}.xml"

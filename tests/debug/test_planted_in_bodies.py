@@ -116,6 +116,7 @@ def named(xml: bytes, weights: bytes, inputs: list[Array], count: int, seed: int
     return found
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("around", [loop, iterator, branches, loop_in_branch])
 def test_in_bodies_of_every_kind(around: Callable[[NetworkText, Output, Random], Output]) -> None:
     found = [one for seed in range(4) for one in named(*made(around, seed), count=8, seed=seed)]
@@ -125,6 +126,7 @@ def test_in_bodies_of_every_kind(around: Callable[[NetworkText, Output, Random],
     assert not missed
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(("name", "count"), [("script_loop_seq", 25), ("script_if", 10)])
 def test_in_bodies_of_real_networks(name: str, count: int) -> None:
     path = NETWORKS / f"{name}.xml"

@@ -57,6 +57,7 @@ def has(*types: str) -> object:
     return lambda model, inputs=None: all(types_in(model)[type] for type in types)
 
 
+@pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("place", [0, 1, 499, 617, 999])
 def test_a_fault_among_a_thousand_layers(place: int) -> None:
     reduced = reduce(thousand((place,)), has("Sin"))
@@ -91,6 +92,7 @@ def test_by_the_values(tmp_path: Path) -> None:
     np.testing.assert_allclose(output, np.exp(next(iter(given.values()))), rtol=1e-5)
 
 
+@pytest.mark.broad
 def test_two_faults_that_are_both_needed() -> None:
     reduced = reduce(thousand((100, 901)), lambda model: types_in(model)["Sin"] == 2)
     assert computing(reduced.model) == ["Sin", "Sin"]
@@ -175,6 +177,7 @@ def test_fewer_outputs() -> None:
     assert types_in(reduced.model) == {"Parameter": 1, "Const": 1, "Split": 1, "Result": 1}
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", ["gnn_gcn_gat", "llama_stateful", "script_loop_seq", "bert_tiny_fp16"])
 def test_real_networks_and_only_valid_files(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
@@ -193,6 +196,7 @@ def test_real_networks_and_only_valid_files(name: str) -> None:
     assert computing(reduced.model) == [wanted.type]
 
 
+@pytest.mark.broad
 def test_the_same_again() -> None:
     model = thousand()
     first, second = reduce(model, has("Sin")), reduce(model, has("Sin"))

@@ -53,6 +53,7 @@ def refused(found: Found) -> list[tuple[int, Sizes]]:
     return limits + [(dim, outcome.sizes) for dim, outcome in found.fixed.items()]
 
 
+@pytest.mark.broad(keep=10)
 @pytest.mark.parametrize("name", sorted(PATHS))
 def test_openvino_reshapes_to_the_same(name: str) -> None:
     prober, found = explored(PATHS[name])
@@ -71,6 +72,7 @@ def test_openvino_reshapes_to_the_same(name: str) -> None:
                 reshaped(sizes)
 
 
+@pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("name", ["conv_zoo", "lstm", "nms9", "script_loop_seq", "prep_nv12_single", "script_if"])
 def test_openvino_runs_with_them(name: str, tmp_path: Path) -> None:
     model = read_model(PATHS[name])

@@ -66,7 +66,7 @@ class Bench:
     def main(self) -> None:
         # What is imported before the fork is no test: its assertions need not be rewritten.
         quiet = "-Wignore::pytest.PytestAssertRewriteWarning"
-        options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", quiet]
+        options = ["--complete", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", quiet]
         pytest.main([*options, "--hypothesis-profile=mutate", *self._files], plugins=[self])
 
     def load(self, source: str) -> list[Test]:

@@ -96,6 +96,7 @@ if 2 * size < costs.MANY:
     assert not changes_of("ir_exec/kernels/costs.py", "FEW = 3")
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("path", sorted((ROOT / "ir_exec").rglob("*.py"))[::17], ids=lambda path: path.name)
 def test_every_change_is_python_and_differs(path: Path) -> None:
     source = path.read_text("utf-8")
@@ -112,6 +113,7 @@ def test_keys_stay_when_other_lines_change() -> None:
     assert set(keys) <= {change.key for change in changes_of("ir_exec/some.py", moved)}
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("path", "files", "families"),
     [

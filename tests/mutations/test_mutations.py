@@ -35,6 +35,7 @@ def chosen(kind: str) -> list[str]:
     return [random.choice(sorted(networks())), *random.sample(small, len(small))]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("kind", MUTATIONS)
 def test_found_and_placed(kind: str) -> None:
     found = list(islice(outcomes(kind, chosen(kind)), FILES_OF_A_KIND))

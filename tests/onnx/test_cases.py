@@ -20,6 +20,7 @@ CASES = [
 ]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("case", CASES)
 def test_as_onnxruntime(case: Node) -> None:
     with warnings.catch_warnings():

@@ -1,0 +1,85 @@
+"""Which rows of the tables the plain command replays in every form; `--rest` and `--complete` replay the others.
+
+A row is in the sample of its table if it has a feature that no earlier row of the sample has: a version of an operator,
+an attribute with a text, the element type of an input, a rank, the inputs that are constants, who answers for OpenVINO.
+The order of rows is that of their digests, so that a new row changes the sample of its own table alone, and as little
+as possible there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+from _pytest.mark import ParameterSet
+
+from ir_exec.ops import resolve
+from ir_exec.types import ElementType
+from tests.conformance.case import Case
+from tests.conformance.checks import families, table
+
+__all__ = ["each_part", "each_row", "each_sampled_row", "features", "part", "sample"]
+
+Feature = tuple[object, ...]
+
+
+def features(case: Case) -> Iterator[Feature]:
+    """What rows of one operator differ in; numbers in attributes are all the same."""
+    operator = resolve(case.type, f"opset{case.opset}")
+    version = (operator.type_name, operator.since)
+    yield version
+    for name, text in case.attribute_texts().items():
+        yield (*version, name, re.sub(r"[-+.\d]+(e[-+]?\d+)?", "0", text))
+    for position, array in enumerate(case.inputs):
+        # Further inputs are those of variadic operators.
+        yield (*version, min(position, 8), ElementType.of(array))
+    yield (*version, "rank", case.inputs[0].ndim if case.inputs else None)
+    yield (*version, "constants", *sorted(case.constants))
+    yield (*version, "answers", case.oracle, case.expected is None, case.dynamic)
+
+
+@cache
+def sample(family: str) -> frozenset[int]:
+    """The positions of the sampled rows of a table."""
+    rows = table(family)
+    order = sorted(range(len(rows)), key=lambda i: hashlib.sha256(str(rows[i]).encode()).digest())
+    seen: set[Feature] = set()
+    chosen = set()
+    for position in order:
+        found = set(features(rows[position]))
+        if not found <= seen:
+            seen |= found
+            chosen.add(position)
+    return frozenset(chosen)
+
+
+def each_row() -> list[ParameterSet]:
+    """Every row of every table, as parameters of a test."""
+    return [pytest.param(case, id=f"{family}: {case}") for family in families() for case in table(family)]
+
+
+def each_sampled_row() -> list[ParameterSet]:
+    """The same, of which the plain command runs the sample."""
+    return [
+        pytest.param(case, id=f"{family}: {case}", marks=[] if position in sample(family) else [pytest.mark.rest])
+        for family in families()
+        for position, case in enumerate(table(family))
+    ]
+
+
+def each_part() -> list[ParameterSet]:
+    """A table and whether its sample is meant or its other rows, as parameters of tests that go through many rows."""
+    return [
+        pytest.param(family, is_sampled, id=family if is_sampled else f"{family}-rest", marks=marks)
+        for family in families()
+        for is_sampled, marks in ((True, []), (False, [pytest.mark.rest]))
+        if is_sampled or len(sample(family)) < len(table(family))
+    ]
+
+
+def part(family: str, is_sampled: bool) -> list[Case]:
+    """The sampled rows of a table, or its others."""
+    return [case for position, case in enumerate(table(family)) if (position in sample(family)) is is_sampled]
