@@ -449,7 +449,7 @@ class _Comparing:
         if made is not None and not isinstance(visit.node.op, Parameter):
             own = carried
             if made is not ours or not same:
-                tolerance = settings.chain(kinds) if includes else settings.own(visit.node, inputs or (), kinds)
+                tolerance = self._own_tolerance(visit.node, inputs or (), kinds, includes)
                 own_terms = partial(cancelling_terms, visit.node, inputs or ())
                 own = difference(made, wanted, tolerance, settings.metrics, own_terms)
         if entry.output:
@@ -485,6 +485,17 @@ class _Comparing:
         found = self.settings.given is None and self._rounded.add(entry.key, ours, wanted, own, stored)
         self.settings = replace(self.settings, weights=self._rounded.element_type)
         return found
+
+    def _own_tolerance(
+        self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType], includes: Sequence[str]
+    ) -> Tolerance:
+        """The tolerance of what a layer makes of the reference's inputs.
+
+        In the bodies of a layer there may be weights that are rounded: their effect is none of the layer's own.
+        """
+        if node.bodies and self.settings.weights is not None:
+            return self.settings.carried(kinds)
+        return self.settings.chain(kinds) if includes else self.settings.own(node, inputs, kinds)
 
     def _anchor(
         self,

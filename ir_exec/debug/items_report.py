@@ -111,9 +111,9 @@ def _suite(name: str, report: Comparison | None, error: str | None) -> str:
         body = ""
         if layer.status == "wrong" and report is not None and not report.equal:
             body = _failure(f"{layer.type} is wrong by itself", [told(layer.own)] if layer.own else [])
-        elif layer.status in ("unmatched", "failed"):
+        elif layer.status in ("unmatched", "failed", "skipped"):
             body = f"<skipped message={quoteattr(_clean(layer.note or 'no value to compare with'))}/>"
-        elif layer.status in ("step", "wrong"):
+        elif layer.status in ("step", "wrong", "reference"):
             text = layer.note or ("" if layer.own is None else told(layer.own))
             body = f"<system-out>{escape(_clean(text))}</system-out>"
         cases.append(_case(layer.type, f"{layer.layer_id} {layer.path}", body))

@@ -172,6 +172,8 @@ class TestSecondOpinion:
         report = compare(network(), onnx_file(tmp_path / "net.onnx", alpha=0.3), [X])
         assert [fault.path for fault in report.faults] == ["prelu5"]
         assert report.faults[0].note == "onnx's reference implementation agrees with its run of the network"
+
+
 def evaluated(folder: Path, kind: str, operator: str) -> Path:
     """A file that onnxruntime refuses for its element type."""
     text = f"""<ir_version: 10, opset_import: ["": 22]>
