@@ -75,12 +75,12 @@ def compare(
         known = found.inputs() if inputs is None else {}
         drawn = inputs is None and len(known) < len(model.inputs)
         if drawn:
-            inputs, _ = checked_inputs(model, seed, shapes, known, **options)
+            inputs, _ = checked_inputs(model, seed, shapes, known, threads=threads, precision=precision)
         first = bind_inputs(known if inputs is None else inputs, model.inputs)
         rows = [first, *(bind_inputs(one, model.inputs) for one in then)]
         while len(rows) < (calls or 1):
             if drawn and not then:
-                inputs, _ = checked_inputs(model, seed + len(rows), shapes, known, **options)
+                inputs, _ = checked_inputs(model, seed + len(rows), shapes, known, threads=threads, precision=precision)
                 rows.append(bind_inputs(inputs, model.inputs))
             else:
                 rows.append(rows[-1])
