@@ -69,18 +69,18 @@ def compare(
     where several calls are to be compared with files of values.
     """
     model = model if isinstance(model, Model) else read_model(model)
-    options = {"threads": threads, "precision": precision}
+    options: dict[str, Any] = {"threads": threads, "precision": precision}
     found = _reference(model, reference, options, probe=probe, device=device, hint=hint, timeout=timeout)
     with closing(found):
         known = found.inputs() if inputs is None else {}
         drawn = inputs is None and len(known) < len(model.inputs)
         if drawn:
-            inputs, _ = checked_inputs(model, seed, shapes, known, threads=threads, precision=precision)
+            inputs, _ = checked_inputs(model, seed, shapes, known, **options)
         first = bind_inputs(known if inputs is None else inputs, model.inputs)
         rows = [first, *(bind_inputs(one, model.inputs) for one in then)]
         while len(rows) < (calls or 1):
             if drawn and not then:
-                inputs, _ = checked_inputs(model, seed + len(rows), shapes, known, threads=threads, precision=precision)
+                inputs, _ = checked_inputs(model, seed + len(rows), shapes, known, **options)
                 rows.append(bind_inputs(inputs, model.inputs))
             else:
                 rows.append(rows[-1])
