@@ -65,8 +65,8 @@ class TestInputs:
         first, again, other = run(sum_file), run(sum_file), run(sum_file, "--seed", "7")
         assert first.exit_code == 0, first.output
         assert rows(first, "Inputs") == [
-            ["x", "f32", "[1,3]", "drawn", "with", "seed", "0"],
-            ["y", "f32", "[1,3]", "drawn", "with", "seed", "0"],
+            ["x", "f32", "[8,3]", "drawn", "with", "seed", "0:", "normal"],
+            ["y", "f32", "[8,3]", "drawn", "with", "seed", "0:", "normal"],
         ]
         assert rows(first, "Outputs") == rows(again, "Outputs")
         assert rows(first, "Outputs") != rows(other, "Outputs")

@@ -422,12 +422,12 @@ class Flow:
 def _samples(kind: ElementType) -> Array:
     """The samples that an element type can hold, as a column."""
     if kind is ElementType.boolean:
-        samples = SAMPLES[:2]
+        count = 2
     elif kind.is_known and not kind.is_float and not kind.is_signed:
-        samples = SAMPLES[:3]
+        count = 3
     else:
-        samples = SAMPLES
-    return np.array(samples)[:, None]
+        count = len(SAMPLES)
+    return np.array(SAMPLES[:count])[:, None]
 
 
 def _typed(points: Array, kind: ElementType, shape: list[int]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -13,6 +13,7 @@ from ir_exec.debug.draw.record import Drawn
 from ir_exec.errors import IRError, ResourceError
 from ir_exec.model import Model, ShapeLike
 from ir_exec.runtime import compile_model
+from ir_exec.runtime.precision import Precision
 from ir_exec.types import STRING, Array, ElementType
 
 __all__ = ["Redraw", "checked_inputs"]
@@ -21,7 +22,10 @@ _MOST_DRAWS = 3
 """Of one set of inputs, the first included."""
 
 _MOST_SECONDS = 5.0
-"""Of runs whose outputs are looked at alone: a network that takes longer is not run again."""
+"""Of all runs of one set of inputs: a network that takes longer is not run again."""
+
+_LONGEST = 20.0
+"""Seconds of a run whose outputs are looked at and not used."""
 
 
 class Redraw:
@@ -89,7 +93,10 @@ def judge(outputs: Sequence[Array], depends: Sequence[bool], names: Sequence[str
     depends: which of them follow from values of the inputs. An output is constant where it has several elements, all of
     them the same; integers and booleans count only where every output is constant.
     """
-    nans, infinite, constant, whole = [], [], [], []
+    nans: list[str] = []
+    infinite: list[str] = []
+    constant: list[str] = []
+    whole: list[str] = []
     for output, name, follows in zip(outputs, names, depends, strict=True):
         if not follows or not output.size or ElementType.of(output) in STRING:
             continue
@@ -120,43 +127,32 @@ def checked_inputs(
     shapes: Mapping[str, ShapeLike] | None = None,
     given: Mapping[str, Array] | None = None,
     *,
-    run: Callable[[Mapping[str, Array]], Sequence[Array]] | None = None,
-    **options: Any,
+    threads: int | None = None,
+    precision: Precision = "f32",
 ) -> tuple[dict[str, Array], Drawn]:
     """All inputs as `drawn_inputs` gives them, drawn again where their outputs show nothing, and the record of it.
 
-    run: computes the outputs in order from the inputs by name; without it the network is compiled, with the options of
-    `compile_model`, and runs for a few seconds at most.
-    A run that fails is no error here: the caller's own run says why. Raises what `drawn_inputs` raises.
+    threads, precision: of the runs, as for `compile_model`. A run may take some seconds, or its outputs are not looked
+    at. A run that fails is no error here: the caller's own run says why. Raises what `drawn_inputs` raises.
     """
     drawer = Drawer(model, seed, shapes, given)
     redraw = Redraw(drawer)
     if not drawer.is_random:
         return redraw.arrays, redraw.drawn
     try:
-        run = run or _runner(model, options)
+        compiled = compile_model(model, max_seconds=_LONGEST, threads=threads, precision=precision)
     except IRError:
         return redraw.arrays, redraw.drawn
-    while True:
+    goes_on = True
+    while goes_on:
         start = perf_counter()
         try:
-            outputs = run(redraw.arrays)
+            compiled.reset_state()
+            outputs = list(compiled(dict(redraw.arrays)).values())
         except ResourceError:
             break  # it takes too long, or too much memory, for a run that is only looked at
         except IRError as error:
-            if not redraw.again_after(error, perf_counter() - start):
-                break
+            goes_on = redraw.again_after(error, perf_counter() - start)
         else:
-            if not redraw.again(outputs, perf_counter() - start):
-                break
+            goes_on = redraw.again(outputs, perf_counter() - start)
     return redraw.arrays, redraw.drawn
-
-
-def _runner(model: Model, options: Mapping[str, Any]) -> Callable[[Mapping[str, Array]], Sequence[Array]]:
-    compiled = compile_model(model, max_seconds=4 * _MOST_SECONDS, **options)
-
-    def run(arrays: Mapping[str, Array]) -> Sequence[Array]:
-        compiled.reset_state()
-        return list(compiled(dict(arrays)).values())
-
-    return run

@@ -47,6 +47,7 @@ _ORDER: tuple[Kind, ...] = (
     "mask",
     "corners",
     "index",
+    "open index",
     "probabilities",
     "within",
     "image",
@@ -66,11 +67,14 @@ _NAMES: tuple[tuple[str, Kind], ...] = (
     (r"image|pixel_values", "image"),
 )
 
-_NAMED: tuple[Kind, ...] = ("index", "angle", "weak mask", "probabilities")
+_NAMED: tuple[Kind, ...] = ("index", "open index", "angle", "weak mask", "probabilities")
 """Of which a name may say more."""
 
 _MOST_STEPS = 999
 """Of a diffusion: a timestep is below 1000 as a rule."""
+
+_UNLIMITED = 2.0**30
+"""The greatest position where no table says another."""
 
 _FEW = 9
 """The greatest element of integers that nothing is known of."""
@@ -106,8 +110,10 @@ def _role(port: ModelPort, shape: Shape, uses: Sequence[Use], hidden: bool, shap
     best = min(uses, key=lambda use: _ORDER.index(use.kind), default=None)
     named = _named(port, shape, shapes) if best is None or best.kind in _NAMED else None
     if best is not None:
-        if best.kind == "probabilities" and named is not None and named.kind == "mask":
-            return named
+        if best.kind == "probabilities" and (is_whole or (named is not None and named.kind == "mask")):
+            return named or Role("mask", "mask whose elements are counted", 1, 1, layer=best.layer)
+        if best.kind == "open index":
+            return named if named is not None and named.kind == "counting" else Role("index", best.text)
         found = _of_uses(best, [use for use in uses if use.kind == best.kind])
         if best.kind == "index":
             return _named_index(found, named, port)
@@ -146,12 +152,8 @@ def _named_index(found: Role, named: Role | None, port: ModelPort) -> Role:
 
 def _angle(found: Role, shape: Shape) -> Role:
     if (shape.rank or 0) > 1:
-        return replace(found, kind="counting", text="positions", low=0, high=_unlimited())
+        return replace(found, kind="counting", text="positions", low=0, high=_UNLIMITED)
     return replace(found, kind="within", text="timesteps", low=1, high=_MOST_STEPS)
-
-
-def _unlimited() -> float:
-    return float(2**30)
 
 
 def _named(port: ModelPort, shape: Shape, shapes: Sequence[Shape]) -> Role | None:
@@ -165,7 +167,8 @@ def _named(port: ModelPort, shape: Shape, shapes: Sequence[Shape]) -> Role | Non
         if role == "mask":
             return Role("mask", "mask by its name", 1, 1, reason="name")
         if role == "counting" and is_whole:
-            return Role("counting", "positions", 0, _unlimited(), reason="name")
+            text = "rows of beams" if "beam" in pattern else "positions"
+            return Role("counting", text, 0, _UNLIMITED, reason="name")
         if role == "timestep" and kind.is_known:
             return Role("within", "timesteps", 1, _MOST_STEPS, reason="name")
         if role == "index" and is_whole:

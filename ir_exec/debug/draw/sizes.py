@@ -249,8 +249,9 @@ def _usual(shape: Shape, kind: ElementType) -> list[int]:
         return sizes
     few = [not dim.is_static or dim.lo in (1, _COLOURS) for dim in dims]
     is_open = [not dim.is_static for dim in dims]
-    if (few[3] and not is_open[3] and any(is_open[1:3])) or (is_open[3] and few[1]):
-        channels = 3 if not is_open[3] else 1
+    is_coloured = not is_open[1] and dims[1].lo == _COLOURS
+    if is_coloured or (few[3] and not is_open[3] and any(is_open[1:3])) or (is_open[3] and few[1]):
+        channels = 1 if is_coloured or is_open[3] else 3
         sizes = [_ROWS, *[_COLOURS if axis == channels else _SIDE for axis in (1, 2, 3)]]
     return sizes
 
