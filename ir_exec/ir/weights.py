@@ -170,6 +170,15 @@ class Weights:
         """How many bytes there are."""
         return len(self._bytes) + len(self._appended)
 
+    @property
+    def file_size(self) -> int:
+        """How many bytes there are without the appended ones."""
+        return len(self._bytes)
+
+    def is_appended(self, offset: int) -> bool:
+        """Whether the bytes at an offset are appended ones."""
+        return len(self._bytes) <= offset < self.size
+
     def appended(self, extra: bytes) -> Weights:
         """The same weights with more bytes behind their end; neither is copied."""
         longer = Weights(self._bytes, self.path, self.order)
