@@ -203,7 +203,7 @@ def command(
             "precision": precision,
         }
         settings["metrics"] = [name for name in metrics if ":" in name]
-        many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions)
+        many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions, asked.pixels)
         compare_many(network, CompareItem(model, weights, reference, settings), many, output_format, output)
     if is_rounded and (then or calls):
         raise Unusable("--precision is for one call")

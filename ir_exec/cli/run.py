@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics as moments
 import sys
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from time import perf_counter
 
 import click
 
+from ir_exec.batch.input_files import outputs_of_data_set
 from ir_exec.check import printable
 from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
@@ -31,6 +33,7 @@ from ir_exec.cli.terminal import (
 from ir_exec.debug.reference import differences
 from ir_exec.debug.report import told
 from ir_exec.debug.walk import NotFinite, first_not_finite
+from ir_exec.ir.urls import suffix_of
 from ir_exec.model import Model, ModelPort, read_model
 from ir_exec.runtime import Results, compile_model
 from ir_exec.runtime.precision import Precision
@@ -60,9 +63,9 @@ from ir_exec.types import Array, ElementType, Shape
 @click.option("--validate", is_flag=True, help="Fail at the first layer that makes NaN or infinity of finite inputs.")
 @click.option(
     "--expected",
-    metavar="FILE.npz",
+    metavar="FILE.npz|FOLDER",
     type=click.Path(),
-    help="Fail where outputs differ from these, by name or out0, out1, ...",
+    help="Fail where outputs differ from these, by name or out0, out1, ...; or from output_*.pb of ONNX's test data.",
 )
 @click.option("--rtol", type=FiniteRange(min=0), help="For --expected: relative tolerance.")
 @click.option("--atol", type=FiniteRange(min=0), help="For --expected: absolute tolerance.")
@@ -104,7 +107,7 @@ def command(
         network = read_model(model, weights=weights)
         if is_many(asked.archive) or batch or jobs or scheduler:
             _refuse_for_many(shapes=asked.shapes, validate=validate, expected=expected, repeat=repeat > 1)
-            many = Many(asked.named, asked.archive, batch, jobs, scheduler, extensions)
+            many = Many(asked.named, asked.archive, batch, jobs, scheduler, extensions, asked.pixels)
             run_many(network, many, output, max_seconds, precision, not no_optimize)
             return
         compiled = compile_model(network, max_seconds=max_seconds, precision=precision, optimize=not no_optimize)
@@ -163,7 +166,9 @@ def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision)
 def _expect(results: Results, path: str, rtol: float | None, atol: float | None) -> None:
     """Compare the outputs with those of a file; ends the program with 1 where they differ."""
     lines = []
-    for name, found in differences(results, path, rtol, atol).items():
+    is_data_set = os.path.isdir(path) or suffix_of(path) == ".pb"
+    arrays = outputs_of_data_set(path) if is_data_set else {}
+    for name, found in differences(results, path, rtol, atol, arrays).items():
         if found is None:
             lines.append(f"  {printable(name)}: {path} has no value for it")
         elif not found.is_within:

@@ -75,6 +75,53 @@ class TestInputs:
         result = run(sum_file, "--shape", "x=5,3", "--shape", "y=[1,3]")
         assert rows(result, "Outputs")[0][:3] == ["out", "f32", "[5,3]"]
 
+    def test_of_a_data_set_of_onnx(self, sum_file: Path, tmp_path: Path) -> None:
+        numpy_helper = pytest.importorskip("onnx.numpy_helper", reason="onnx is not installed")
+        folder = tmp_path / "test_data_set_0"
+        folder.mkdir()
+        x, y = np.array([[1, 2, 4]], np.float32), np.array([[0, 0, 8]], np.float32)
+        # One tensor has the name of its input, the other has none.
+        for name, array, stem in (("y", y, "input_0"), ("", y, "input_1"), ("", x, "input_0"), ("", x + y, "output_0")):
+            (folder / f"{stem}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
+        result = run(sum_file, "--inputs", folder, "--expected", folder)
+        assert result.exit_code == 0, result.output
+        assert rows(result, "Outputs")[0][3:6] == ["1", "12", "5"]
+        (folder / "output_0.pb").write_bytes(numpy_helper.from_array(x).SerializeToString())
+        assert run(sum_file, "--inputs", folder, "--expected", folder).exit_code == 1
+        assert run(sum_file, "--inputs", folder, "--expected", folder / "output_0.pb").exit_code == 1
+        alone = run(sum_file, "--input", f"x={folder / 'input_0.pb'}", "--input", f"y={folder / 'input_1.pb'}")
+        assert rows(alone, "Outputs") == rows(result, "Outputs")
+        (folder / "input_2.pb").write_bytes(numpy_helper.from_array(x).SerializeToString())
+        assert run(sum_file, "--inputs", folder).exit_code == 2
+
+    def test_of_images(self, tmp_path: Path) -> None:
+        images = pytest.importorskip("PIL.Image", reason="pillow is not installed")
+        path = write(tmp_path, net([parameter(0, "f32", (1, 3, 2, 2), "x"), result(1)], [(0, 0, 1, 0)]))
+        for level in (100, 200):
+            images.new("RGB", (5, 4), (level, level, level)).save(tmp_path / f"{level}.png")
+        one = run(path, "--input", f"x={tmp_path / '100.png'}", "--mean", "50", "--scale", "2,2,2")
+        assert rows(one, "Outputs")[0][3:6] == ["25", "25", "25"]
+        assert run(path, "--inputs", tmp_path / "100.png").exit_code == 0
+        many = run(path, "--inputs", tmp_path / "*.png", "--scale", "10", "--output", tmp_path / "out")
+        assert many.exit_code == 0, many.output
+        assert [float(np.load(tmp_path / f"out/{level}.npz")["x"].max()) for level in (100, 200)] == [10, 20]
+        assert run(path, "--mean", "50").exit_code == 2
+        assert run(path, "--input", f"x={tmp_path / '100.png'}", "--scale", "0").exit_code == 2
+
+    def test_of_text_and_raw_bytes(self, sum_file: Path, tmp_path: Path) -> None:
+        (tmp_path / "x.txt").write_text("1 2 4\n", "utf-8")
+        path = write(tmp_path, adding("f32", (1, 3)))
+        np.array([[0, 0, 8]], np.float32).tofile(tmp_path / "y.bin")
+        result = run(path, "--input", f"x={tmp_path / 'x.txt'}", "--input", f"y={tmp_path / 'y.bin'}")
+        assert rows(result, "Outputs")[0][3:6] == ["1", "12", "5"]
+
+    def test_arrays_of_objects_are_not_read(self, sum_file: Path, tmp_path: Path) -> None:
+        np.savez(tmp_path / "x.npz", x=np.array([[1, 2, 3]], object))
+        result = run(sum_file, "--inputs", tmp_path / "x.npz")
+        assert result.exit_code == 2
+        assert "allow_pickle" not in result.stderr
+        assert "astype" in result.stderr
+
     def test_from_files(self, sum_file: Path, tmp_path: Path) -> None:
         np.save(tmp_path / "x.npy", np.array([[1, 2, 4]], np.float32))
         np.save(tmp_path / "y.npy", np.array([[0, 0, np.nan]], np.float32))
