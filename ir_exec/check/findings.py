@@ -171,6 +171,7 @@ class Findings:
         self._file = Location(path=path)
         self._found: list[Diagnostic] = []
         self._codes: set[str] = set()
+        self._first: str | None = None
         self._faulty: set[_Key] = set()
         self._muted: set[_Key] = set()
         self.repairs: list[Repair] = []
@@ -188,8 +189,9 @@ class Findings:
         self.repairs.append(Repair(error.code, error.location, port, type))
 
     def merge(self, error: IRError) -> None:
-        """Replace all errors with the code of this one by it."""
+        """Replace all errors with the code of this one by it, which comes first: others may follow from it."""
         self._found = [one for one in self._found if one.code != error.code]
+        self._first = error.code
         self(error)
 
     def replace_by(self, error: IRError) -> None:
@@ -221,13 +223,16 @@ class Findings:
         return any(_may_follow(one) for one in self._found)
 
     def sorted(self) -> tuple[Diagnostic, ...]:
-        """Every finding once, by line, those of the whole file and of short weights first.
+        """Every finding once, by line, those of the whole file and of weights that were cut off first.
 
         Consequences of other errors are left out.
         """
         follows = self._consequences()
         kept = dict.fromkeys(one for one in self._found if one.severity != "error" or not follows(one))
-        return tuple(sorted(with_leftovers_folded(kept), key=_order))
+        return tuple(sorted(with_leftovers_folded(kept), key=self._order))
+
+    def _order(self, found: Diagnostic) -> int:
+        return 0 if found.code == self._first else found.location.line or 0
 
     def _consequences(self) -> Callable[[Diagnostic], bool]:
         """A test for errors that are only the consequence of others."""
@@ -254,10 +259,6 @@ class Findings:
             )
 
         return follows
-
-
-def _order(found: Diagnostic) -> int:
-    return 0 if found.code == Code.weights_short else found.location.line or 0
 
 
 def _may_follow(found: Diagnostic) -> bool:
