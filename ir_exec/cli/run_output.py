@@ -74,5 +74,6 @@ def told_times(times: RunTimes) -> str:
         return f"ran in {times.first_ms / 1000:.3g} s"
     parts = {"p50": times.p50_ms, "p90": times.p90_ms, "p99": times.p99_ms, "min": times.min_ms, "mean": times.mean_ms}
     told = ", ".join(f"{name} {value:.3g} ms" for name, value in parts.items() if value is not None)
-    warmup = f", {times.warmup} more to warm up" if times.warmup else ""
-    return f"first run {times.first_ms:.3g} ms{warmup}, then {times.runs}: {told}"
+    warmup = f", {times.warmup} to warm up" if times.warmup else ""
+    count = 1 + times.warmup + times.runs
+    return f"ran {count:,} times: first {times.first_ms:.3g} ms{warmup}, then {times.runs:,}: {told}"
