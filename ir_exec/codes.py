@@ -79,6 +79,7 @@ class Code(StrEnum):
     nan_in_weights = "IR208", "0.1.0"
     infinity_in_weights = "IR209", "0.1.0"
     saturated_f16 = "IR210", "0.1.0"
+    foreign_weights = "IR211", "0.3.0"
 
     missing_attribute = "IR301", "0.1.0"
     invalid_attribute = "IR302", "0.1.0"

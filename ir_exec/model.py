@@ -16,7 +16,7 @@ from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeErro
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.graph.constants import Constants
 from ir_exec.hints import suggested
-from ir_exec.infer import Types, infer_types, inferred_or_declared, redeclared
+from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
 from ir_exec.ir.urls import exists
 from ir_exec.lazy import paused_collector
@@ -123,7 +123,13 @@ class Model:
         self.weights = loaded.weights
         self.left_out = loaded.left_out
         self.given: dict[Value, TensorType] = {}
-        self.types: Types = infer_types(self.graph, weights=self.weights) if types is None else types
+        self.types: Types = self._inferred() if types is None else types
+
+    def _inferred(self) -> Types:
+        try:
+            return infer_types(self.graph, weights=self.weights)
+        except IRError as error:
+            raise explained_by_weights(error, self.graph, self.weights) from None
 
     @property
     def name(self) -> str:

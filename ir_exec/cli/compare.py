@@ -262,7 +262,7 @@ def command(
             "precision": precision,
         }
         settings["metrics"] = [name for name in metrics if ":" in name]
-        many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions)
+        many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions, asked.pixels)
         question = CompareItem(model, weights, reference, settings)
         compare_many(network, question, many, output_format, output, fail_on=fail_on)
     if is_rounded and (then or calls):

@@ -378,17 +378,22 @@ def _typed(array: Array, kind: str | None) -> Array:
 
 
 def differences(
-    results: Results, path: str | os.PathLike[str], rtol: float | None = None, atol: float | None = None
+    results: Results,
+    path: str | os.PathLike[str],
+    rtol: float | None = None,
+    atol: float | None = None,
+    arrays: Mapping[str, Array] | None = None,
 ) -> dict[str, Difference | None]:
     """How far each output is from the array of its name, or out0, out1, ..., in an .npz or a folder of .npy files.
 
-    None for outputs that have no array there. rtol, atol: as for `compare`. Raises EvaluationError where none has one.
+    arrays: what was read from the path already. rtol, atol: as for `compare`. None for outputs that have no array
+    there. Raises EvaluationError where none has one.
     """
     settings = Settings(rtol=rtol, atol=atol)
     names = [str(name) for name in results]  # of a mapping by name that takes positions too
     kinds = {name: str(ElementType.of(array)) for name, array in zip(names, results.to_tuple(), strict=True)}
     kinds |= {f"out{position}": kinds[name] for position, name in enumerate(names)}
-    expected = ArraysReference(arrays_in(Path(path), []), os.fspath(path), names, kinds)
+    expected = ArraysReference(arrays or arrays_in(Path(path), []), os.fspath(path), names, kinds)
     keys = {name: entry.key for entry in expected.entries() for name in entry.names}
     found: dict[str, Difference | None] = {}
     for name, tensor_names, ours in zip(names, results.names(), results.to_tuple(), strict=True):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-__all__ = ["parse_onnx", "read_onnx", "read_proto", "without_large_tensors"]
+__all__ = ["message_fields", "parse_onnx", "read_onnx", "read_proto", "varint", "without_large_tensors"]
 
 _MOST_BYTES = 2**31 - 1
 """Protobuf messages cannot be larger."""
@@ -170,7 +170,7 @@ _EXTERNAL = 1
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 """How protobuf stores a field."""
 
-_Field: TypeAlias = "tuple[int, int, int, int]"
+Field: TypeAlias = "tuple[int, int, int, int]"
 """The number of a field, where it begins, where its content begins, and where both end."""
 
 
@@ -180,13 +180,13 @@ def without_large_tensors(content: memoryview, name: str, may_leave: Callable[[i
     content: the whole file. name: of the file, in its folder. may_leave: whether tensors of this data type may be left.
     """
     try:
-        graphs = [field for field in _fields(content, 0, len(content)) if field[0] == _GRAPH]
+        graphs = [field for field in message_fields(content, 0, len(content)) if field[0] == _GRAPH]
         if len(graphs) != 1:
             return None
         _, start, inner, end = graphs[0]
         parts: list[bytes] = []
         copied = inner
-        for number, begin, first, last in _fields(content, inner, end):
+        for number, begin, first, last in message_fields(content, inner, end):
             if number == _INITIALIZER and last - first >= _LEAST:
                 tensor = _without_data(content, first, last, name, may_leave)
                 if tensor is not None:
@@ -204,9 +204,9 @@ def _without_data(
     content: memoryview, start: int, end: int, name: str, may_leave: Callable[[int], bool]
 ) -> bytes | None:
     """A tensor that refers to its bytes in the file; None where they are few, or stored in another way."""
-    fields = list(_fields(content, start, end))
+    fields = list(message_fields(content, start, end))
     data = [field for field in fields if field[0] == _RAW_DATA]
-    kinds = [_varint(content, first)[0] for number, _, first, _ in fields if number == _DATA_TYPE]
+    kinds = [varint(content, first)[0] for number, _, first, _ in fields if number == _DATA_TYPE]
     is_external = any(number in (_EXTERNAL_DATA, _DATA_LOCATION) for number, *_ in fields)
     if len(data) != 1 or is_external or not kinds or not may_leave(kinds[-1]):
         return None
@@ -222,16 +222,16 @@ def _without_data(
     return b"".join([bytes(content[start:begin]), bytes(content[last:end]), *told, place])
 
 
-def _fields(content: memoryview, start: int, end: int) -> Iterator[_Field]:
+def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]:
     """The fields of a message; ValueError or IndexError where it is damaged."""
     position = start
     while position < end:
-        tag, first = _varint(content, position)
+        tag, first = varint(content, position)
         kind = tag & 7
         if kind == _VARINT:
-            last = _varint(content, first)[1]
+            last = varint(content, first)[1]
         elif kind == _BYTES:
-            size, first = _varint(content, first)
+            size, first = varint(content, first)
             last = first + size
         elif kind in (_FIXED64, _FIXED32):
             last = first + (8 if kind == _FIXED64 else 4)
@@ -243,7 +243,7 @@ def _fields(content: memoryview, start: int, end: int) -> Iterator[_Field]:
         position = last
 
 
-def _varint(content: memoryview, position: int) -> tuple[int, int]:
+def varint(content: memoryview, position: int) -> tuple[int, int]:
     """A number, and where it ends."""
     value = 0
     for count in range(10):

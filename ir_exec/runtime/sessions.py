@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError, NoSuchKeyError
+from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError
+from ir_exec.graph import Graph
 from ir_exec.hints import suggested
+from ir_exec.infer import explained_by_weights
 from ir_exec.ir import Weights
 from ir_exec.kernels.limits import LIMITS, Budget, Limits, owner_of
 from ir_exec.model import (
@@ -105,6 +107,7 @@ class Network:
     is_wide: whether f16 and bf16 are computed in f32. rounded: the variables that keep such values.
     """
 
+    graph: Graph
     executor: Executor
     inputs: list[ModelPort]
     outputs: list[ModelPort]
@@ -120,6 +123,12 @@ class Network:
 
     def run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         """The outputs in their declared types, in memory of the caller's own."""
+        try:
+            return self._run(arrays, observe, limits)
+        except IRError as error:
+            raise explained_by_weights(error, self.graph, self.weights, is_running=True) from error.__cause__
+
+    def _run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         if not self.is_wide:
             return _owned(self.executor.run(arrays, observe), arrays, limits)
         computed = self.executor.run(list(map(as_f32, arrays)), observe)
