@@ -87,8 +87,10 @@ def read_arrays(path: str, ports: Sequence[ModelPort], pixels: Pixels | None = N
             tensors = inputs_of_data_set(path, ports)
         given = {port.name: port for port in ports}
         return {name: _as_element_type(array, given[name]) for name, array in tensors.items()}
-    if suffix_of(path) in SUFFIXES and len(ports) == 1:
-        return {ports[0].name: read_array(path, ports[0], pixels)}
+    if suffix_of(path) in SUFFIXES:
+        if len(ports) == 1:
+            return {ports[0].name: read_array(path, ports[0], pixels)}
+        raise Unusable(f"{path} is for one of {len(ports)} inputs: give it with --input NAME=FILE")
     loaded = _load(path)
     if not isinstance(loaded, dict):
         raise Unusable(f"{path} holds one array without a name: give it with --input NAME=FILE")
@@ -123,7 +125,10 @@ def _load(path: str) -> Array | dict[str, Array]:
     except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         hint = path_hint(path) if isinstance(error, FileNotFoundError) else objects_hint(error)
-        reason = "it holds an array of Python objects" if objects_hint(error) else reason
+        if objects_hint(error):
+            reason = "it holds an array of Python objects"
+        elif "pickled" in reason:
+            reason = "it is no .npy and no .npz file"
         raise Unusable("; ".join(filter(None, (f"cannot read arrays from {path}: {reason}", hint)))) from None
 
 

@@ -97,7 +97,8 @@ def damaged(path: str | os.PathLike[str], error: Exception) -> EvaluationError:
 
 def objects_hint(error: Exception) -> str | None:
     """The hint for arrays of Python objects, which NumPy stores as pickles; None for another error."""
-    if "allow_pickle" not in str(error):
+    # NumPy says "pickled data" of whatever it does not know.
+    if not str(error).startswith("Object arrays"):
         return None
     return "reading objects would run code of the file: save them as numbers or text, array.astype('float32') or 'str'"
 

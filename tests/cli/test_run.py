@@ -204,6 +204,12 @@ class TestInputs:
         assert result.exit_code == 2
         assert "allow_pickle" not in result.stderr
         assert "astype" in result.stderr
+        (tmp_path / "x.npz").write_bytes(b"no archive")
+        result = run(sum_file, "--inputs", tmp_path / "x.npz")
+        assert result.exit_code == 2
+        assert "astype" not in result.stderr
+        (tmp_path / "x.txt").write_text("1 2 3", "utf-8")
+        assert "--input NAME" in run(sum_file, "--inputs", tmp_path / "x.txt").stderr
 
     def test_from_files(self, sum_file: Path, tmp_path: Path) -> None:
         np.save(tmp_path / "x.npy", np.array([[1, 2, 4]], np.float32))
