@@ -179,8 +179,11 @@ def _array(values: float | list[float], kind: ElementType) -> Array:
 
 
 def ints(*values: int) -> Value:
-    """A tensor of i64 of rank 1."""
-    return build.constant(np.array(values, np.int64))
+    """A tensor of i64 of rank 1; ShapeError for what attributes add up to beyond 64 bits."""
+    try:
+        return build.constant(np.array(values, np.int64))
+    except OverflowError:
+        raise ShapeError(f"{max(values, key=abs)} is no number of 64 bits", code=Code.impossible_shape) from None
 
 
 def as_i64(value: Value) -> Value:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
+from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
 from ir_exec.onnx.attributes import Ints, chosen
 from ir_exec.onnx.registry import onnx_op
@@ -273,7 +274,10 @@ def col2im(
     strides: Ints | None = None,
 ) -> Value:
     """Images of one axis are those of two of which the first has size 1."""
-    count = dims_of(image_shape, "image_shape")[0]
+    sizes = dims_of(image_shape, "image_shape")
+    if len(sizes) != 1:
+        raise ShapeError(f"image_shape has rank {len(sizes)}, expected 1", code=Code.wrong_rank, port="image_shape")
+    count = sizes[0]
     if count > 2:
         return _col2im_of_many(data, image_shape, block_shape, count, dilations, pads, strides)
     begins, ends = halves(pads, count)

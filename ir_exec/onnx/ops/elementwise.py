@@ -12,7 +12,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import cast, in_floats, known_rank, number
+from ir_exec.onnx.values import cast, in_floats, known_rank, normal_axis, number
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -101,12 +101,11 @@ def hard_swish(data: Value) -> Value:
 
 def aligned(a: Value, b: Value, axis: int | None) -> Value:
     """b with axes of size 1 behind its own, so that its first axis meets `axis` of a: broadcasting before version 7."""
-    behind = known_rank(a, "the first input") - known_rank(b, "the second input") - (0 if axis is None else axis)
-    if axis is None or behind <= 0:
+    if axis is None:
         return b
-    return build.unsqueeze(
-        b, list(range(known_rank(b, "the second input"), known_rank(b, "the second input") + behind))
-    )
+    rank, other = known_rank(a, "the first input"), known_rank(b, "the second input")
+    behind = rank - other - normal_axis(axis, rank)
+    return build.unsqueeze(b, list(range(other, other + behind))) if behind > 0 else b
 
 
 def _binary(name: str, function: Binary, *, consumed: bool = False) -> None:

@@ -50,7 +50,7 @@ def linear_regressor(
 ) -> Value:
     """A column of sums for each target, whose coefficients lie in one row."""
     data = cast(data, ElementType.f32)
-    if targets < 1 or len(coefficients) % targets:
+    if targets < 1 or not coefficients or len(coefficients) % targets:
         raise InvalidAttributeError(f"{len(coefficients)} coefficients for {targets} targets")
     weights = np.array(coefficients, np.float32).reshape(targets, -1)
     found = build.matmul(data, build.constant(weights), transpose_b=True)
@@ -111,11 +111,14 @@ def label_encoder(
     else:
         values = _column(values_floats, values_int64s, values_strings, "values")
     if default_tensor is not None:
-        default = call.array(default_tensor).reshape(1)
+        default = call.array(default_tensor)
+        if default.size != 1:
+            raise InvalidAttributeError(f"default_tensor has {default.size} elements, expected one")
+        default = default.reshape(1)
     elif values.dtype == object:
         default = np.array([default_string], object)
     else:
-        default = np.array([default_float if values.dtype.kind == "f" else default_int64], values.dtype)
+        default = np.array([default_float if values.dtype.kind == "f" else default_int64]).astype(values.dtype)
     return _looked_up(data, keys.ravel(), values.ravel(), default)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import InvalidAttributeError
+from ir_exec.errors import InvalidAttributeError, ShapeError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.ops.convolution import halves, padding, per_axis
@@ -219,12 +219,18 @@ def _lp_pool(
     strides: Ints | None,
 ) -> Value:
     """The root of the sum of powers; where a window leaves the data it finds zeros."""
+    _check_norm(p)
     windows = _windows(kernel, strides, pads, auto_pad, ceil, dilations)
     powers = build.power(build.abs(data), number(p, data))
     total = build.multiply(
         build.avg_pool(_padded(powers, windows), exclude_pad=False, **windows), number(prod(kernel), data)
     )
     return build.power(total, number(1 / p, data))
+
+
+def _check_norm(p: float) -> None:
+    if not 0 < p < inf:
+        raise InvalidAttributeError(f"p is {p}, expected a number above 0")
 
 
 def _padded(data: Value, windows: dict[str, Any]) -> Value:
@@ -234,6 +240,9 @@ def _padded(data: Value, windows: dict[str, Any]) -> Value:
     begins, ends = list(windows["pads_begin"]), list(windows["pads_end"])
     if auto_pad in ("same_upper", "same_lower") or windows["rounding_type"] != "floor":
         sizes = dims_of(data, "the input")[2:]
+        if len(sizes) != rank:
+            message = f"the input has {len(sizes)} spatial axes, kernel_shape {rank} elements"
+            raise ShapeError(message, code=Code.wrong_rank)
         for axis in range(rank):
             stride = windows["strides"][axis]
             span = (windows["kernel_sizes"][axis] - 1) * windows["dilations"][axis] + 1
@@ -314,6 +323,7 @@ def global_max_pool(data: Value) -> Value:
 
 @onnx_op("GlobalLpPool", since=1)
 def global_lp_pool_1(data: Value, *, p: float = 2.0) -> Value:
+    _check_norm(p)
     powers = build.power(build.abs(data), number(p, data))
     return build.power(build.reduce_sum(powers, spatial_axes(data), keep_dims=True), number(1 / p, data))
 
