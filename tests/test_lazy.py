@@ -39,6 +39,7 @@ def test_the_collector_is_on_after_errors() -> None:
     assert gc.isenabled()
 
 
+@pytest.mark.broad
 def test_a_check_leaves_nothing_to_the_collector() -> None:
     path = Path(__file__).parent / "networks" / "script_loop_seq.xml"
     ir_exec.check_model(path)  # modules that are imported leave garbage

@@ -97,6 +97,7 @@ class TestDeclare:
         assert report.ok
         assert not report.warnings
 
+    @pytest.mark.broad(keep=9)
     @pytest.mark.parametrize("network", sorted(path.stem for path in NETWORKS.glob("*.xml")))
     def test_nothing_else_is_declared_again(self, network: str, tmp_path: Path) -> None:
         raw = (NETWORKS / f"{network}.xml").read_bytes()

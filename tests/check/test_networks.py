@@ -11,6 +11,7 @@ from tests.conformance.networks import networks
 NETWORKS = networks()
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", NETWORKS)
 def test_no_findings(name: str) -> None:
     report = check_model(NETWORKS[name])

@@ -86,6 +86,7 @@ def not_a_number() -> tuple[Any, list[Array]]:
     return ov.Model([op.sin(found).output(0)], [x], "not_a_number"), [np.array([-1, 0, 4, 1, 2, 9], np.float32)]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("make", [sequence, quantized, not_a_number])
 @pytest.mark.parametrize("probe", ["all", "bisect"])
 def test_known_faults_are_placed(make: Callable[[], tuple[Any, list[Array]]], probe: Any, tmp_path: Path) -> None:
@@ -98,6 +99,7 @@ def test_known_faults_are_placed(make: Callable[[], tuple[Any, list[Array]]], pr
     assert blamed(report)[0].layer_name == "faulty"
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", ["gnn_gcn_gat", "lstm", "dynamic_output_ops", "script_loop_seq", "nms9"])
 def test_networks_without_faults(name: str) -> None:
     path = NETWORKS / f"{name}.xml"

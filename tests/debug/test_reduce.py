@@ -222,6 +222,7 @@ def interrupted(after: int) -> Callable[[Model], bool]:
     return fails
 
 
+@pytest.mark.broad
 def test_ctrl_c_gives_what_was_found(tmp_path: Path) -> None:
     with pytest.raises(ReductionInterrupted) as raised:
         reduce(thousand(), interrupted(5), output=tmp_path / "small.xml")
@@ -252,6 +253,7 @@ def test_errors_of_the_function_come_through() -> None:
         reduce(thousand(), fails)
 
 
+@pytest.mark.broad
 def test_files_are_there_while_it_is_asked() -> None:
     paths = []
 

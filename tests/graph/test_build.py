@@ -178,6 +178,7 @@ def test_a_layer_that_feeds_itself_is_a_cycle():
     assert [fault.code for fault in faults] == [Code.cycle]
 
 
+@pytest.mark.broad
 def test_a_long_chain_does_not_recurse():
     count = 5000
     layers = [parameter(0), *(unary(i) for i in range(1, count)), result(count)]

@@ -198,6 +198,7 @@ def test_functions_that_call_themselves() -> None:
     assert "calls itself" in refused(proto.SerializeToString(), GraphError, Code.cycle)
 
 
+@pytest.mark.broad
 def test_functions_that_call_functions_millions_of_times() -> None:
     functions = "".join(
         f"""<domain: "own", opset_import: ["" : 17, "own" : 1]> F{depth} (a) => (b) {{
@@ -392,6 +393,7 @@ def test_data_that_does_not_fit_the_dims_is_told(tmp_path: Path) -> None:
     assert "1201" in str(caught.value)
 
 
+@pytest.mark.broad
 @settings(deadline=None, max_examples=300)
 @given(st.data())
 def test_damaged_content_is_left_to_the_parser(data: st.DataObject) -> None:

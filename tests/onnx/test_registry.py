@@ -101,6 +101,7 @@ def test_an_annotation_that_no_file_has_is_refused() -> None:
         _ = Version("", "Other", 1, function).attributes
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("domain", FAMILIES)
 def test_a_domain_is_whole_before_another_is_looked_up(domain: str) -> None:
     """In a process of its own, for here all domains are imported."""

@@ -44,6 +44,7 @@ def chain(types, dims):
     return net(layers, [*ends, (*last, len(types) + 1, 0)])
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", sorted(PATHS))
 def test_results_are_the_same_with_and_without_overwriting(name, monkeypatch):
     monkeypatch.setattr(planning, "OVERWRITE_FROM", 1)

@@ -244,6 +244,7 @@ def test_branches_are_computed_in_f32(kind: str, condition: bool) -> None:
 
 
 # In bf16 some Converts of the others round: of weights of f16, of the steps of a diffusion.
+@pytest.mark.broad(keep=16)
 @pytest.mark.parametrize(
     ("name", "kind"),
     [(name, "f16") for name in NETWORKS]

@@ -84,6 +84,7 @@ def test_what_is_larger_than_the_room_runs(monkeypatch: pytest.MonkeyPatch) -> N
     assert layers_of(compiled, data)[-2:] == ["Exp", "Add"]
 
 
+@pytest.mark.broad
 def test_plans_share_the_room_until_they_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed, "SETTLED_SHARE", 10**9)
     monkeypatch.setattr(packed, "SETTLED_ALWAYS", rows_of(60).nbytes)

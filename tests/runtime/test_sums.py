@@ -306,6 +306,7 @@ def test_an_exported_network_is_a_chain_of_convolutions() -> None:
     assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
 
 
+@pytest.mark.broad
 def test_any_part_may_be_an_output() -> None:
     path = COPIES / "branches.xml"
     images = arrays(path, "inputs") or []

@@ -39,30 +39,45 @@ def browser() -> Iterator[Any]:
         launched.close()
 
 
+@pytest.fixture(scope="session")
+def idle_tabs(browser: Any) -> list[Any]:
+    """Tabs of the usual size that no test is in: most of the time of a new one goes into its process."""
+    return []
+
+
 @pytest.fixture
-def open_page(browser: Any, tmp_path: Path) -> Iterator[Opens]:
+def open_page(browser: Any, idle_tabs: list[Any], tmp_path: Path) -> Iterator[Opens]:
     """Opens a page from its data or its text, and waits until its network is drawn.
 
     In the end nothing may have been said on the console, and nothing been asked of the network, unless a page need not
-    be quiet.
+    be quiet. A page that need not, or has options, gets a tab of its own.
     """
     said: list[str] = []
     asked: list[str] = []
-    contexts = []
+    hear: dict[str, Callable[[Any], None]] = {
+        "console": lambda message: said.append(message.text),
+        "request": lambda request: asked.append(request.url),
+        "pageerror": lambda error: said.append(str(error)),
+    }
+    lent, contexts = [], []
 
     def opens(
         page: PageView | str, fragment: str = "", *, is_drawn: bool = True, is_quiet: bool = True, **options: Any
     ) -> Any:
-        file = tmp_path / f"page{len(contexts)}.html"
+        file = tmp_path / f"page{len(lent) + len(contexts)}.html"
         text = page if isinstance(page, str) else html_of(page)
         file.write_bytes(text.encode("utf-8", "backslashreplace"))
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        contexts.append(context)
-        tab = context.new_page()
-        if is_quiet:
-            tab.on("console", lambda message: said.append(message.text))
-            tab.on("request", lambda request: asked.append(request.url))
-        tab.on("pageerror", lambda error: said.append(str(error)))
+        if is_quiet and not options and idle_tabs:
+            lent.append(tab := idle_tabs.pop())
+        else:
+            context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+            tab = context.new_page()
+            if is_quiet and not options:
+                lent.append(tab)
+            else:
+                contexts.append(context)
+        for event in hear if is_quiet else ("pageerror",):
+            tab.on(event, hear[event])
         tab.goto(file.as_uri() + fragment)
         if is_drawn:
             tab.wait_for_selector("html[data-ready]")
@@ -72,5 +87,11 @@ def open_page(browser: Any, tmp_path: Path) -> Iterator[Opens]:
     yield opens
     for context in contexts:
         context.close()
+    for tab in lent:
+        for event, listener in hear.items():
+            tab.remove_listener(event, listener)
+        tab.mouse.move(-1, -1)
+        tab.goto("about:blank")
+        idle_tabs.append(tab)
     assert said == []
     assert [url for url in asked if not url.startswith("file:")] == []

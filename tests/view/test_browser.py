@@ -22,6 +22,8 @@ from tests.view.conftest import Opens
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
+
+pytestmark = pytest.mark.broad
 NAMES = sorted(path.name for path in SAMPLES.glob("*.xml"))
 
 

@@ -41,6 +41,7 @@ STEPS: list[dict[str, object]] = [
 ]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("type", ["Convolution", "GroupConvolution", "ConvolutionBackpropData"])
 def test_intervals_of_convolutions(type: str, oracle: Oracle) -> None:
     filters = {

@@ -205,6 +205,7 @@ def test_a_query_that_may_see_nothing_is_not_a_number() -> None:
     assert found[0, 1].tolist() == [1] * 4
 
 
+@pytest.mark.broad
 def test_memory_stays_bounded_for_long_sequences() -> None:
     """Of 8,192 queries and keys the scores alone would take 268 MB."""
     length = 8192

@@ -22,6 +22,7 @@ def llama_inputs() -> list[np.ndarray]:
         return [stored[f"in{i}"] for i in range(len(stored.files))]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", sorted(networks()))
 def test_results_agree_within_rounding(name: str) -> None:
     try:
