@@ -229,7 +229,7 @@ def command(
     Each is compared for itself, from the initial values of the variables.
 
     Exit code: 0 where the outputs are equal, 1 where one differs (or with --fail-on layers, a layer), 2 where they
-    could not be compared, as where every element of the outputs is NaN or infinite on both sides.
+    could not be compared, as where an output is NaN or infinite in every element on both sides.
     """
     relative, absolute = read_tolerances(tolerances)
     rtol, atol = tolerances_of(rtols, relative), tolerances_of(atols, absolute)
