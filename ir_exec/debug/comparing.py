@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.entries import Entry, Key, by_key, entries_of
-from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, as_type_of, maker_of, takers, unmatched_of
+from ir_exec.debug.entries import Entry, Key, by_key, entries_of, holder_names
+from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, Takers, as_type_of, maker_of, unmatched_of
 from ir_exec.debug.matching import matched
 from ir_exec.debug.metrics import (
     Difference,
@@ -125,6 +125,7 @@ class _Comparing:
         self._on_steps: set[tuple[Where, str, int]] = set()
         self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
         self._bodies: dict[tuple[str, ...], BodyPair] = {}
+        self._takers = Takers(model.graph)
 
     def run(self, arrays: Sequence[Array]) -> None:
         self.calls += 1
@@ -440,11 +441,12 @@ class _Comparing:
     def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
         layers = [one.layer.model_copy(update={"runs": one.runs}) for one in self._found.values()]
         wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
-        faults = []
-        for place, layer in wrong:
-            around = (*place[0], layer.layer_name)
-            if not any(other[0][: len(around)] == around for other, _ in wrong):
-                faults.append(self._fault(place, layer))
+        inside = {scope[:depth] for (scope, _), _ in wrong for depth in range(1, len(scope), 2)}
+        faults = [
+            self._fault(place, layer)
+            for place, layer in wrong
+            if inside.isdisjoint((*place[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
+        ]
         faults.sort(key=lambda fault: fault.call)
         unmatched = unmatched_of(ours, theirs, self._partners, self._found)
         outputs = [entry for entry in ours if entry.output]
@@ -489,7 +491,7 @@ class _Comparing:
             carried=layer.carried,
             call=layer.call,
             includes=layer.includes,
-            taken_by=takers(self._model.graph, place) if canonical(layer.type) == "Const" else (),
+            taken_by=self._takers(place) if canonical(layer.type) == "Const" else (),
             note=layer.note,
         )
 

@@ -67,6 +67,24 @@ def _listed(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+class _Values:
+    """A file of arrays, one after the other; thousands of files would take longer than the network."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("wb")
+
+    def add(self, kind: str, shape: Any, data: bytes) -> dict[str, Any]:
+        """Where the array is, as `child.load_stored` takes it."""
+        self._file.write(b"\0" * (-self._file.tell() % 64))
+        start = self._file.tell()
+        self._file.write(data)
+        return {"type": kind, "shape": list(shape), "file": str(self._path), "start": start, "size": len(data)}
+
+    def close(self) -> None:
+        self._file.close()
+
+
 def _run(request: dict[str, Any]) -> dict[str, Any]:
     inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
     options = onnxruntime.SessionOptions()
@@ -74,7 +92,8 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
     options.log_severity_level = 3
     path = request["path"]
     model = onnx.load(path, load_external_data=False)
-    found = _constants(model.graph, set(request["constants"]), path, Path(request["folder"]))
+    values = _Values(Path(request["values"]))
+    found = _constants(model.graph, set(request["constants"]), path, values)
     known = {value.name for value in model.graph.output}
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in request["tensors"] if name not in known)
     # Beside the file, where the paths of external data lead; gone before anything else can fail.
@@ -87,27 +106,25 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
     finally:
         probed.unlink(missing_ok=True)
     names = [value.name for value in model.graph.output]
-    for number, (name, array) in enumerate(zip(names, session.run(names, inputs), strict=True)):
+    for name, array in zip(names, session.run(names, inputs), strict=True):
         # Sequences, maps and missing optional values are no tensors.
         if isinstance(array, np.ndarray) and array.dtype.name in _TYPES:
-            file = Path(request["folder"], f"out{number}.bin")
-            file.write_bytes(np.ascontiguousarray(array).tobytes())
-            found[name] = {"type": _TYPES[array.dtype.name], "shape": list(array.shape), "file": str(file)}
+            found[name] = values.add(_TYPES[array.dtype.name], array.shape, np.ascontiguousarray(array).tobytes())
+    values.close()
     return {"tensors": found}
 
 
-def _constants(graph: onnx.GraphProto, wanted: set[str], path: str, folder: Path) -> dict[str, Any]:
+def _constants(graph: onnx.GraphProto, wanted: set[str], path: str, values: _Values) -> dict[str, Any]:
     """The initializers of these names, read one at a time."""
     found = {}
-    for number, tensor in enumerate(graph.initializer):
+    for tensor in graph.initializer:
         if tensor.name not in wanted:
             continue
         array = onnx.numpy_helper.to_array(tensor, os.path.dirname(os.path.abspath(path)))
         kind = _TYPES_OF_CONSTANTS.get(array.dtype.name)
         if kind is not None:
-            file = folder / f"constant{number}.bin"
-            file.write_bytes(_packed(array) if kind in _HALF_BYTES else np.ascontiguousarray(array).tobytes())
-            found[tensor.name] = {"type": kind, "shape": list(array.shape), "file": str(file)}
+            data = _packed(array) if kind in _HALF_BYTES else np.ascontiguousarray(array).tobytes()
+            found[tensor.name] = values.add(kind, array.shape, data)
     return found
 
 

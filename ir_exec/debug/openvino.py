@@ -82,6 +82,7 @@ class OpenVINOReference:
         self._changes = False
         self._stored: dict[Key, Stored] = {}
         self._outputs: dict[Key, Stored] = {}
+        self._mapped: dict[str, Array] = {}
         self._calls: list[list[Stored]] = []
         self._arrays: list[list[Array]] = []
         self._request = what_to_run(model, Path(self._folder.name), device, hint, threads)
@@ -101,9 +102,10 @@ class OpenVINOReference:
         self._arrays.append([arrays[(), node.id, 0] for node in self._model.graph.parameters])
         self._request["shapes"] |= self._ranks(self._arrays[-1])
         self._calls.append(store_arrays(self._arrays[-1], self._new_folder(f"call{len(self._calls)}")))
-        for stored in (*self._stored.values(), *self._outputs.values()):
+        self._mapped.clear()
+        for file in {stored["file"] for stored in (*self._stored.values(), *self._outputs.values())}:
             with suppress(OSError):  # Windows keeps what is mapped
-                Path(stored["file"]).unlink()
+                Path(file).unlink()
         self._stored, self._outputs, self._changes = {}, {}, False
         entries = by_key(entries_of(self._model))
         probes = [entries[key] for key in entries if key in wanted and _can_be_seen(entries[key])]
@@ -141,12 +143,15 @@ class OpenVINOReference:
         if node is not None and node in self._model.graph.parameters:
             return self._arrays[-1][self._model.graph.parameters.index(node)]
         stored = self._stored.get(key)
-        return None if stored is None else load_stored(stored)
+        return None if stored is None else self._load(stored)
 
     def output(self, key: Key) -> Array | None:
         """An output of the network as it comes without probes."""
         stored = self._outputs.get(key)
-        return None if stored is None else load_stored(stored)
+        return None if stored is None else self._load(stored)
+
+    def _load(self, stored: Stored) -> Array:
+        return load_stored(stored, self._mapped)
 
     def opinions(self, node: Node, inputs: Sequence[Array]) -> dict[str, list[Array]]:
         """What else OpenVINO makes of a layer: the `kernel` of `Model.evaluate`, and its device where the layer is
@@ -168,7 +173,7 @@ class OpenVINOReference:
             answer = self._child.ask(do="opinions", inputs=store_arrays(arrays, folder), folder=str(folder), **request)
         except (IRError, ChildCrashed, ChildRefused):
             return {}
-        return {who: [load_stored(stored) for stored in outputs] for who, outputs in answer.items()}
+        return {who: [self._load(stored) for stored in outputs] for who, outputs in answer.items()}
 
     def close(self) -> None:
         self._child.close()
@@ -181,7 +186,7 @@ class OpenVINOReference:
         by_name = {(entry.layer_name, entry.port): entry.key for entry in entries}
         found = {by_name[name, port]: stored for name, port, stored in answer["probes"]}
         self._stored |= found
-        return {key: load_stored(stored) for key, stored in found.items()}
+        return {key: self._load(stored) for key, stored in found.items()}
 
     def _set_type(self, name: str | None) -> None:
         """Take the type in which it computes; its settings may choose a shorter one than the file has."""
@@ -231,7 +236,7 @@ class OpenVINOReference:
     def _note_changes(self, outputs: Sequence[Stored], probes: Sequence[Entry]) -> None:
         """Say where the outputs of the network are others than without probes."""
         for port, before, after in zip(self._model.outputs, self._outputs.values(), outputs, strict=False):
-            old, new = load_stored(before), load_stored(after)
+            old, new = self._load(before), self._load(after)
             change = self._change(new, old)
             if not change.is_within:
                 self._changes = True
@@ -317,7 +322,7 @@ class _Bisection:
                 self._reference._walker.run(earlier, goes_on=number > 0)
             self._reference._walker.run(arrays, keep, goes_on=bool(before))
             for key, stored in self._reference._outputs.items():
-                if self._is_wrong(key, load_stored(stored)):
+                if self._is_wrong(key, self._reference._load(stored)):
                     self._close_in(self._reference._nodes[key[1]])
                     return
         except (ChildCrashed, ChildRefused) as error:
