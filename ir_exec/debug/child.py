@@ -155,7 +155,9 @@ def load_stored(stored: Stored, mapped: dict[str, Array] | None = None) -> Array
     mapped = {} if mapped is None else mapped
     try:
         if path not in mapped:
-            mapped[path] = np.asarray(np.memmap(path, np.uint8, "r")) if Path(path).stat().st_size else np.empty(0, "u1")
+            mapped[path] = (
+                np.asarray(np.memmap(path, np.uint8, "r")) if Path(path).stat().st_size else np.empty(0, "u1")
+            )
         start = stored.get("start", 0)
         return decode(kind, shape, mapped[path][start : start + stored.get("size", len(mapped[path]))])
     except (OSError, ValueError) as error:

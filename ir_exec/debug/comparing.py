@@ -439,7 +439,7 @@ class _Comparing:
             known.layer = layer
 
     def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
-        layers = [one.layer.model_copy(update={"runs": one.runs}) for one in self._found.values()]
+        layers = [one.counted for one in self._found.values()]
         wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
         inside = {scope[:depth] for (scope, _), _ in wrong for depth in range(1, len(scope), 2)}
         faults = [

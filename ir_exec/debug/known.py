@@ -49,6 +49,11 @@ class Found:
     layer: ComparedLayer
     runs: int = 1
 
+    @property
+    def counted(self) -> ComparedLayer:
+        """The layer with the number of its runs."""
+        return self.layer if self.layer.runs == self.runs else self.layer.model_copy(update={"runs": self.runs})
+
 
 class BodyPair(NamedTuple):
     """A body beside the reference's.

@@ -43,6 +43,11 @@ _UNSEEN = ("Const", "Parameter", "Result", "Assign")
 _MOST_SPLITS = 40
 """How often a set of probes that OpenVINO refuses is halved, to find those that it can give."""
 
+_MOST_ROUNDS = 30
+"""Runs of OpenVINO in a search for what changes its answer, or for what it refuses, where none was asked for."""
+
+_MOST_COMPILED = 120_000
+"""Layers that are compiled in these runs together, which takes about a minute; 4 runs may be made in any case."""
 
 _MOST_OPINIONS = 5
 """Of layers that are wrong: most follow from one cause."""
@@ -80,6 +85,7 @@ class OpenVINOReference:
         self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
         self._splits = self._asked = 0
         self._changes = False
+        self._begin_search()
         self._stored: dict[Key, Stored] = {}
         self._outputs: dict[Key, Stored] = {}
         self._mapped: dict[str, Array] = {}
@@ -99,6 +105,7 @@ class OpenVINOReference:
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
         if not goes_on:
             self._arrays, self._calls = [], []
+        self._begin_search()
         self._arrays.append([arrays[(), node.id, 0] for node in self._model.graph.parameters])
         self._request["shapes"] |= self._ranks(self._arrays[-1])
         self._calls.append(store_arrays(self._arrays[-1], self._new_folder(f"call{len(self._calls)}")))
@@ -123,6 +130,7 @@ class OpenVINOReference:
         if self._probe == "bisect" or (self._probe == "all" and self._changes):
             # What all probes show is not what runs without them.
             self._stored.clear()
+            self._begin_search()
             _Bisection(self, probes).run()
         for key, stored in self._outputs.items():
             self._stored.setdefault(key, stored)
@@ -194,6 +202,22 @@ class OpenVINOReference:
             self.computes_in = ElementType.parse(name)
             self._note(f"OpenVINO computes in {name}: the tolerances are those of {name}")
 
+    def _begin_search(self) -> None:
+        self._before, self._is_enough = self.rounds, False
+
+    def is_enough(self) -> bool:
+        """Whether a search by many runs, where none was asked for, has taken long enough; the report then says so."""
+        rounds = self.rounds - self._before
+        most = max(min(_MOST_ROUNDS, _MOST_COMPILED // len(self._nodes)), 4)
+        if self._probe == "bisect" or self._is_enough or rounds < most:
+            return self._is_enough
+        self._is_enough = True
+        self._note(
+            f"the search for the layers where OpenVINO's answer changes ended after {rounds} runs: "
+            "--probe bisect searches on, --probe outputs looks at the outputs alone"
+        )
+        return True
+
     def is_close(self, ours: Array, theirs: Array) -> bool:
         """Whether values are as near as those that came through many layers are."""
         return self._change(ours, theirs).is_within
@@ -228,10 +252,10 @@ class OpenVINOReference:
             names = ", ".join(entry.path for entry in probes[:3]) + (", ..." if len(probes) > 3 else "")
             if isinstance(error, ChildCrashed) or len(probes) == 1:
                 self._note(f"with {len(probes)} probes ({names}) OpenVINO {_reason(error)}")
-            if len(probes) > 1 and self._splits < _MOST_SPLITS:
-                half = len(probes) // 2
-                self._run_all(probes[:half])
-                self._run_all(probes[half:])
+            half = len(probes) // 2
+            for some in (probes[:half], probes[half:]) if len(probes) > 1 else ():
+                if self._splits < _MOST_SPLITS and not self.is_enough():
+                    self._run_all(some)
 
     def _note_changes(self, outputs: Sequence[Stored], probes: Sequence[Entry]) -> None:
         """Say where the outputs of the network are others than without probes."""
@@ -337,12 +361,16 @@ class _Bisection:
             order = [one for one in self._reference._model.graph.nodes if one in above and one.id in self._by_node]
             low, high = -1, len(order) - 1
             while high - low > 1:
+                if self._reference.is_enough():
+                    return
                 middle = (low + high) // 2
                 if self._wrong_at([order[middle]]):
                     high = middle
                 else:
                     low = middle
             if not order:
+                return
+            if self._reference.is_enough():
                 return
             node = order[high]
             sources = self._sources(node)
