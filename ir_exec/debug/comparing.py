@@ -18,10 +18,10 @@ from ir_exec.codes import Code
 from ir_exec.debug.advice import advice_of, computed_type
 from ir_exec.debug.draw.record import Drawn
 from ir_exec.debug.ends import Pairing, asked_pairs, paired_ends, unnamed_pairs
-from ir_exec.debug.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.entries import Entry, Key, by_key, entries_of, holder_names
 from ir_exec.debug.fusions import Own, from_undoubted, in_doubt, is_doubtful
 from ir_exec.debug.judging import elements_not_compared, fits, judged_outputs, verdict_of
-from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, as_type_of, maker_of, takers, unmatched_of
+from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, Takers, as_type_of, maker_of, unmatched_of
 from ir_exec.debug.matching import matched
 from ir_exec.debug.metrics import (
     Difference,
@@ -189,6 +189,7 @@ class _Comparing:
         self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
         self._bodies: dict[tuple[str, ...], BodyPair] = {}
         self._rounded = RoundedWeights()
+        self._takers = Takers(model.graph)
 
     def run(self, arrays: Sequence[Array]) -> None:
         self.calls += 1
@@ -538,16 +539,14 @@ class _Comparing:
             known.layer = layer
 
     def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
-        layers = []
-        for one in self._found.values():
-            agrees = one.layer.status in ("equal", "close", "unmatched")
-            layers.append(one.layer.model_copy(update={"runs": one.runs, "untested": one.untested if agrees else None}))
+        layers = [one.counted for one in self._found.values()]
         wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
-        faults = []
-        for place, layer in wrong:
-            around = (*place[0], layer.layer_name)
-            if not any(other[0][: len(around)] == around for other, _ in wrong):
-                faults.append(self._fault(place, layer))
+        inside = {scope[:depth] for (scope, _), _ in wrong for depth in range(1, len(scope), 2)}
+        faults = [
+            self._fault(place, layer)
+            for place, layer in wrong
+            if inside.isdisjoint((*place[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
+        ]
         faults.sort(key=lambda fault: fault.call)
         seen = self._output_errors, self._visible_errors, self._output_shapes
         outputs = judged_outputs(self._model, self._partners, *seen, self._on_steps, self.calls)
@@ -603,6 +602,6 @@ class _Comparing:
             carried=layer.carried,
             call=layer.call,
             includes=layer.includes,
-            taken_by=takers(self._model.graph, place) if canonical(layer.type) == "Const" else (),
+            taken_by=self._takers(place) if canonical(layer.type) == "Const" else (),
             note=layer.note,
         )

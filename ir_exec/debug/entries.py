@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
@@ -17,7 +18,7 @@ from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import ElementType
 
-__all__ = ["Entry", "Key", "by_key", "conversions_of_constants", "entries_of", "find"]
+__all__ = ["Entry", "Key", "by_key", "conversions_of_constants", "entries_of", "find", "holder_names"]
 
 Key = tuple[tuple[str, ...], str, int]
 """A value of a network: the scope that its layer is in, the id of the layer, and the position of the output."""
@@ -55,21 +56,20 @@ class Entry:
     numbers: tuple[int, ...] | None = None
     place: int | None = None
 
-    @property
+    @cached_property
     def key(self) -> Key:
         return self.scope, self.layer_id, self.port
 
-    @property
+    @cached_property
     def path(self) -> str:
         """`loop/body/name`, with the position of the output where there are several."""
         return "/".join((*self.scope, self.layer_name)) + (f":{self.port}" if self.ports > 1 else "")
 
     @property
     def holder_names(self) -> tuple[str, str]:
-        """The names that the layer may have in the paths of its bodies, as `Graph.holder_names` gives them."""
-        return self.layer_name, f"{self.layer_name}#{self.layer_id}"
+        return holder_names(self.layer_name, self.layer_id)
 
-    @property
+    @cached_property
     def is_constant(self) -> bool:
         return canonical(self.type) == "Const"
 
@@ -78,9 +78,14 @@ class Entry:
         """Return True for inputs and outputs of the network."""
         return self.is_input or self.output
 
-    @property
+    @cached_property
     def is_input(self) -> bool:
         return canonical(self.type) == "Parameter" and not self.scope
+
+
+def holder_names(name: str, layer_id: str) -> tuple[str, str]:
+    """The names that a layer may have in the paths of its bodies, as `Graph.holder_names` gives them."""
+    return name, f"{name}#{layer_id}"
 
 
 def entries_of(model: Model) -> Iterator[Entry]:

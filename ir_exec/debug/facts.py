@@ -118,6 +118,8 @@ PIECE = 2**18
 
 def as_numbers(array: Array) -> Array:
     """The elements as f64; those of 64-bit integers that it cannot hold are rounded. ValueError for strings."""
+    if array.dtype == np.float32 or array.dtype == np.float64:
+        return array.astype(np.float64, copy=False)
     kind = ElementType.of(array)
     if kind in STRING:
         raise ValueError("strings are no numbers")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -13,7 +14,7 @@ from ir_exec.debug.sensitivity import Untested, untested
 from ir_exec.graph import Graph, Node
 from ir_exec.types import STRING, Array, ElementType, convert
 
-__all__ = ["SAME", "Anchor", "BodyPair", "Found", "Place", "as_type_of", "maker_of", "takers", "unmatched_of"]
+__all__ = ["SAME", "Anchor", "BodyPair", "Found", "Place", "Takers", "as_type_of", "maker_of", "unmatched_of"]
 
 
 Place: TypeAlias = tuple[tuple[str, ...], str]
@@ -63,6 +64,15 @@ class Found:
         if self.untested is not None:
             self.untested = untested(node, outputs)
 
+    @property
+    def counted(self) -> ComparedLayer:
+        """The layer with the number of its runs, and why none of them could have shown a fault."""
+        agrees = self.layer.status in ("equal", "close", "unmatched")
+        untested = self.untested if agrees else None
+        if (self.layer.runs, self.layer.untested) == (self.runs, untested):
+            return self.layer
+        return self.layer.model_copy(update={"runs": self.runs, "untested": untested})
+
 
 class BodyPair(NamedTuple):
     """A body beside the reference's.
@@ -79,17 +89,29 @@ class BodyPair(NamedTuple):
         return all(same_bits(ours[number], theirs[other]) for number, other in self.numbers)
 
 
-def takers(graph: Graph, place: tuple[tuple[str, ...], str]) -> tuple[str, ...]:
-    """The names of the layers that take the outputs of a layer."""
-    scope, layer_id = place
-    for step in range(0, len(scope), 2):
-        node = next(node for node, name in graph.holder_names().items() if name == scope[step])
-        graph = next(body.graph for body in node.bodies if body.name == scope[step + 1])
-    return tuple(
-        node.name
-        for node in graph.nodes
-        if any(value is not None and value.node.id == layer_id for value in node.inputs)
-    )
+class Takers:
+    """For the place of a layer the names of the layers that take its outputs."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._names: dict[tuple[str, ...], dict[str, dict[Node, None]]] = {}
+
+    def __call__(self, place: tuple[tuple[str, ...], str]) -> tuple[str, ...]:
+        scope, layer_id = place
+        if scope not in self._names:
+            self._names[scope] = self._in_scope(scope)
+        return tuple([node.name for node in self._names[scope].get(layer_id, ())])
+
+    def _in_scope(self, scope: tuple[str, ...]) -> dict[str, dict[Node, None]]:
+        graph = self._graph
+        for step in range(0, len(scope), 2):
+            node = next(node for node, name in graph.holder_names().items() if name == scope[step])
+            graph = next(body.graph for body in node.bodies if body.name == scope[step + 1])
+        found: dict[str, dict[Node, None]] = defaultdict(dict)
+        for node in graph.nodes:
+            for value in node.values_in:
+                found[value.node.id][node] = None
+        return found
 
 
 def unmatched_of(

@@ -67,12 +67,16 @@ class _Pairs:
             self.add(entry, known.get(entry.key))
 
     def add(self, entry: Entry | None, partner: Entry | None) -> None:
-        if entry is None or partner is None or entry.key in self.of_ours or partner.key in self.of_theirs:
+        if entry is None or partner is None or self.has(entry, partner):
             return
         if _comparable(entry, partner):
             self.found.append((entry, partner))
             self.of_ours[entry.key] = partner.key
             self.of_theirs[partner.key] = entry.key
+
+    def has(self, entry: Entry, partner: Entry) -> bool:
+        """Whether one of them has a partner."""
+        return entry.key in self.of_ours or partner.key in self.of_theirs
 
     def left(self, ours: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
         """What has no partner so far."""
@@ -114,7 +118,7 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry
     has_names = any(entry.names for entry in layers) and any(entry.names for entry in others)
 
     def add_named(entry: Entry, partner: Entry | None) -> None:
-        if partner is None or _is_in_another_form(entry, partner, here, there):
+        if partner is None or pairs.has(entry, partner) or _is_in_another_form(entry, partner, here, there):
             return
         mine, other = set(entry.names), set(partner.names)
         is_shared = not has_names or mine == other or not mine.isdisjoint(other)
@@ -122,6 +126,8 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry
             pairs.add(entry, partner)
 
     def add_alike(entry: Entry, partner: Entry) -> None:
+        if pairs.has(entry, partner):
+            return  # before what takes as long as the layer has inputs
         if _look_alike(entry, partner) and _stand_alike(entry, partner, pairs, here, there):
             pairs.add(entry, partner)
 
@@ -130,7 +136,7 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry
     # What reads the same and has the same name is the same, whatever it makes of it.
     names = _unique((_port_name(entry), entry) for entry in others)
     for name, entry in _unique((_port_name(entry), entry) for entry in layers).items():
-        if name in names and _stand_alike(entry, names[name], pairs, here, there):
+        if name in names and not pairs.has(entry, names[name]) and _stand_alike(entry, names[name], pairs, here, there):
             pairs.add(entry, names[name])
     _pair_neighbours(pairs, here, there, add_alike)
     _pair_by_position(*pairs.left(layers, others), add_alike)

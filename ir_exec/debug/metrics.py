@@ -191,6 +191,9 @@ def _greatest(array: Array) -> float:
     return greatest
 
 
+_TINY = np.finfo(np.float64).tiny
+
+
 class _Sums:
     """What is summed up over the pieces of two values."""
 
@@ -202,6 +205,9 @@ class _Sums:
         self._worst = (-1.0, 0)
 
     def add(self, start: int, ours: Array, reference: Array, limit: Array) -> None:
+        if np.isfinite(ours).all() and np.isfinite(reference).all():
+            self._add_finite(start, ours, reference, limit)
+            return
         error = np.abs(ours - reference)
         equal = (ours == reference) | (np.isnan(ours) & np.isnan(reference))
         error[equal] = 0.0
@@ -230,6 +236,27 @@ class _Sums:
         self._signal += float(np.dot(b, b))
         self._ours += float(np.dot(a, a))
         self._product += float(np.dot(a, b))
+
+    def _add_finite(self, start: int, ours: Array, reference: Array, limit: Array) -> None:
+        """What `add` does, with fewer passes over the elements: what most layers need, and all that small ones take."""
+        error, magnitude = np.abs(ours - reference), np.abs(reference)
+        excess = error / np.maximum(limit, _TINY)
+        place = int(excess.argmax())
+        if excess[place] > self._worst[0]:
+            self._worst = float(excess[place]), start + place
+        self._beyond += int(np.count_nonzero(error > limit))
+        self._max_abs = max(self._max_abs, float(error.max()))
+        relative = np.divide(error, magnitude, out=np.zeros_like(error), where=error > 0)
+        self._max_rel = max(self._max_rel, float(relative.max()))
+        if self._step:
+            steps = error / (np.exp2(np.floor(np.log2(np.maximum(magnitude, 2.0**-126)))) * self._step)
+            self._max_ulp = max(self._max_ulp, float(steps.max()))
+        self._finite += ours.size
+        self._total += float(error.sum())
+        self._noise += float(np.dot(error, error))
+        self._signal += float(np.dot(reference, reference))
+        self._ours += float(np.dot(ours, ours))
+        self._product += float(np.dot(ours, reference))
 
     def result(
         self, ours: Array, reference: Array, atol: float, rtol: float, custom: Mapping[str, float]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,25 +83,44 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         raise RuntimeError(f"{refusal} (onnx.reference: {type(error).__name__}: {error})") from None
 
 
-def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], Iterable[Any]]) -> dict[str, Any]:
-    """The constants and tensors that are asked for, each in a file."""
-    path, folder = request["path"], Path(request["folder"])
-    graph = onnx.load(path, load_external_data=False).graph
-    found = _constants(graph, set(request["constants"]), path, folder)
-    names = list(dict.fromkeys([*(value.name for value in graph.output), *request["tensors"]]))
-    return found | _in_files(dict(zip(names, run(request, names), strict=True)), folder)
+class _Values:
+    """A file of arrays, one after the other; thousands of files would take longer than the network."""
 
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = open(path, "wb")  # noqa: SIM115  # open until the last array is there
 
-def _in_files(values: dict[str, Any], folder: Path) -> dict[str, Any]:
-    found = {}
-    for number, (name, array) in enumerate(values.items()):
+    def __enter__(self) -> _Values:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def add(self, array: Any) -> dict[str, Any] | None:
+        """Where the array is, as `child.load_stored` takes it; None for types that cannot be handed over."""
         # Sequences, maps and missing optional values are no tensors.
-        if isinstance(array, (np.ndarray, np.generic)) and array.dtype.name in _TYPES_OF_CONSTANTS:
-            kind = _TYPES_OF_CONSTANTS[array.dtype.name]
-            file = folder / f"out{number}.bin"
-            file.write_bytes(_packed(array) if kind in _HALF_BYTES else np.ascontiguousarray(array).tobytes())
-            found[name] = {"type": kind, "shape": list(array.shape), "file": str(file)}
-    return found
+        kind = _TYPES_OF_CONSTANTS.get(array.dtype.name) if isinstance(array, (np.ndarray, np.generic)) else None
+        if kind is None:
+            return None
+        data = _packed(array) if kind in _HALF_BYTES else np.ascontiguousarray(array).tobytes()
+        self._file.write(b"\0" * (-self._file.tell() % 64))
+        start = self._file.tell()
+        self._file.write(data)
+        return {"type": kind, "shape": list(array.shape), "file": self._path, "start": start, "size": len(data)}
+
+    def add_all(self, arrays: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        found = ((name, self.add(array)) for name, array in arrays)
+        return {name: stored for name, stored in found if stored is not None}
+
+
+def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], Iterable[Any]]) -> dict[str, Any]:
+    """The constants and tensors that are asked for, in a file."""
+    path = request["path"]
+    graph = onnx.load(path, load_external_data=False).graph
+    names = list(dict.fromkeys([*(value.name for value in graph.output), *request["tensors"]]))
+    with _Values(request["values"]) as values:
+        found = values.add_all(_constants(graph, set(request["constants"]), path))
+        return found | values.add_all(zip(names, run(request, names), strict=True))
 
 
 def _by_onnxruntime(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
@@ -165,22 +184,15 @@ def _opinion(request: dict[str, Any]) -> dict[str, Any]:
     alone = onnx.helper.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
     outputs = ReferenceEvaluator(alone).run(None, {name: found[name] for name in names})
     values = dict(zip([name for name in node.output if name], map(np.asarray, outputs), strict=True))
-    return {"tensors": _in_files(values, Path(request["folder"]))}
+    with _Values(request["values"]) as stored:
+        return {"tensors": stored.add_all(values.items())}
 
 
-def _constants(graph: onnx.GraphProto, wanted: set[str], path: str, folder: Path) -> dict[str, Any]:
+def _constants(graph: onnx.GraphProto, wanted: set[str], path: str) -> Iterator[tuple[str, Any]]:
     """The initializers of these names, read one at a time."""
-    found = {}
-    for number, tensor in enumerate(graph.initializer):
-        if tensor.name not in wanted:
-            continue
-        array = onnx.numpy_helper.to_array(tensor, os.path.dirname(os.path.abspath(path)))
-        kind = _TYPES_OF_CONSTANTS.get(array.dtype.name)
-        if kind is not None:
-            file = folder / f"constant{number}.bin"
-            file.write_bytes(_packed(array) if kind in _HALF_BYTES else np.ascontiguousarray(array).tobytes())
-            found[tensor.name] = {"type": kind, "shape": list(array.shape), "file": str(file)}
-    return found
+    for tensor in graph.initializer:
+        if tensor.name in wanted:
+            yield tensor.name, onnx.numpy_helper.to_array(tensor, os.path.dirname(os.path.abspath(path)))
 
 
 def _packed(array: Any) -> bytes:

@@ -9,6 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
@@ -447,6 +448,7 @@ class ONNXReference:
         self._child = Child("onnx_child.py", timeout)
         self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
         self._stored: dict[str, Stored] = {}
+        self._mapped: dict[str, Array] = {}
         self._inputs: dict[str, Array] = {}
         try:
             listed = self._child.ask(do="list", path=str(path))
@@ -488,8 +490,12 @@ class ONNXReference:
         inputs = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
         names = [name for name, _ in self._tensors if ((), name, 0) in wanted]
         constants = [name for name in self._constants if ((), name, 0) in wanted]
-        request = {"inputs": inputs, "tensors": names, "constants": constants, "folder": str(folder)}
+        self._mapped.clear()
+        with suppress(OSError):  # Windows keeps what is mapped
+            (folder / f"values{self.rounds}.bin").unlink(missing_ok=True)
         self.rounds += 1
+        values = str(folder / f"values{self.rounds}.bin")
+        request = {"inputs": inputs, "tensors": names, "constants": constants, "values": values}
         try:
             answer = self._child.ask(do="run", path=str(self._path), engine=self._engine, **request)
         except (ChildCrashed, ChildRefused) as error:
@@ -503,7 +509,7 @@ class ONNXReference:
         if key[1] in self._inputs:
             return self._inputs[key[1]]
         stored = self._stored.get(key[1])
-        return None if stored is None else load_stored(stored)
+        return None if stored is None else load_stored(stored, self._mapped)
 
     def opinions(
         self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
@@ -518,7 +524,7 @@ class ONNXReference:
         names = [name for name in partners if name]
         try:
             answer = self._child.ask(
-                do="opinion", path=str(self._path), inputs=given, tensors=names, folder=str(folder)
+                do="opinion", path=str(self._path), inputs=given, tensors=names, values=str(folder / "values.bin")
             )
         except (ChildCrashed, ChildRefused):
             return {}

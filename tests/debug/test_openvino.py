@@ -181,6 +181,30 @@ def test_bisection_takes_few_runs(tmp_path: Path) -> None:
     assert {one.path for one in report.unmatched}.isdisjoint({"faulty"})
 
 
+@pytest.mark.parametrize(("most", "layers"), [(5, 100_000), (100, 80)])
+def test_a_search_that_was_not_asked_for_ends(most: int, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenVINO refuses every run of several probes, so that each would be asked for by itself."""
+    monkeypatch.setattr(openvino, "_MOST_ROUNDS", most)
+    monkeypatch.setattr(openvino, "_MOST_COMPILED", layers)
+    ask = Child.ask
+
+    def refuse(self: Child, **request: Any) -> dict[str, Any]:
+        if len(request.get("probes", ())) > 1:
+            raise ChildRefused("too many")
+        return ask(self, **request)
+
+    monkeypatch.setattr(Child, "ask", refuse)
+    x = value = build.parameter([3], name="x")
+    for number in range(12):
+        value = build.sin(value, name=f"sin{number}")
+    model = build.model(build.result(value, name="y"), [x])
+    assert len(model.graph.nodes) == 14
+    report = compare(model, "openvino", [np.float32([1, 2, 3])])
+    assert report.rounds == 5
+    assert len(report.notes) == 1
+    assert report.equal
+
+
 def test_networks_that_are_in_no_file() -> None:
     net = NetworkText()
     x = net.parameter("2,3")
