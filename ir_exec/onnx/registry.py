@@ -77,7 +77,14 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         ML: ("ml",),
         TRAINING: ("training",),
-        MICROSOFT: ("microsoft", "microsoft_attention", "microsoft_quantized"),
+        MICROSOFT: (
+            "microsoft",
+            "microsoft_attention",
+            "microsoft_blocks",
+            "microsoft_experts",
+            "microsoft_layers",
+            "microsoft_quantized",
+        ),
     }
 )
 """The modules of `ir_exec.onnx.ops` that register the operators of each domain."""
