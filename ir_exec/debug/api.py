@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparing import compare_with
-from ir_exec.debug.drawing import Drawn, checked_inputs
+from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
 from ir_exec.debug.entries import Key, entries_of
 from ir_exec.debug.metrics import Metric, Settings, Tolerance, load_metric
 from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in, kinds_of
 from ir_exec.debug.report import Comparison
 from ir_exec.debug.tracing import INDEX, Trace
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import path_hint, suggested
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import ReadsVariable
@@ -116,7 +117,24 @@ def compare(
         name = model.graph.path or model.name
         has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
         further = drawn_again if draws_again and calls is None and not has_state and len(known) == 0 else None
-        return compare_with(model, found, rows, settings, further=further, asked=pairs, drawn=record, name=name)
+        compared = partial(compare_with, model, found, settings=settings, further=further, asked=pairs, name=name)
+        try:
+            return compared(rows, drawn=record)
+        except IRError:
+            if not draws_again or not isinstance(found, IRReference) or (calls or 1) > 1:
+                raise
+            # The sizes that were drawn fit this model alone: those that fit the reference may fit both.
+            inputs, record = checked_inputs(model, seed, _sizes_of(found.model, model, seed, shapes), known, **options)
+            return compared([bind_inputs(inputs, model.inputs)], drawn=record)
+
+
+def _sizes_of(
+    reference: Model, model: Model, seed: int, shapes: Mapping[str, ShapeLike] | None
+) -> dict[str, ShapeLike]:
+    """Return the shapes of inputs that are drawn for a reference, by the names of the model's; `shapes` come first."""
+    theirs = [array.shape for array in drawn_inputs(reference, seed).values()]
+    ours = [port.name for port in model.inputs]
+    return {**dict(zip(ours, theirs, strict=False)), **(shapes or {})}
 
 
 _ALL = "*"

@@ -128,7 +128,7 @@ class IRReference:
         self.computes_in: ElementType | None = None
         self.is_partial = False
         self._walker = Walker(model, threads=threads, precision=precision)
-        self._model = model
+        self.model = model
         self._memory = memory
         self._spill = Spill(memory)
         self._constants = dict(_constants(model.graph))
@@ -136,7 +136,7 @@ class IRReference:
         self._numbers: dict[Key, int] = {}
 
     def entries(self) -> list[Entry]:
-        return list(entries_of(self._model))
+        return list(entries_of(self.model))
 
     def inputs(self) -> dict[str, Array]:
         return {}
@@ -164,7 +164,7 @@ class IRReference:
                     self._spill.put((key, visit.where.iterations), array)
 
         given = []
-        for node, port in zip(self._model.graph.parameters, self._model.inputs, strict=True):
+        for node, port in zip(self.model.graph.parameters, self.model.inputs, strict=True):
             array = arrays.get(((), node.id, 0))
             if array is None:
                 raise EvaluationError(
@@ -176,7 +176,7 @@ class IRReference:
     def number(self, key: Key) -> int:
         """The number of a value in its body."""
         if not self._numbers:
-            self._numbers = dict(_numbers(self._model.graph))
+            self._numbers = dict(_numbers(self.model.graph))
         return self._numbers[key]
 
     def iteration(self, where: Where) -> Mapping[int, Array] | None:

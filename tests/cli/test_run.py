@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import ir_exec
+from ir_exec import build
 from ir_exec.cli import main, process
 from ir_exec.cli.arrays import statistics
 from ir_exec.cli.run_output import printed_top, printed_values
@@ -153,6 +154,23 @@ class TestInputs:
         ]
         assert rows(first, "Outputs") == rows(again, "Outputs")
         assert rows(first, "Outputs") != rows(other, "Outputs")
+
+    def test_what_shows_nothing_is_drawn_again(self, tmp_path: Path) -> None:
+        x = build.parameter("2,8", "f32", name="x")
+        square = build.multiply(x, x)
+        build.model(build.sqrt(build.subtract(np.float32(1), square))).save(tmp_path / "root.xml")
+        result = run(tmp_path / "root.xml")
+        assert result.exit_code == 0, result.output
+        assert rows(result, "Outputs")[0][-1] == "0"
+        assert "drawn 2 times: output" in result.stderr
+
+    def test_nan_after_every_draw_is_said(self, tmp_path: Path) -> None:
+        x = build.parameter("2,8", "f32", name="x")
+        build.model(build.result(build.multiply(x, np.float32(np.nan)), name="y")).save(tmp_path / "nan.xml")
+        result = run(tmp_path / "nan.xml")
+        assert result.exit_code == 0, result.output
+        assert rows(result, "Outputs")[0][-1] == "16"
+        assert "output 'y' is NaN" in result.stderr.splitlines()[-1]
 
     def test_their_shape(self, sum_file: Path) -> None:
         result = run(sum_file, "--shape", "x=5,3", "--shape", "y=[1,3]")

@@ -62,6 +62,23 @@ def test_the_usual_sizes_of_images() -> None:
     assert image.shape == (2, 3, 32, 32)
 
 
+def test_open_channels_are_colours() -> None:
+    image = build.parameter("?,?,?,?", "f32", name="image")
+    assert drawn_inputs(build.model(build.relu(image)), 0)["image"].shape == (2, 3, 32, 32)
+
+
+def test_a_mask_is_as_long_as_past_and_new_tokens() -> None:
+    ids, mask = build.parameter("?,?", "i64", name="input_ids"), build.parameter("?,?", "i64", name="attention_mask")
+    past = build.parameter("?,2,?,4", "f32", name="past_key_values.0.key")
+    new = build.gather(np.ones((30, 2, 4), np.float32), ids, np.int64(0))
+    present = build.concat([past, build.transpose(new, np.int64([0, 2, 1, 3]))], 2)
+    network = build.model([build.result(present), build.result(build.reduce_sum(mask, np.int64([1])))])
+    found = {name: array.shape for name, array in drawn_inputs(network, 0).items()}
+    assert found == {"input_ids": (2, 8), "attention_mask": (2, 16), "past_key_values.0.key": (2, 2, 8, 4)}
+    wanted = drawn_inputs(network, 0, {"attention_mask": "2,5"})
+    assert wanted["attention_mask"].shape == (2, 5)
+
+
 def test_within_what_is_declared() -> None:
     (image,) = drawn_inputs(convolution(image="2..4,3,20..30,?"), 0).values()
     assert image.shape == (2, 3, 30, 32)

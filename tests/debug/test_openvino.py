@@ -12,7 +12,7 @@ import pytest
 from openvino import opset13 as op
 
 from ir_exec import EvaluationError, build, read_model
-from ir_exec.debug import Comparison, compare
+from ir_exec.debug import Comparison, compare, openvino
 from ir_exec.debug.child import Child, ChildCrashed, ChildRefused
 from ir_exec.debug.openvino import OpenVINOReference
 from ir_exec.debug.report import ComparedLayer

@@ -148,7 +148,9 @@ class TestSecondOpinion:
             if request["do"] == "run" or (request["do"] == "opinion" and evaluator):
                 stored = answer["tensors"].get(name)
                 if stored is not None:
-                    (np.fromfile(stored["file"], np.float32) * np.float32(1.1)).tofile(stored["file"])
+                    values = np.memmap(stored["file"], np.float32, "r+", stored["start"], (stored["size"] // 4,))
+                    values *= np.float32(1.1)
+                    values.flush()
             return answer
 
         monkeypatch.setattr(Child, "ask", changed)

@@ -7,10 +7,11 @@ from fractions import Fraction
 from itertools import islice
 
 from ir_exec.debug.draw.targets import grown, met
+from ir_exec.debug.draw.usual import usual_sizes, with_past
 from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
 from ir_exec.errors import IRError
 from ir_exec.model import Model
-from ir_exec.types import ElementType, Shape
+from ir_exec.types import Shape
 
 __all__ = ["first_fit", "fitting_shapes", "repaired", "smallest", "with_size", "without_needless"]
 
@@ -217,45 +218,6 @@ def _level(prober: Prober, best: Outcome, held: set[int], is_allowed: Callable[[
     return best
 
 
-_ROWS, _LENGTH, _SIDE, _COLOURS = 2, 8, 32, 3
-"""Sizes of open dims, where the network takes them: of the first axis, of others, and of images."""
-
-
-def _usual_sizes(kinds: Sequence[ElementType], shapes: Sequence[Shape]) -> list[int]:
-    """The sizes of all dims that a person would give; masks of images are as large as these, rows of features many."""
-    usual = [_usual(shape, kind) for kind, shape in zip(kinds, shapes, strict=True)]
-    if max(map(len, usual), default=0) <= 2:
-        for place, (kind, shape) in enumerate(zip(kinds, shapes, strict=True)):
-            if (
-                kind.is_known
-                and kind.is_float
-                and shape.dims is not None
-                and len(shape.dims) == 2
-                and shape.dims[1].is_static
-            ):
-                usual[place] = [_LENGTH, _LENGTH]
-    if any(_SIDE in sizes for sizes in usual):
-        usual = [[_ROWS, _SIDE, _SIDE] if len(sizes) == 3 else sizes for sizes in usual]
-    return [size for sizes in usual for size in sizes]
-
-
-def _usual(shape: Shape, kind: ElementType) -> list[int]:
-    """The sizes that a person would give, axis by axis: two rows of eight, or two images of 32 by 32."""
-    dims = shape.dims or ()
-    sizes = [_ROWS if axis == 0 and len(dims) > 1 else _LENGTH for axis in range(len(dims))]
-    if len(dims) == 1:
-        sizes = [_ROWS]
-    if len(dims) != 4 or not (kind.is_known and (kind.is_float or kind.bits == 8)):
-        return sizes
-    few = [not dim.is_static or dim.lo in (1, _COLOURS) for dim in dims]
-    is_open = [not dim.is_static for dim in dims]
-    is_coloured = not is_open[1] and dims[1].lo == _COLOURS
-    if is_coloured or (few[3] and not is_open[3] and any(is_open[1:3])) or (is_open[3] and few[1]):
-        channels = 1 if is_coloured or is_open[3] else 3
-        sizes = [_ROWS, *[_COLOURS if axis == channels else _SIDE for axis in (1, 2, 3)]]
-    return sizes
-
-
 def fitting_shapes(model: Model, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
     """Shapes, by name, for the inputs of which dims are open: such with which inference accepts the network.
 
@@ -271,9 +233,19 @@ def fitting_shapes(model: Model, shapes: Mapping[str, Shape]) -> dict[str, Shape
         prober = Prober(model, dict(enumerate(known)))
     except IRError:
         return {}
-    least = _usual_sizes([port.element_type for port in ports], known)
-    sizes = smallest(prober, least)
+    sizes = smallest(prober, usual_sizes(ports, known))
     if sizes is None:
         return {}
     found = prober.given(sizes)
+    longer = with_past(ports, found)
+    if longer is not None and all(map(_allows, known, [longer[number] for number in range(len(ports))])):
+        try:
+            outcome = prober(tuple([dim.lo for number in range(len(ports)) for dim in longer[number]]))
+            found = longer if outcome.fits else found
+        except OutOfProbesError:
+            pass  # what was found fits as well
     return {port.name: found[number] for number, port in enumerate(ports) if not known[number].is_static}
+
+
+def _allows(declared: Shape, found: Shape) -> bool:
+    return all(size.lo in dim for dim, size in zip(declared, found, strict=True))
