@@ -27,6 +27,7 @@ from tests.conformance.kept import has_wide_vectors
 from tests.conformance.oracle import NodeTypes, Oracle, Refused, Request
 
 __all__ = [
+    "TOGETHER",
     "answer_of",
     "can_be_asked",
     "check_file",
@@ -38,7 +39,7 @@ __all__ = [
     "table",
 ]
 
-_TOGETHER: Final = 16
+TOGETHER: Final = 16
 """Rows of a table whose values are asked for at once: compiling takes long, even of one layer."""
 
 _LAST_PLACE = {ElementType.f16: 2.0**-10, ElementType.bf16: 2.0**-7}
@@ -67,8 +68,8 @@ def _neighbours() -> dict[Case, list[Case]]:
     found = {}
     for family in families():
         asked = [case for case in table(family) if _has_neighbours(case)]
-        for start in range(0, len(asked), _TOGETHER):
-            found |= dict.fromkeys(asked[start : start + _TOGETHER], asked[start : start + _TOGETHER])
+        for start in range(0, len(asked), TOGETHER):
+            found |= dict.fromkeys(asked[start : start + TOGETHER], asked[start : start + TOGETHER])
     return found
 
 

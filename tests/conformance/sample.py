@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
@@ -19,9 +19,9 @@ from _pytest.mark import ParameterSet
 from ir_exec.ops import resolve
 from ir_exec.types import ElementType
 from tests.conformance.case import Case
-from tests.conformance.checks import families, table
+from tests.conformance.checks import TOGETHER, families, table
 
-__all__ = ["each_part", "each_row", "each_sampled_row", "features", "part", "sample"]
+__all__ = ["each_chunk", "each_chunk_of_a_part", "each_part", "features", "found_in", "part", "sample"]
 
 Feature = tuple[object, ...]
 
@@ -56,18 +56,31 @@ def sample(family: str) -> frozenset[int]:
     return frozenset(chosen)
 
 
-def each_row() -> list[ParameterSet]:
-    """Every row of every table, as parameters of a test."""
-    return [pytest.param(case, id=f"{family}: {case}") for family in families() for case in table(family)]
-
-
-def each_sampled_row() -> list[ParameterSet]:
-    """The same, of which the plain command runs the sample."""
+def each_chunk() -> list[ParameterSet]:
+    """All rows of all tables, some neighbours at a time, as parameters of a test."""
     return [
-        pytest.param(case, id=f"{family}: {case}", marks=[] if position in sample(family) else [pytest.mark.rest])
+        pytest.param(rows, id=f"{family}-{number}")
         for family in families()
-        for position, case in enumerate(table(family))
+        for number, rows in enumerate(_chunks(table(family)))
     ]
+
+
+def each_chunk_of_a_part() -> list[ParameterSet]:
+    """The same, of which the plain command runs the samples of the tables."""
+    return [
+        pytest.param(rows, id=f"{part_of.id}-{number}", marks=part_of.marks)
+        for part_of in each_part()
+        for number, rows in enumerate(_chunks(part(*part_of.values)))
+    ]
+
+
+def _chunks(rows: list[Case]) -> list[list[Case]]:
+    return [rows[start : start + TOGETHER] for start in range(0, len(rows), TOGETHER)]
+
+
+def found_in(rows: list[Case], check: Callable[[Case], list[str]]) -> str:
+    """What is wrong with which rows; empty where nothing is."""
+    return "\n".join("\n    ".join([str(case), *faults]) for case in rows if (faults := check(case)))
 
 
 def each_part() -> list[ParameterSet]:

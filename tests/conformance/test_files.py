@@ -7,13 +7,13 @@ import pytest
 from tests.conformance.build import FORMS
 from tests.conformance.case import Case
 from tests.conformance.checks import check_file, check_in_f32
-from tests.conformance.sample import each_part, each_sampled_row, part
+from tests.conformance.sample import each_chunk_of_a_part, each_part, found_in, part
 
 
-@pytest.mark.parametrize("case", each_sampled_row())
-def test_file(case: Case) -> None:
-    faults = [f"{form}: {fault}" for form in FORMS for fault in check_file(case, form)]
-    assert not faults, "\n".join([str(case), *faults])
+@pytest.mark.parametrize("rows", each_chunk_of_a_part())
+def test_file(rows: list[Case]) -> None:
+    faults = found_in(rows, lambda case: [f"{form}: {fault}" for form in FORMS for fault in check_file(case, form)])
+    assert not faults, faults
 
 
 @pytest.mark.parametrize(("family", "is_sampled"), each_part())

@@ -6,8 +6,9 @@ from itertools import chain
 
 import pytest
 
+from tests.conformance.case import Case
 from tests.conformance.checks import families, table
-from tests.conformance.sample import features, part, sample
+from tests.conformance.sample import each_chunk, each_chunk_of_a_part, features, found_in, part, sample
 
 
 @pytest.mark.parametrize("family", families())
@@ -21,3 +22,18 @@ def test_every_feature_is_in_it(family: str) -> None:
 
 def test_it_is_less_than_half() -> None:
     assert sum(len(sample(family)) for family in families()) < sum(len(table(family)) for family in families()) / 2
+
+
+def test_every_row_is_in_one_chunk() -> None:
+    rows = {id(case) for family in families() for case in table(family)}
+    for chunks in (each_chunk(), each_chunk_of_a_part()):
+        found = [id(case) for chunk in chunks for case in chunk.values[0]]
+        assert len(found) == len(rows)
+        assert set(found) == rows
+
+
+def test_of_a_chunk_the_rows_with_faults_are_told() -> None:
+    rows = [Case("Abs", 1, ()), Case("Exp", 1, ()), Case("Log", 1, ())]
+    assert found_in(rows, lambda case: []) == ""
+    told = found_in(rows, lambda case: ["first", "second"] if case.type == "Exp" else [])
+    assert told.split() == ["Exp-1", "first", "second"]
