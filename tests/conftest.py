@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from hashlib import sha256
@@ -67,6 +68,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
     if left:
         config.hook.pytest_deselected(items=left)
+
+
+def pytest_collection_finish() -> None:
+    """Keep what was collected out of the collections of garbage: there are millions of objects, and none goes."""
+    gc.collect()
+    gc.freeze()
 
 
 def _mark_rest(items: list[pytest.Item]) -> None:

@@ -48,7 +48,7 @@ def saved(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
     return ir_exec.read_model(folder / "again.xml")
 
 
-@pytest.mark.broad(keep=12)
+@pytest.mark.broad(keep=10)
 @each_network
 def test_structure_types_and_results(path: Path, tmp_path: Path) -> None:
     model = ir_exec.read_model(path)
@@ -64,7 +64,7 @@ def test_structure_types_and_results(path: Path, tmp_path: Path) -> None:
         assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=10)
 @pytest.mark.conformance
 @each_network
 def test_openvino_reads_the_same(path: Path, oracle: Oracle, tmp_path: Path) -> None:
@@ -82,6 +82,7 @@ def test_openvino_reads_the_same(path: Path, oracle: Oracle, tmp_path: Path) -> 
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.broad(keep=10)
 @pytest.mark.conformance
 @each_network
 def test_openvino_reads_a_network_that_was_reshaped(path: Path, oracle: Oracle, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def test_the_same_as_here(client: Any, as_executor: bool, tmp_path: Path) -> Non
     assert values(results) == expected(20)
 
 
+@pytest.mark.broad
 def test_ten_thousand_small_items(client: Any) -> None:
     taken = most = 0
 

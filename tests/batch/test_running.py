@@ -183,12 +183,14 @@ class TestLostWorkers:
         check(results, 6, {1})
         assert str(results[1].error).startswith("the worker process died while it computed this, 2 times")
 
+    @pytest.mark.broad
     def test_items_that_are_collected(self, processes: Processes, tmp_path: Path) -> None:
         items: list[Any] = list(arrays(600))
         items[300] = DeadlyOnce(str(tmp_path / "mark"), 300)
         items[450] = Deadly()
         check(list(batch.run(weighed_network(), items, processes)), 600, {450})
 
+    @pytest.mark.broad
     def test_items_of_a_lost_worker_are_run_again(self, processes: Processes, tmp_path: Path) -> None:
         items: list[Any] = list(arrays(12))
         items[3] = DeadlyOnce(str(tmp_path / "one"), 3)

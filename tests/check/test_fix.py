@@ -128,7 +128,7 @@ def test_a_path_that_does_not_exist() -> None:
         fix("no/such.xml")
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=2)
 @pytest.mark.parametrize("network", ["index_ops", "script_loop_seq", "bert_tiny_fp16"])
 def test_broken_declarations_of_real_networks(network: str, tmp_path: Path) -> None:
     """Dims that were changed come back, whatever the changes; the file then is what it was."""

@@ -33,6 +33,7 @@ def search(tmp_path: Path) -> str:
     return f"{sys.executable} {script} {{model}}"
 
 
+@pytest.mark.broad
 def test_a_command_and_a_thousand_layers(search: str, tmp_path: Path) -> None:
     thousand().save(tmp_path / "whole.xml")
     before = [(tmp_path / f"whole.{end}").read_bytes() for end in ("xml", "bin")]

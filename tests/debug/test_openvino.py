@@ -99,7 +99,7 @@ def test_known_faults_are_placed(make: Callable[[], tuple[Any, list[Array]]], pr
     assert blamed(report)[0].layer_name == "faulty"
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("name", ["gnn_gcn_gat", "lstm", "dynamic_output_ops", "script_loop_seq", "nms9"])
 def test_networks_without_faults(name: str) -> None:
     path = NETWORKS / f"{name}.xml"

@@ -51,7 +51,7 @@ def test_enough_are_planted() -> None:
     assert sum(PLANTED.values()) >= 200
 
 
-@pytest.mark.broad(keep=6)
+@pytest.mark.broad(keep=5)
 @pytest.mark.parametrize("name", PLANTED)
 def test_the_layer_that_holds_the_fault_is_named(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
@@ -113,7 +113,7 @@ def thousand(random: Random) -> tuple[bytes, bytes]:
     return file.xml, file.weights
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=1)
 @pytest.mark.parametrize("number", [13, 500, 987])
 def test_in_a_network_of_a_thousand_layers(number: int) -> None:
     xml, weights = thousand(Random(5))

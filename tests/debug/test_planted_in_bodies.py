@@ -126,7 +126,7 @@ def test_in_bodies_of_every_kind(around: Callable[[NetworkText, Output, Random],
     assert not missed
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=1)
 @pytest.mark.parametrize(("name", "count"), [("script_loop_seq", 25), ("script_if", 10)])
 def test_in_bodies_of_real_networks(name: str, count: int) -> None:
     path = NETWORKS / f"{name}.xml"

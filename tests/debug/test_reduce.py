@@ -66,6 +66,7 @@ def test_a_fault_among_a_thousand_layers(place: int) -> None:
     assert reduced.runs < 60
 
 
+@pytest.mark.broad
 def test_by_the_values(tmp_path: Path) -> None:
     """A fault that shows in numbers: the candidates get the values of the whole network's run."""
 
@@ -204,6 +205,7 @@ def test_the_same_again() -> None:
     assert first.runs == second.runs
 
 
+@pytest.mark.broad
 def test_a_limit() -> None:
     reduced = reduce(thousand(), has("Sin"), limit=5)
     assert reduced.runs == 5

@@ -51,7 +51,7 @@ def outputs(path: Path, inputs: Path) -> tuple[list[Any], list[Any]]:
     return [result[index] for index in range(len(compiled.outputs))], names
 
 
-@pytest.mark.broad(keep=20)
+@pytest.mark.broad(keep=12)
 @pytest.mark.parametrize("path", networks())
 def test_real_networks_come_back(path: Path, tmp_path: Path) -> None:
     document = read(path)

@@ -51,7 +51,7 @@ def test_layouts_that_blas_does_not_take() -> None:
     assert found.tolist() == [[110 + 15 * 12 * row] * 5 for row in range(4)]
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=18)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
 @pytest.mark.parametrize(
     ("a", "b"),
@@ -226,7 +226,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "takes_strips", lambda: True)
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=18)
 @pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("turned", ["", "a", "b", "ab"])
 @pytest.mark.parametrize(

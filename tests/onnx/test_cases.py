@@ -8,22 +8,33 @@ from pkgutil import iter_modules
 
 import pytest
 
+from ir_exec import IRError
 from tests.onnx import cases
 from tests.onnx.runtime import Node, assert_as_onnxruntime
 
 TABLES = sorted(one.name for one in iter_modules(cases.__path__) if one.name != "values")
 
-CASES = [
-    pytest.param(case, id=f"{table}-{at}-{case}")
+TOGETHER = 25
+"""Rows of a table that are one test: a test takes as long as a row."""
+
+CHUNKS = [
+    pytest.param(rows[start : start + TOGETHER], id=f"{table}-{start}")
     for table in TABLES
-    for at, case in enumerate(import_module(f"tests.onnx.cases.{table}").CASES)
+    for rows in [import_module(f"tests.onnx.cases.{table}").CASES]
+    for start in range(0, len(rows), TOGETHER)
 ]
 
 
 @pytest.mark.broad
-@pytest.mark.parametrize("case", CASES)
-def test_as_onnxruntime(case: Node) -> None:
-    with warnings.catch_warnings():
-        # Infinities and NaN are among the inputs.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        assert_as_onnxruntime(case, dynamic=case.has_open_dims)
+@pytest.mark.parametrize("rows", CHUNKS)
+def test_as_onnxruntime(rows: list[Node]) -> None:
+    faults = []
+    for case in rows:
+        try:
+            with warnings.catch_warnings():
+                # Infinities and NaN are among the inputs.
+                warnings.simplefilter("ignore", RuntimeWarning)
+                assert_as_onnxruntime(case, dynamic=case.has_open_dims)
+        except (AssertionError, IRError, pytest.fail.Exception) as error:
+            faults.append(f"{case}: {error}")
+    assert not faults, "\n".join(faults)

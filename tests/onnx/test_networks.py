@@ -55,6 +55,7 @@ def test_values_are_those_of_onnxruntime(name: str) -> None:
     equal([result[at] for at in range(len(arrays(name, "outputs")))], name)
 
 
+@pytest.mark.broad(keep=10)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_openvino_reads_and_runs_what_it_was_converted_to(name: str, tmp_path: Path) -> None:
     path = tmp_path / "converted.xml"
@@ -67,6 +68,7 @@ def test_openvino_reads_and_runs_what_it_was_converted_to(name: str, tmp_path: P
     equal([result[port] for port in compiled.outputs], name)
 
 
+@pytest.mark.broad(keep=10)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_what_was_saved_is_read_as_the_same(name: str, tmp_path: Path) -> None:
     ir_exec.read_model(FOLDER / f"{name}.onnx").save(tmp_path / "converted.xml")

@@ -174,7 +174,7 @@ def assert_close(found: Array, expected: Array, tolerance: float = 2e-6) -> None
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * max(float(np.abs(expected).max()), 1e-3))
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=60)
 @pytest.mark.parametrize(("layout", "kind"), ALL)
 @pytest.mark.parametrize("block", [2**10, 2**18])
 def test_products_are_those_of_expanded_weights(

@@ -486,7 +486,7 @@ def products(net: NetworkText) -> Output:
     return net.op("Einsum", *[net.parameter("2,2")] * 5, opset=7, equation="ab,bc,cd,de,ef->af")
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=10)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     "layer",

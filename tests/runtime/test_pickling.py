@@ -129,6 +129,7 @@ def test_variables_start_anew(way: Callable[[Any], Any]) -> None:
     assert compiled([x])["sum"].tolist() not in (first, second)
 
 
+@pytest.mark.broad
 def test_deep_networks_can_be_pickled() -> None:
     text = NetworkText()
     value = text.parameter("2")

@@ -308,6 +308,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.broad(keep=5)
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_names_are_text(name: str, open_page: Opens) -> None:
     escaped = "".join(f"&#{ord(char)};" for char in name)

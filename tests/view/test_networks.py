@@ -34,6 +34,7 @@ def layers_in(graph: GraphView) -> list[LayerView]:
     ]
 
 
+@pytest.mark.broad(keep=50)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_file_makes_a_page_that_keeps_the_schema(path: Path) -> None:
     report = check_model(path)

@@ -319,7 +319,7 @@ UNARY_OF_TYPES = [
 ]
 
 
-@pytest.mark.broad(keep=200)
+@pytest.mark.broad(keep=150)
 @pytest.mark.parametrize("size", [1, 3000, SPLIT_ELEMENTS + 7])
 @pytest.mark.parametrize(("cls", "element_type"), UNARY_OF_TYPES)
 def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], element_type: ElementType, size: int) -> None:
@@ -338,7 +338,7 @@ def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], element_type: Elem
             assert_array_equal(out, wanted, strict=True)
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=120)
 @pytest.mark.parametrize("size", [2, 40])
 @pytest.mark.parametrize(
     ("cls", "kind"),
