@@ -71,8 +71,8 @@ def assert_same(
 
     fail_on: "layers" fails as well where a layer is wrong by itself while the outputs agree. All other arguments are
     those of `debug.compare`.
-    Raises AssertionError where outputs differ, NothingComparedError, which is an AssertionError too, where an output has
-    no element that is finite on both sides, and what `debug.compare` raises.
+    Raises AssertionError where outputs differ, NothingComparedError, which is an AssertionError too, where an output
+    has no element that is finite on both sides, and what `debug.compare` raises.
     """
     __tracebackhide__ = True
     report = compare(model, reference, inputs, seed, rtol=rtol, atol=atol, probe=probe, nan_equal=nan_equal)

@@ -120,12 +120,16 @@ def compare(
         compared = partial(compare_with, model, found, settings=settings, further=further, asked=pairs, name=name)
         try:
             return compared(rows, drawn=record)
-        except IRError:
-            if not draws_again or not isinstance(found, IRReference) or (calls or 1) > 1:
+        except IRError as error:
+            if not draws_again or not isinstance(found, IRReference) or len(rows) > 1:
                 raise
-            # The sizes that were drawn fit this model alone: those that fit the reference may fit both.
-            inputs, record = checked_inputs(model, seed, _sizes_of(found.model, model, seed, shapes), known, **options)
-            return compared([bind_inputs(inputs, model.inputs)], drawn=record)
+            # The sizes that were drawn may fit this model alone: those that fit the reference may fit both.
+            try:
+                sizes = _sizes_of(found.model, model, seed, shapes)
+                inputs, record = checked_inputs(model, seed, sizes, known, **options)
+                return compared([bind_inputs(inputs, model.inputs)], drawn=record)
+            except IRError:
+                raise error from None
 
 
 def _sizes_of(
