@@ -15,7 +15,7 @@ const KINDS = [
 
 const ELEMENTS = { f: "matrix", b: "quantise", i: "shape", u: "activation", s: "control", n: "norm" };
 
-const STATUS = { wrong: "error", failed: "error", carried: "warning", step: "info", close: "good", equal: "good" };
+const STATUS = { wrong: "error", failed: "error", carried: "warning", step: "info", reference: "info", close: "good", equal: "good" };
 
 const CHANGES = { added: "good", removed: "error", changed: "warning", consequence: "info" };
 
@@ -77,7 +77,7 @@ export const WAYS = {
     title: "Error (compare)",
     applies: (layers) => layers.some((layer) => layer.view.error),
     prepare: () => (layer) => (layer.view.error ? STATUS[layer.view.error.status] ?? "plain" : null),
-    legend: () => [["error", "wrong by itself"], ["warning", "carried from above"], ["info", "on a step"], ["good", "equal or close"]],
+    legend: () => [["error", "wrong by itself"], ["warning", "carried from above"], ["info", "on a step, or the reference differs from itself"], ["good", "equal or close"]],
     text: (layer) => {
       const error = layer.view.error;
       // What makes a layer that is right by itself differ was carried to it.
