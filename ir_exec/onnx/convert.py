@@ -237,6 +237,8 @@ class Converter:
         """Report a declared type that contradicts the inferred one."""
         declared = self.declarations[name]
         kind = declared.WhichOneof("value")
+        if kind == "sequence_type" and declared.sequence_type.elem_type.HasField("map_type"):
+            return  # ZipMap says itself what stands for the maps.
         is_list = isinstance(value, (Sequence, Stack, Appended))
         if is_list != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
             found, expected = "a list" if is_list else "a tensor", kind.removesuffix("_type")

@@ -75,7 +75,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "sorting",
             "types",
         ),
-        ML: ("ml",),
+        ML: ("ml", "ml_linear", "ml_tree_ensemble", "ml_trees"),
         TRAINING: ("training",),
         MICROSOFT: (
             "microsoft",
@@ -83,6 +83,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "microsoft_blocks",
             "microsoft_experts",
             "microsoft_layers",
+            "microsoft_linear",
             "microsoft_quantized",
         ),
     }

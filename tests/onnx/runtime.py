@@ -131,6 +131,9 @@ def assert_as_onnxruntime(one: Node, *, rtol: float = 1e-4, atol: float = 1e-5, 
         network = read_model(_model(one, dynamic=open_dims).SerializeToString())
         found = list(compile_model(network)(feed).values())
         for ours, theirs in zip(found, expected, strict=True):
+            if theirs.dtype.kind not in "biuf":
+                assert ours.tolist() == theirs.tolist()
+                continue
             assert ours.dtype == theirs.dtype
             assert ours.shape == theirs.shape
             short = ours.dtype == np.float16

@@ -145,6 +145,9 @@ GROUPS = [
     gqa(1, 5, 0, local_window_size=2),
     gqa(1, 3, 0, softcap=5.0),
     gqa(1, 4, 0, WIDE_COS, WIDE_SIN, do_rotary=1, rotary_interleaved=1, scale=0.2),
+    gqa(1, 3, 0, smooth_softmax=1),
+    gqa(2, 1, 4, None, None, None, None, f(4)),
+    gqa(1, 4, 0, None, None, None, None, f(4), local_window_size=2, softcap=5.0),
 ]
 
 

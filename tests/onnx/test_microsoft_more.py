@@ -151,9 +151,36 @@ LAYERS = [
 ]
 
 
+def linear(rule: str, *, queries: int = 2, keys: int = 2, past: bool = True, wide: bool = False, **more: Any) -> Node:
+    size, values, length = 4, 3, 5
+    inputs = [f(2, length, queries * size), f(2, length, keys * size) / 2, f(2, length, keys * values)]
+    inputs += [f(2, keys, size, values) if past else None]
+    inputs += [-np.abs(f(2, length, keys * (size if wide else 1))) if "gated" in rule else None]
+    inputs += [np.abs(f(2, length, keys)) / 4 if "delta" in rule else None]
+    heads = {"q_num_heads": queries, "kv_num_heads": keys}
+    return ms("LinearAttention", *inputs, update_rule=rule, outputs=2, **heads, **more)
+
+
+STATES = [
+    *[linear(rule) for rule in ("linear", "gated", "delta", "gated_delta")],
+    linear("gated_delta", queries=4, scale=1.0, past=False),
+    linear("gated_delta", queries=2, keys=4, wide=True),
+    *[
+        ms("CausalConvWithState", f(2, 3, 6), f(3, 1, 4), f(3), past, activation=kind, outputs=2, dilation=dilation)
+        for past, kind, dilation in ((f(2, 3, 3), "silu", 1), (None, "none", 1), (f(2, 3, 6), "none", 2))
+    ],
+    ms("CausalConvWithState", f(2, 6, 3), f(3, 1, 4), None, f(2, 3, 3), channels_last=1, outputs=2),
+]
+
+
 @pytest.mark.parametrize("one", [*BLOCKS, *EXPERTS, *ATTENTION, *LAYERS], ids=str)
 def test_as_onnxruntime(one: Node) -> None:
     assert_as_onnxruntime(one, rtol=1e-3, atol=2e-4, dynamic=True)
+
+
+@pytest.mark.parametrize("one", STATES, ids=str)
+def test_states_as_onnxruntime(one: Node) -> None:
+    assert_as_onnxruntime(one, rtol=1e-3, atol=2e-4)
 
 
 def run(type: str, inputs: dict[str, Any], outputs: int = 1, **attributes: Any) -> list[Any]:

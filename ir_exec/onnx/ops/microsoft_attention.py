@@ -64,9 +64,20 @@ def _lowest(like: Value) -> Value:
     return number(low, like)
 
 
-def _attended(q: Value, k: Value, v: Value, mask: Value | None, scale: float | None, softcap: float = 0.0) -> Value:
-    """softmax(q k^T scale + mask) v, all [batch, heads, length, size]."""
-    if softcap == 0:
+def _attended(
+    q: Value,
+    k: Value,
+    v: Value,
+    mask: Value | None,
+    scale: float | None,
+    softcap: float = 0.0,
+    sink: Value | None = None,
+) -> Value:
+    """softmax(q k^T scale + mask) v, all [batch, heads, length, size].
+
+    sink: [heads], scores of a key that takes part in the softmax and gives nothing.
+    """
+    if softcap == 0 and sink is None:
         factor = None if scale is None else number(scale, q)
         if factor is not None and mask is None:
             mask = number(0, q)
@@ -74,9 +85,16 @@ def _attended(q: Value, k: Value, v: Value, mask: Value | None, scale: float | N
     if scale is None:
         scale = 1 / float(np.sqrt(dims_of(q, "the query")[-1] if q.shape.is_static else size_along(q, -1).size))
     scores = build.multiply(build.matmul(q, k, transpose_b=True), number(scale, q))
-    scores = build.multiply(build.tanh(build.divide(scores, number(softcap, q))), number(softcap, q))
+    if softcap:
+        scores = build.multiply(build.tanh(build.divide(scores, number(softcap, q))), number(softcap, q))
     scores = scores if mask is None else build.add(scores, mask)
-    return build.matmul(build.softmax(scores, axis=-1), v)
+    if sink is None:
+        return build.matmul(build.softmax(scores, axis=-1), v)
+    column = build.broadcast(
+        build.unsqueeze(sink, ints(1, 2)), concat([*(_size(scores, at) for at in range(3)), ints(1)])
+    )
+    shares = build.softmax(build.concat([scores, column], -1), axis=-1)
+    return build.matmul(build.slice(shares, ints(0), ints(-1), ints(1), ints(-1)), v)
 
 
 def _added(first: Value | None, second: Value | None) -> Value | None:
@@ -360,14 +378,17 @@ def group_query_attention(
     v_scale: Value | None = None,
     q_norm_weight: Value | None = None,
     k_norm_weight: Value | None = None,
+    query_seqlens: Value | None = None,
     *,
     causal: bool = True,
     do_rotary: bool = False,
+    k_norm_epsilon: float | None = None,
     k_quant_type: str = "NONE",
     kv_cache_bit_width: int = 0,
     kv_num_heads: int,
     local_window_size: int = -1,
     num_heads: int,
+    q_norm_epsilon: float | None = None,
     qk_norm_epsilon: float = 1e-6,
     qk_output: int = 0,
     rotary_interleaved: bool = False,
@@ -382,10 +403,10 @@ def group_query_attention(
     seqlens_k: for each entry of the batch, the number of its keys less one.
     """
     quantized = (k_quant_type, v_quant_type) != ("NONE", "NONE") or k_scale is not None or v_scale is not None
-    if quantized or head_sink is not None or q_norm_weight is not None or k_norm_weight is not None:
-        raise UnsupportedError("quantized caches, sinks or norms in GroupQueryAttention")
-    if smooth_softmax == 1 or qk_output or sliding_window_cache or not causal:
-        raise UnsupportedError("smooth softmax, scores as an output, or attention that is not causal")
+    if quantized or q_norm_weight is not None or k_norm_weight is not None or query_seqlens is not None:
+        raise UnsupportedError("quantized caches, norms or lengths of queries in GroupQueryAttention")
+    if qk_output or sliding_window_cache or not causal:
+        raise UnsupportedError("scores as an output, a cache of a window, or attention that is not causal")
     if key is None or value is None:
         features = size_along(query, 2).size // (num_heads + 2 * kv_num_heads)
         sizes = ints(num_heads * features, kv_num_heads * features, kv_num_heads * features)
@@ -417,7 +438,10 @@ def group_query_attention(
         mask = build.add(mask, attention_bias)
     group = num_heads // kv_num_heads
     shared = [_repeated(one, group) for one in (cache.keys, cache.values)]
-    found = _attended(q, shared[0], shared[1], mask, scale or None, softcap)
+    sink = head_sink
+    if sink is None and smooth_softmax == 1:
+        sink = build.broadcast(number(0, q), ints(num_heads))
+    found = _attended(q, shared[0], shared[1], mask, scale or None, softcap, sink)
     return [_joined(found), cache.keys, cache.values]
 
 

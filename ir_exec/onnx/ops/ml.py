@@ -6,11 +6,23 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.errors import InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.attributes import Floats, Ints, Strings, Tensor
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError, InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.onnx.attributes import Floats, Ints, Strings, Tensor, chosen
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import ML, onnx_op
-from ir_exec.onnx.values import as_i64, cast, checked_gather, ints, number, numbers, reshape
+from ir_exec.onnx.values import (
+    as_i64,
+    cast,
+    checked_gather,
+    concat,
+    ints,
+    known_rank,
+    number,
+    numbers,
+    reshape,
+    size_along,
+)
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []
@@ -33,35 +45,125 @@ def binarizer(data: Value, *, threshold: float = 0.0) -> Value:
 
 @onnx_op("Scaler", since=1, domain=ML)
 def scaler(data: Value, *, offset: Floats = (), scale: Floats = ()) -> Value:
-    """(data - offset) * scale, in f32; both are one number, or one for each column."""
+    """(data - offset) * scale, in f32 or, for f64, in f64; both are one number, or one for each column."""
+    wide = data if data.element_type is ElementType.f64 else cast(data, ElementType.f32)
+    moved = build.subtract(wide, numbers(offset, wide)) if offset else wide
+    return cast(build.multiply(moved, numbers(scale, wide)) if scale else moved, ElementType.f32)
+
+
+@onnx_op("Normalizer", since=1, domain=ML)
+def normalizer(data: Value, *, norm: str = "MAX") -> Value:
+    """Each row divided by its largest element, by the sum of its sizes, or by its length; rows of zeros stay."""
+    chosen("norm", norm, {one: one for one in ("MAX", "L1", "L2")})
+    if known_rank(data, "the input") not in (1, 2):
+        raise ShapeError(f"the input has rank {data.rank}, expected 1 or 2", code=Code.wrong_rank)
     data = cast(data, ElementType.f32)
-    moved = build.subtract(data, numbers(offset, data)) if offset else data
-    return build.multiply(moved, numbers(scale, data)) if scale else moved
+    if norm == "MAX":
+        divisor = build.reduce_max(data, ints(-1), keep_dims=True)
+    elif norm == "L1":
+        divisor = build.reduce_sum(build.abs(data), ints(-1), keep_dims=True)
+    else:
+        divisor = build.sqrt(build.reduce_sum(build.multiply(data, data), ints(-1), keep_dims=True))
+    divisor = build.select(build.equal(divisor, number(0, divisor)), number(1, divisor), divisor)
+    return build.divide(data, divisor)
 
 
-@onnx_op("LinearRegressor", since=1, domain=ML)
-def linear_regressor(
+@onnx_op("Imputer", since=1, domain=ML)
+def imputer(
     data: Value,
     *,
-    coefficients: Floats = (),
-    intercepts: Floats = (),
-    post_transform: str = "NONE",
-    targets: int = 1,
+    imputed_value_floats: Floats = (),
+    imputed_value_int64s: Ints = (),
+    replaced_value_float: float = 0.0,
+    replaced_value_int64: int = 0,
 ) -> Value:
-    """A column of sums for each target, whose coefficients lie in one row."""
-    data = cast(data, ElementType.f32)
-    if targets < 1 or not coefficients or len(coefficients) % targets:
-        raise InvalidAttributeError(f"{len(coefficients)} coefficients for {targets} targets")
-    weights = np.array(coefficients, np.float32).reshape(targets, -1)
-    found = build.matmul(data, build.constant(weights), transpose_b=True)
-    found = build.add(found, numbers(intercepts, found)) if intercepts else found
-    if post_transform == "NONE":
-        return found
-    if post_transform == "LOGISTIC":
-        return build.sigmoid(found)
-    if post_transform == "SOFTMAX":
-        return build.softmax(found, axis=-1)
-    raise UnsupportedError(f"post_transform {post_transform}")
+    """Another number in place of one, which may be NaN: one for each column, or for all."""
+    is_float = data.element_type.is_float
+    values: Floats | Ints = imputed_value_floats if is_float else imputed_value_int64s
+    replaced = replaced_value_float if is_float else replaced_value_int64
+    if bool(imputed_value_floats) == bool(imputed_value_int64s) or not values:
+        raise InvalidAttributeError(f"expected imputed values of one kind, for a tensor of {data.element_type}")
+    if len(values) > 1:
+        columns = size_along(data, -1)
+        if not columns.is_static:
+            raise UnsupportedError("the number of columns must be known when the file is converted")
+        # onnxruntime takes the first value where there are others than columns.
+        values = values if columns.size == len(values) else values[:1]
+    missing = build.is_nan(data) if np.isnan(replaced) else build.equal(data, number(replaced, data))
+    return build.select(missing, numbers(values, data) if len(values) > 1 else number(values[0], data), data)
+
+
+@onnx_op("OneHotEncoder", since=1, domain=ML)
+def one_hot_encoder(data: Value, *, cats_int64s: Ints = (), cats_strings: Strings = (), zeros: bool = True) -> Value:
+    """A last axis with 1 at the category of each element; without `zeros` every element must have one."""
+    keys = _column((), cats_int64s, cats_strings, "categories")
+    if (data.element_type is ElementType.string) != bool(cats_strings):
+        raise ElementTypeError(f"categories of another kind than {data.element_type}")
+    count = len(keys)
+    found = data if cats_strings else as_i64(data)
+    place = _looked_up(found, keys, np.arange(count, dtype=np.int64), np.array([count], np.int64))
+    return checked_gather(build.constant(np.eye(count + zeros, count, dtype=np.float32)), place, 0)
+
+
+@onnx_op("CategoryMapper", since=1, domain=ML)
+def category_mapper(
+    data: Value,
+    *,
+    cats_int64s: Ints = (),
+    cats_strings: Strings = (),
+    default_int64: int = -1,
+    default_string: str = "_Unused",
+) -> Value:
+    """Strings as integers, and integers as strings."""
+    numbered, named = np.array(cats_int64s, np.int64), np.array(cats_strings, object)
+    if data.element_type is ElementType.string:
+        return _looked_up(data, named, numbered, np.array([default_int64], np.int64))
+    return _looked_up(data, numbered, named, np.array([default_string], object))
+
+
+@onnx_op("FeatureVectorizer", since=1, domain=ML)
+def feature_vectorizer(*inputs: Value, inputdimensions: Ints = ()) -> Value:
+    """Rows of all inputs behind each other, each cut or filled with zeros to its number of columns."""
+    if not inputs or len(inputs) != len(inputdimensions) or min(inputdimensions) < 0:
+        raise InvalidAttributeError(f"{len(inputs)} inputs and inputdimensions of {len(inputdimensions)} elements")
+    parts = []
+    for data, width in zip(inputs, inputdimensions, strict=True):
+        rank = known_rank(data, "an input")
+        wide = cast(data, ElementType.f32)
+        rows = build.reshape(wide, ints(1, -1) if rank == 1 else ints(0, -1), special_zero=True)
+        padded = build.pad(rows, ints(0, 0), ints(0, width), number(0, rows), pad_mode="constant")
+        parts.append(build.slice(padded, ints(0), ints(width), ints(1), ints(1)))
+    return concat(parts, 1)
+
+
+@onnx_op("ZipMap", since=1, domain=ML)
+def zip_map(data: Value, *, classlabels_int64s: Ints = (), classlabels_strings: Strings = (), call: Call) -> Value:
+    """The scores as they are: IR has no maps from labels to them."""
+    count = len(_column((), classlabels_int64s, classlabels_strings, "labels"))
+    if known_rank(data, "the scores") not in (1, 2):
+        raise ShapeError(f"the scores have rank {data.rank}, expected 1 or 2", code=Code.wrong_rank)
+    columns = size_along(data, -1)
+    if columns.is_static and columns.size != count:
+        raise ShapeError(f"{columns.size} scores for {count} labels", code=Code.dims_differ)
+    message = "the maps of labels to scores are given as a tensor of scores, [rows, labels]"
+    hint = "export without ZipMap: options={'zipmap': False} in skl2onnx, zipmap=False in onnxmltools"
+    call.warn(ElementTypeError(message, code=Code.value_info, severity="warning", hint=hint))
+    return build.unsqueeze(data, ints(0)) if data.rank == 1 else data
+
+
+@onnx_op("LabelEncoder", since=1, domain=ML)
+def label_encoder_1(
+    data: Value, *, classes_strings: Strings = (), default_int64: int = -1, default_string: str = "_Unused"
+) -> Value:
+    """Strings as their places in a list, and places as strings."""
+    places = tuple(range(len(classes_strings)))
+    return category_mapper(
+        data,
+        cats_int64s=places,
+        cats_strings=classes_strings,
+        default_int64=default_int64,
+        default_string=default_string,
+    )
 
 
 @onnx_op("LabelEncoder", since=2, domain=ML)

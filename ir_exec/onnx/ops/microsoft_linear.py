@@ -1,0 +1,162 @@
+"""Layers of the domain com.microsoft that carry a state from one part of a text to the next."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, InvalidAttributeError, UnsupportedError
+from ir_exec.onnx.attributes import chosen
+from ir_exec.onnx.ops.convolution import convolve
+from ir_exec.onnx.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.values import cast, concat, ints, known_rank, number, shape_of, size_along
+from ir_exec.types import ElementType
+
+__all__: list[str] = []
+
+
+def _steps(value: Value, heads: int) -> Value:
+    """[batch, length, heads * size] as [length, batch, heads, size], in f32."""
+    apart = build.reshape(cast(value, ElementType.f32), ints(0, 0, heads, -1), special_zero=True)
+    return build.transpose(apart, ints(1, 0, 2, 3))
+
+
+def _known_size(value: Value, what: str) -> int:
+    size = size_along(value, -1)
+    if not size.is_static:
+        raise UnsupportedError(f"the last dim of {what} must be known when the file is converted")
+    return size.size
+
+
+def _repeated(value: Value, heads: int, wanted: int) -> Value:
+    """Each of the heads as often as `wanted` ones share it. value: [length, batch, heads, size]."""
+    if heads == wanted:
+        return value
+    if heads < 1 or wanted % heads:
+        raise InvalidAttributeError(f"{heads} heads are shared by {wanted}")
+    return build.gather(value, build.constant(np.repeat(np.arange(heads), wanted // heads)), 2)
+
+
+_RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
+"""Whether a rule has a decay, and whether it takes up what the state does not give yet."""
+
+
+@onnx_op("LinearAttention", since=1, domain=MICROSOFT)
+def linear_attention(
+    query: Value,
+    key: Value,
+    value: Value,
+    past_state: Value | None = None,
+    decay: Value | None = None,
+    beta: Value | None = None,
+    *,
+    chunk_size: int = 64,
+    kv_num_heads: int,
+    q_num_heads: int,
+    scale: float = 0.0,
+    state_window: int = 0,
+    update_rule: str = "gated_delta",
+) -> list[Value]:
+    """A matrix for each head, [keys, values], that every token multiplies, adds to, and is multiplied by."""
+    is_gated, is_delta = chosen("update_rule", update_rule, _RULES)
+    if state_window:
+        raise UnsupportedError("states of several positions")
+    if (is_gated and decay is None) or (is_delta and beta is None):
+        raise GraphError(f"{update_rule} needs decay or beta", code=Code.wrong_number_of_inputs)
+    if q_num_heads < 1 or kv_num_heads < 1:
+        raise InvalidAttributeError(f"{q_num_heads} heads of queries and {kv_num_heads} of values")
+    size = _known_size(query, "the query") // q_num_heads
+    if size < 1:
+        raise InvalidAttributeError(f"{q_num_heads} heads in a query of {_known_size(query, 'the query')} features")
+    key_heads = _known_size(key, "the key") // size
+    wide_heads = max(q_num_heads, kv_num_heads)
+    queries = _repeated(_steps(query, q_num_heads), q_num_heads, wide_heads)
+    queries = build.reshape(queries, ints(0, 0, kv_num_heads, -1, size), special_zero=True)
+    keys = _repeated(_steps(key, key_heads), key_heads, kv_num_heads)
+    values = _steps(value, kv_num_heads)
+    gates = None if decay is None or not is_gated else build.exp(_steps(decay, kv_num_heads))
+    rates = None if beta is None or not is_delta else build.transpose(cast(beta, ElementType.f32), ints(1, 0, 2))
+
+    def step(place: Value, state: Value) -> tuple[None, list[Value], list[Value]]:
+        k = build.unsqueeze(build.gather(keys, place, 0), -1)
+        v = build.unsqueeze(build.gather(values, place, 0), 2)
+        if gates is not None:
+            state = build.multiply(state, build.unsqueeze(build.gather(gates, place, 0), -1))
+        if rates is not None:
+            known = build.matmul(k, state, transpose_a=True)
+            rate = build.unsqueeze(build.gather(rates, place, 0), ints(2, 3))
+            v = build.multiply(build.subtract(v, known), rate)
+        state = build.add(state, build.multiply(k, v))
+        found = build.matmul(build.gather(queries, place, 0), state)
+        return None, [state], [build.unsqueeze(found, 0)]
+
+    start = _start(past_state, keys, values)
+    count = build.gather(shape_of(query), 1, 0)
+    state, found = build.loop(count, None, step, [start])
+    found = build.reshape(build.transpose(found, ints(1, 0, 2, 3, 4)), ints(0, 0, -1), special_zero=True)
+    found = build.multiply(found, number(scale or float(size) ** -0.5, found))
+    kind = query.element_type if past_state is None else past_state.element_type
+    return [cast(found, query.element_type), cast(state, kind)]
+
+
+def _start(past: Value | None, keys: Value, values: Value) -> Value:
+    """[batch, heads, keys, values]"""
+    if past is not None:
+        return cast(past, ElementType.f32)
+    sizes = concat([build.slice(shape_of(keys), ints(1), ints(4), ints(1)), build.gather(shape_of(values), ints(3), 0)])
+    return build.broadcast(number(0, keys), sizes)
+
+
+@onnx_op("CausalConvWithState", since=1, domain=MICROSOFT)
+def causal_conv_with_state(
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    past_state: Value | None = None,
+    *,
+    activation: str = "none",
+    channels_last: bool = False,
+    dilation: int = 1,
+    input_channel_offset: int = 0,
+    input_channels: int = 0,
+    ndim: int = 1,
+    state_channels_last: int = -1,
+    state_length: int = 0,
+    state_update_capacity: int = 0,
+    state_window: int = 0,
+) -> list[Value]:
+    """A convolution of each channel with positions up to its own; the state holds those before the first one."""
+    extended = (input_channel_offset, input_channels, state_length, state_update_capacity, state_window)
+    if ndim != 1 or any(extended) or state_channels_last != -1:
+        raise UnsupportedError("more than one spatial axis, parts of channels, or states of several positions")
+    is_swish = chosen("activation", activation, {"none": False, "silu": True, "swish": True})
+    if dilation < 1 or known_rank(data, "the input") != 3 or known_rank(weight, "the weight") != 3:
+        raise UnsupportedError(f"an input of rank {data.rank} with a dilation of {dilation}")
+    turned = build.transpose(data, ints(0, 2, 1)) if channels_last else data
+    taps, channels = _known_size(weight, "the weight"), size_along(weight, 0)
+    if not channels.is_static or taps < 1:
+        raise UnsupportedError("the shape of the weight must be known when the file is converted")
+    held = (taps - 1) * dilation
+    if past_state is None:
+        padded = build.pad(turned, ints(0, 0, held), ints(0, 0, 0), number(0, turned), pad_mode="constant")
+    else:
+        past = build.transpose(past_state, ints(0, 2, 1)) if channels_last else past_state
+        padded = build.concat([past, turned], 2)
+    found = convolve(
+        padded,
+        weight,
+        bias,
+        auto_pad="NOTSET",
+        dilations=(dilation,),
+        group=channels.size,
+        kernel_shape=(taps,),
+        pads=(),
+        strides=None,
+    )
+    found = build.swish(found) if is_swish else found
+    length = build.gather(shape_of(turned), ints(2), 0)
+    state = build.slice(padded, length, build.add(length, ints(held)), ints(1), ints(2))
+    results = [found, state]
+    return [build.transpose(one, ints(0, 2, 1)) for one in results] if channels_last else results

@@ -1,0 +1,235 @@
+"""Trees of decisions as tables, and the walk from their roots to their leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError, ResourceError, ShapeError
+from ir_exec.onnx.values import ints, number, shape_of, size_along
+from ir_exec.types import Array, ElementType
+
+__all__ = ["LEAF", "MODES", "Forest", "Leaves", "equal_lengths", "walked"]
+
+_MOST_CELLS = 2**27
+"""Nodes times targets: the table that holds what a leaf gives to each target."""
+
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF")
+LEAF = MODES.index("LEAF")
+
+_TESTS: Sequence[Callable[[Value, Value], Value]] = (
+    build.less_equal,
+    build.less,
+    build.greater_equal,
+    build.greater,
+    build.equal,
+    build.not_equal,
+)
+"""What an element of a row and the value of a node must be to each other, by mode."""
+
+
+def equal_lengths(**lists: Sequence[object] | Array) -> None:
+    """Raises InvalidAttributeError unless all lists have the length of the first one."""
+    lengths = {name: len(one) for name, one in lists.items()}
+    first, count = next(iter(lengths.items()))
+    for name, length in lengths.items():
+        if length != count:
+            raise InvalidAttributeError(f"{name} has {length} elements, {first} has {count}")
+
+
+class Forest(NamedTuple):
+    """Nodes of all trees by their places: [nodes]; a leaf stands for both of its own successors.
+
+    tracks_true: of nodes that NaN leaves in the direction of a true comparison. roots: [trees]. owners: the tree of
+    each node, None where trees may share nodes.
+    """
+
+    features: Array
+    modes: Array
+    values: Array
+    when_true: Array
+    when_false: Array
+    tracks_true: Array
+    roots: Array
+    owners: Array | None = None
+
+    @property
+    def leaves(self) -> Array:
+        """The places of the nodes that compare nothing."""
+        return np.flatnonzero(self.modes == LEAF)
+
+    def depth(self) -> int:
+        """The most comparisons on the way to a leaf; InvalidAttributeError where a way has no end."""
+        level, found = np.unique(self.roots), 0
+        while True:
+            level = level[self.modes[level] != LEAF]
+            if not level.size:
+                return found
+            if found > len(self.modes):
+                raise InvalidAttributeError(f"the nodes at {level[:3].tolist()} lead back to themselves")
+            found += 1
+            level = np.unique(np.concatenate([self.when_true[level], self.when_false[level]]))
+
+    def check(self, columns: int | None) -> None:
+        """Raises an error for features that rows of so many columns (None: unknown) do not have."""
+        inner = self.modes != LEAF
+        used = self.features[inner]
+        if used.size and used.min() < 0:
+            raise InvalidAttributeError(f"a feature has the number {used.min()}")
+        if used.size and columns is not None and used.max() >= columns:
+            message = f"feature {used.max()} of rows with {columns} columns"
+            raise ShapeError(message, code=Code.index_out_of_range)
+
+
+def walked(rows: Value, forest: Forest) -> Value:
+    """[rows, trees]: the leaves at which rows of features arrive, each step for all rows and trees at once."""
+    columns = size_along(rows, 1)
+    forest.check(columns.size if columns.is_static else None)
+    depth = forest.depth()
+    count = build.slice(shape_of(rows), ints(0), ints(1), ints(1))
+    trees = build.constant(forest.roots.astype(np.int32))
+    start = build.broadcast(trees, build.concat([count, ints(len(forest.roots))], 0))
+    if not depth:
+        return start
+    step = _Step(rows, forest)
+    (places,) = build.loop(build.constant(np.int64(depth)), None, lambda _, places: (None, [step(places)], []), [start])
+    return places
+
+
+class _Step:
+    """From nodes to the nodes behind them."""
+
+    def __init__(self, rows: Value, forest: Forest) -> None:
+        self.rows = rows
+        self.forest = forest
+        is_leaf = forest.modes == LEAF
+        self.modes = np.unique(forest.modes[~is_leaf])
+        self.features = np.where(is_leaf, 0, forest.features).astype(np.int32)
+        self.tracks = bool(forest.tracks_true.any()) and rows.element_type.is_float
+
+    def __call__(self, places: Value) -> Value:
+        forest = self.forest
+        found = build.gather_elements(self.rows, _looked_up(self.features, places), 1)
+        value = _looked_up(forest.values.astype(self.rows.element_type.dtype), places)
+        goes = self._tested(found, value, places)
+        if self.tracks:
+            tracked = build.logical_and(_looked_up(forest.tracks_true, places), build.is_nan(found))
+            goes = build.logical_or(goes, tracked)
+        yes, no = (_looked_up(one.astype(np.int32), places) for one in (forest.when_true, forest.when_false))
+        return build.select(goes, yes, no)
+
+    def _tested(self, found: Value, value: Value, places: Value) -> Value:
+        """Each comparison by its mode; leaves may compare what they like."""
+        goes = _TESTS[int(self.modes[0])](found, value)
+        kinds = _looked_up(self.forest.modes.astype(np.int32), places) if len(self.modes) > 1 else None
+        for mode in self.modes[1:]:
+            assert kinds is not None
+            is_this = build.equal(kinds, number(int(mode), kinds))
+            goes = build.select(is_this, _TESTS[int(mode)](found, value), goes)
+        return goes
+
+
+def _looked_up(table: Array, places: Value) -> Value:
+    return build.gather(build.constant(table), places, 0)
+
+
+class Leaves(NamedTuple):
+    """What nodes give to targets: a weight for each pair of a node and a target, as three lists of one length."""
+
+    nodes: Array
+    targets: Array
+    weights: Array
+
+    def check(self, targets: int, name: str) -> None:
+        """Raises InvalidAttributeError for a number of a target that does not exist."""
+        if targets < 1:
+            raise InvalidAttributeError(f"{targets} targets")
+        wrong = self.targets[(self.targets < 0) | (self.targets >= targets)]
+        if wrong.size:
+            raise InvalidAttributeError(f"{name} has the target {wrong[0]} of {targets}")
+
+    def summed(self, places: Value, forest: Forest, targets: int, kind: ElementType) -> Value:
+        """[rows, targets]: the weights of the leaves of all trees."""
+        if targets > 1 and len(np.unique(self.nodes)) == len(self.nodes):
+            return self._scattered(places, forest, targets, kind)
+        table, _ = self._tables(forest, targets)
+        given = _looked_up(table.astype(kind.dtype), _rank(places, forest))
+        return build.reduce_sum(given, ints(1), keep_dims=False)
+
+    def _scattered(self, places: Value, forest: Forest, targets: int, kind: ElementType) -> Value:
+        """The sums where no leaf gives to two targets: what each gives is added at the place of its target."""
+        weights, where = np.zeros(len(forest.modes), kind.dtype), np.zeros(len(forest.modes), np.int32)
+        weights[self.nodes], where[self.nodes] = self.weights, self.targets
+        count = build.slice(shape_of(places), ints(0), ints(1), ints(1))
+        zeros = build.broadcast(build.constant(np.zeros((), kind.dtype)), build.concat([count, ints(targets)], 0))
+        return build.scatter_elements_update(
+            zeros, _looked_up(where, places), _looked_up(weights, places), 1, reduction="sum"
+        )
+
+    def extreme(self, places: Value, forest: Forest, targets: int, kind: ElementType, *, largest: bool) -> Value:
+        """[rows, targets]: the largest or least weight of those that are given; zero where there is none."""
+        table, given = self._tables(forest, targets, largest=largest)
+        bound = -np.inf if largest else np.inf
+        ranked = _rank(places, forest)
+        reduce = build.reduce_max if largest else build.reduce_min
+        weights = _looked_up(np.where(given, table, bound).astype(kind.dtype), ranked)
+        found = reduce(weights, ints(1), keep_dims=False)
+        if given.all():
+            return found
+        return build.select(self.reached(places, forest, targets), found, number(0, found))
+
+    def reached(self, places: Value, forest: Forest, targets: int) -> Value:
+        """[rows, targets], or [targets] where rows do not matter: whether a tree gives a weight to the target."""
+        ever = np.isin(np.arange(targets), self.targets)
+        if np.array_equal(self._always(forest, targets), ever):
+            return build.constant(ever)
+        _, given = self._tables(forest, targets)
+        counts = _looked_up(given.astype(np.float32), _rank(places, forest))
+        most = build.reduce_max(counts, ints(1), keep_dims=False)
+        return build.greater(most, number(0, most))
+
+    def _always(self, forest: Forest, targets: int) -> Array:
+        """[targets]: whether there is a tree of which every leaf gives to the target."""
+        found = np.zeros(targets, bool)
+        if forest.owners is None:
+            return found
+        leaves = np.bincount(forest.owners[forest.leaves], minlength=len(forest.roots))
+        pairs = np.unique(self.nodes * targets + self.targets)
+        pairs = pairs[forest.modes[pairs // targets] == LEAF]
+        cells, counts = np.unique(forest.owners[pairs // targets] * targets + pairs % targets, return_counts=True)
+        found[cells[counts == leaves[cells // targets]] % targets] = True
+        return found
+
+    def _tables(self, forest: Forest, targets: int, *, largest: bool | None = None) -> tuple[Array, Array]:
+        """[leaves, targets]: weights and whether there are any.
+
+        Of several weights for a target, the sum, or the largest or least one.
+        """
+        leaves = forest.leaves
+        if len(leaves) * targets > _MOST_CELLS:
+            raise ResourceError(f"{len(leaves):,} leaves for {targets:,} targets need a table of more than 2^27 cells")
+        ranks = np.full(len(forest.modes), -1)
+        ranks[leaves] = np.arange(len(leaves))
+        kept = ranks[self.nodes] >= 0
+        where = ranks[self.nodes[kept]], self.targets[kept]
+        given = np.zeros((len(leaves), targets), bool)
+        given[where] = True
+        if largest is None:
+            table = np.zeros((len(leaves), targets), self.weights.dtype)
+            np.add.at(table, where, self.weights[kept])
+        else:
+            table = np.full((len(leaves), targets), -np.inf if largest else np.inf, self.weights.dtype)
+            (np.maximum if largest else np.minimum).at(table, where, self.weights[kept])
+        return table, given
+
+
+def _rank(places: Value, forest: Forest) -> Value:
+    """The place of each leaf among the leaves."""
+    ranks = np.zeros(len(forest.modes), np.int32)
+    ranks[forest.leaves] = np.arange(len(forest.leaves), dtype=np.int32)
+    return _looked_up(ranks, places)

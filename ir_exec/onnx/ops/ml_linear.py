@@ -1,0 +1,310 @@
+"""Linear models and support vector machines of ai.onnx.ml."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.onnx.attributes import Floats, Ints, Strings, chosen
+from ir_exec.onnx.ops.ml_scores import as_rows, both_scores, class_labels, first_largest, labelled, probit, transformed
+from ir_exec.onnx.registry import ML, onnx_op
+from ir_exec.onnx.values import as_i64, number, numbers, size_along
+from ir_exec.types import Array, ElementType
+
+__all__: list[str] = []
+
+
+def _matrix(values: Floats, rows: int, name: str) -> Array:
+    """[rows, ...]: one row behind the other."""
+    if rows < 1 or not values or len(values) % rows:
+        raise InvalidAttributeError(f"{name} has {len(values)} elements, in {rows} rows")
+    return np.array(values, np.float32).reshape(rows, -1)
+
+
+def _rows_of(data: Value, features: int) -> Value:
+    """[rows, features], as f32; ShapeError for another number of features."""
+    rows = as_rows(data, ElementType.f32)
+    columns = size_along(rows, 1)
+    if columns.is_static and columns.size != features:
+        raise ShapeError(f"rows of {columns.size} features, expected {features}", code=Code.dims_differ)
+    return rows
+
+
+def _weighted(data: Value, coefficients: Array, intercepts: Floats) -> Value:
+    """[rows, targets], from coefficients [targets, features]."""
+    found = build.matmul(_rows_of(data, coefficients.shape[1]), build.constant(coefficients), transpose_b=True)
+    return build.add(found, numbers(intercepts, found)) if intercepts else found
+
+
+@onnx_op("LinearRegressor", since=1, domain=ML)
+def linear_regressor(
+    data: Value,
+    *,
+    coefficients: Floats = (),
+    intercepts: Floats = (),
+    post_transform: str = "NONE",
+    targets: int = 1,
+) -> Value:
+    """A column of sums for each target, whose coefficients lie in one row."""
+    used = intercepts if len(intercepts) == targets else ()
+    found = _weighted(data, _matrix(coefficients, targets, "coefficients"), used)
+    if targets > 1:
+        return transformed(found, post_transform)
+    # onnxruntime leaves the others out where there is one target.
+    return probit(found) if post_transform == "PROBIT" else found
+
+
+@onnx_op("LinearClassifier", since=1, domain=ML)
+def linear_classifier(
+    data: Value,
+    *,
+    classlabels_ints: Ints = (),
+    classlabels_strings: Strings = (),
+    coefficients: Floats,
+    intercepts: Floats = (),
+    multi_class: int = 0,
+    post_transform: str = "NONE",
+) -> list[Value]:
+    """The class with the largest sum, and the sums; one row of coefficients is that of the second of two classes."""
+    labels = class_labels(classlabels_ints, classlabels_strings)
+    count = len(intercepts) or len(labels)
+    scores = _weighted(data, _matrix(coefficients, count, "coefficients"), intercepts)
+    if count > 1:
+        if count != len(labels):
+            raise InvalidAttributeError(f"{count} intercepts for {len(labels)} classes")
+        return [labelled(labels, first_largest(scores)), transformed(scores, post_transform)]
+    if len(labels) != 2:
+        raise UnsupportedError(f"one row of coefficients for {len(labels)} classes")
+    flat = build.squeeze(scores, 1)
+    places = as_i64(build.greater(flat, number(0, flat)))
+    return [labelled(labels, places), both_scores(flat, post_transform, is_share=True)]
+
+
+class _Kernel(NamedTuple):
+    """How rows and support vectors are compared."""
+
+    kind: str
+    gamma: float
+    offset: float
+    degree: float
+
+    @staticmethod
+    def read(kind: str, parameters: Floats) -> _Kernel:
+        """From the attributes kernel_type and kernel_params."""
+        known = chosen("kernel_type", kind, {one: one for one in ("LINEAR", "POLY", "RBF", "SIGMOID")})
+        if parameters and len(parameters) < 3:
+            raise InvalidAttributeError(f"kernel_params has {len(parameters)} elements, expected gamma, coef0, degree")
+        return _Kernel(known, *(parameters[:3] if parameters else (0.0, 0.0, 0.0)))
+
+    def __call__(self, rows: Value, vectors: Array) -> Value:
+        """[rows, vectors]"""
+        if self.kind == "RBF":
+            return self._distances(rows, vectors)
+        products = build.matmul(rows, build.constant(vectors), transpose_b=True)
+        if self.kind == "LINEAR":
+            return products
+        moved = build.multiply(products, number(self.gamma, products))
+        moved = build.add(moved, number(self.offset, moved))
+        return build.tanh(moved) if self.kind == "SIGMOID" else build.power(moved, number(self.degree, moved))
+
+    def _distances(self, rows: Value, vectors: Array) -> Value:
+        """The exponentials of squared distances, one feature at a time in f64: products would cancel."""
+        wide = build.convert(rows, ElementType.f64)
+        squares = build.reduce_sum(build.multiply(wide, wide), 1, keep_dims=True)
+        held = vectors.astype(np.float64)
+        both = build.multiply(build.matmul(wide, build.constant(held), transpose_b=True), number(2, wide))
+        apart = build.subtract(build.add(squares, build.constant((held**2).sum(1))), both)
+        apart = build.maximum(apart, number(0, apart))
+        return build.convert(build.exp(build.multiply(apart, number(-self.gamma, apart))), ElementType.f32)
+
+
+@onnx_op("SVMRegressor", since=1, domain=ML)
+def svm_regressor(
+    data: Value,
+    *,
+    coefficients: Floats = (),
+    kernel_params: Floats = (),
+    kernel_type: str = "LINEAR",
+    n_supports: int = 0,
+    one_class: int = 0,
+    post_transform: str = "NONE",
+    rho: Floats = (),
+    support_vectors: Floats = (),
+) -> Value:
+    """[rows, 1]; of one class: 1 for rows that belong to it, -1 for others."""
+    if not rho or not coefficients:
+        raise InvalidAttributeError("rho and coefficients are needed")
+    weights = np.array(coefficients, np.float32).reshape(1, -1)
+    if n_supports > 0:
+        vectors = _matrix(support_vectors, n_supports, "support_vectors")
+        if weights.size != n_supports:
+            raise InvalidAttributeError(f"{weights.size} coefficients for {n_supports} support vectors")
+        compared = _Kernel.read(kernel_type, kernel_params)(_rows_of(data, vectors.shape[1]), vectors)
+        found = build.matmul(compared, build.constant(weights), transpose_b=True)
+    else:
+        found = build.matmul(_rows_of(data, weights.size), build.constant(weights), transpose_b=True)
+    found = build.add(found, number(rho[0], found))
+    if post_transform != "NONE":
+        chosen(
+            "post_transform", post_transform, {one: one for one in ("LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT")}
+        )
+    if not one_class:
+        return found
+    return build.select(build.greater(found, number(0, found)), number(1, found), number(-1, found))
+
+
+class _Machine(NamedTuple):
+    """Pairs of classes, each with coefficients [vectors, pairs] for its decision and what is added to it."""
+
+    vectors: Array
+    weights: Array
+    offsets: Array
+
+    @staticmethod
+    def read(classes: int, per_class: Ints, coefficients: Floats, support_vectors: Floats, rho: Floats) -> _Machine:
+        """Row j - 1 of the coefficients is for the vectors of a class against class j, row j for those behind it."""
+        count = sum(per_class)
+        if len(per_class) != classes or min(per_class) < 0:
+            raise InvalidAttributeError(f"vectors_per_class has {len(per_class)} elements for {classes} classes")
+        pairs = [(first, second) for first in range(classes) for second in range(first + 1, classes)]
+        if len(coefficients) < (classes - 1) * count or len(rho) < len(pairs):
+            message = f"{len(coefficients)} coefficients and {len(rho)} of rho for {count} vectors of {classes} classes"
+            raise InvalidAttributeError(message)
+        table = np.array(coefficients[: (classes - 1) * count], np.float32).reshape(classes - 1, count)
+        weights = np.zeros((count, len(pairs)), np.float32)
+        starts = np.cumsum([0, *per_class])
+        for column, (first, second) in enumerate(pairs):
+            mine, theirs = (slice(starts[one], starts[one + 1]) for one in (first, second))
+            weights[mine, column] = table[second - 1, mine]
+            weights[theirs, column] = table[first, theirs]
+        vectors = _matrix(support_vectors, count, "support_vectors")
+        return _Machine(vectors, weights, np.array(rho[: len(pairs)], np.float32))
+
+    def decisions(self, data: Value, kernel: _Kernel) -> Value:
+        """[rows, pairs], of the sums in f64."""
+        compared = build.convert(kernel(_rows_of(data, self.vectors.shape[1]), self.vectors), ElementType.f64)
+        sums = build.matmul(compared, build.constant(self.weights.astype(np.float64)))
+        return build.convert(build.add(sums, build.constant(self.offsets.astype(np.float64))), ElementType.f32)
+
+
+def _votes(decisions: Value, classes: int) -> Value:
+    """[rows, classes]: the pairs that each class wins."""
+    pairs = [(first, second) for first in range(classes) for second in range(first + 1, classes)]
+    winners = np.zeros((2, len(pairs), classes), np.float32)
+    for column, (first, second) in enumerate(pairs):
+        winners[0, column, first] = winners[1, column, second] = 1
+    wins = build.convert(build.greater(decisions, number(0, decisions)), ElementType.f32)
+    losses = build.subtract(number(1, wins), wins)
+    won, lost = (build.matmul(one, build.constant(table)) for one, table in zip((wins, losses), winners, strict=True))
+    return build.add(won, lost)
+
+
+_ROUNDS = 100
+"""Iterations of the coupling of probabilities."""
+
+
+def _coupled(decisions: Value, prob_a: Floats, prob_b: Floats, classes: int) -> Value:
+    """[rows, classes]: probabilities that fit those of all pairs, as libsvm couples them, with onnxruntime's bounds."""
+    slopes, moves = (np.array(one[: classes * (classes - 1) // 2], np.float32) for one in (prob_a, prob_b))
+    pairs = [(first, second) for first in range(classes) for second in range(first + 1, classes)]
+    scaled = build.add(build.multiply(decisions, build.constant(slopes)), build.constant(moves))
+    shares = build.clamp(build.sigmoid(build.negative(scaled)), min=1e-7, max=1 - 1e-7)
+    # r[i, j]: the probability of i among i and j.
+    place = np.zeros((classes, classes), np.int64)
+    upper = np.zeros((classes, classes), bool)
+    for column, (first, second) in enumerate(pairs):
+        place[first, second] = place[second, first] = column
+        upper[first, second] = True
+    whole = build.gather(shares, build.constant(place), 1)
+    ratio = build.select(build.constant(upper), whole, build.subtract(number(1, whole), whole))
+    ratio = build.multiply(ratio, build.constant((1 - np.eye(classes)).astype(np.float32)))
+    turned = build.transpose(ratio, [0, 2, 1])
+    diagonal = build.reduce_sum(build.multiply(turned, turned), 2, keep_dims=False)
+    eye = build.constant(np.eye(classes, dtype=np.float32))
+    quadratic = build.subtract(build.multiply(build.unsqueeze(diagonal, 2), eye), build.multiply(turned, ratio))
+    return _minimized(quadratic, diagonal, classes)
+
+
+def _minimized(quadratic: Value, diagonal: Value, classes: int) -> Value:
+    """The p of least p' Q p whose elements are positive and sum to 1; each row of the batch stops by itself."""
+    bound = number(0.005 / classes, diagonal)
+    units = np.eye(classes, dtype=np.float32)
+
+    def products(p: Value) -> tuple[Value, Value]:
+        found = build.squeeze(build.matmul(quadratic, build.unsqueeze(p, 2)), 2)
+        return found, build.reduce_sum(build.multiply(p, found), 1, keep_dims=True)
+
+    def step(_: Value, p: Value) -> tuple[None, list[Value], list[Value]]:
+        found, total = products(p)
+        error = build.reduce_max(build.abs(build.subtract(found, total)), 1, keep_dims=True)
+        going, start = build.greater_equal(error, bound), p
+        for one in range(classes):
+            mine, own = build.gather(found, [one], 1), build.gather(diagonal, [one], 1)
+            diff = build.divide(build.subtract(total, mine), own)
+            grown = build.add(diff, number(1, diff))
+            more = build.multiply(diff, build.add(build.multiply(diff, own), build.multiply(mine, number(2, mine))))
+            total = build.divide(build.divide(build.add(total, more), grown), grown)
+            column = build.gather(quadratic, one, 2)
+            found = build.divide(build.add(found, build.multiply(diff, column)), grown)
+            p = build.divide(build.add(p, build.multiply(diff, build.constant(units[one]))), grown)
+        return None, [build.select(going, p, start)], []
+
+    even = build.add(build.multiply(diagonal, number(0, diagonal)), number(1 / classes, diagonal))
+    (p,) = build.loop(build.constant(np.int64(_ROUNDS)), None, step, [even])
+    return p
+
+
+@onnx_op("SVMClassifier", since=1, domain=ML)
+def svm_classifier(
+    data: Value,
+    *,
+    classlabels_ints: Ints = (),
+    classlabels_strings: Strings = (),
+    coefficients: Floats = (),
+    kernel_params: Floats = (),
+    kernel_type: str = "LINEAR",
+    post_transform: str = "NONE",
+    prob_a: Floats = (),
+    prob_b: Floats = (),
+    rho: Floats = (),
+    support_vectors: Floats = (),
+    vectors_per_class: Ints = (),
+) -> list[Value]:
+    """The class that wins most pairs, and the scores: probabilities of classes, or decisions of pairs."""
+    labels = class_labels(classlabels_ints, classlabels_strings)
+    classes, pairs = len(labels), len(labels) * (len(labels) - 1) // 2
+    if classes < 2:
+        raise UnsupportedError("a classifier of one class")
+    if len(prob_a) != len(prob_b) or 0 < len(prob_a) < pairs:
+        raise InvalidAttributeError(f"{len(prob_a)} of prob_a and {len(prob_b)} of prob_b for {pairs} pairs")
+    if not rho:
+        raise InvalidAttributeError("rho is needed")
+    positive = all(one >= 0 for one in coefficients)
+    if not sum(vectors_per_class):
+        scores = _weighted(data, _matrix(coefficients, classes, "coefficients"), (rho[0],) * classes)
+        return [labelled(labels, _linear_places(scores, classes, positive)), transformed(scores, post_transform)]
+    machine = _Machine.read(classes, vectors_per_class, coefficients, support_vectors, rho)
+    decisions = machine.decisions(data, _Kernel.read(kernel_type, kernel_params))
+    places = first_largest(_votes(decisions, classes))
+    if prob_a:
+        return [labelled(labels, places), transformed(_coupled(decisions, prob_a, prob_b, classes), post_transform)]
+    if classes > 2:
+        return [labelled(labels, places), transformed(decisions, post_transform)]
+    both = both_scores(build.squeeze(decisions, 1), post_transform, is_share=post_transform != "NONE")
+    return [labelled(labels, places), both]
+
+
+def _linear_places(scores: Value, classes: int, positive: bool) -> Value:
+    """The class of the largest score; of two, the second one where that score is large enough."""
+    places = first_largest(scores)
+    if classes > 2:
+        return places
+    largest = build.reduce_max(scores, 1, keep_dims=False)
+    bound = number(0.5, largest)
+    enough = build.greater_equal(largest, bound) if positive else build.greater(largest, number(0, largest))
+    return build.select(enough, build.constant(np.int64(1)), places)

@@ -1,0 +1,114 @@
+"""What the classifiers and regressors of ai.onnx.ml make of their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.errors import InvalidAttributeError, UnsupportedError
+from ir_exec.onnx.attributes import Ints, Strings, chosen
+from ir_exec.onnx.values import cast, ints, known_rank, number
+from ir_exec.types import Array, ElementType
+
+__all__ = [
+    "POST_TRANSFORMS",
+    "as_rows",
+    "both_scores",
+    "class_labels",
+    "columns",
+    "first_largest",
+    "labelled",
+    "probit",
+    "transformed",
+]
+
+_NEAR_ZERO = 1e-7
+"""SOFTMAX_ZERO leaves scores no farther from zero than this as they are."""
+
+
+def as_rows(data: Value, kind: ElementType) -> Value:
+    """[rows, features] of this element type; a tensor of rank 1 is one row."""
+    wide = cast(data, kind)
+    rank = known_rank(data, "the input")
+    if rank not in (1, 2):
+        raise InvalidAttributeError(f"the input has rank {rank}, expected rows of features")
+    return build.unsqueeze(wide, ints(0)) if rank == 1 else wide
+
+
+def class_labels(integers: Ints, strings: Strings) -> Array:
+    """The labels of the classes, of which only one list may be given."""
+    if bool(integers) == bool(strings):
+        raise InvalidAttributeError("expected labels of one kind: integers or strings")
+    return np.array(strings, object) if strings else np.array(integers, np.int64)
+
+
+def labelled(labels: Array, places: Value) -> Value:
+    """The label at each place."""
+    return build.gather(build.constant(labels), places, 0)
+
+
+def first_largest(scores: Value) -> Value:
+    """[rows]: the place of the largest score, the first of several."""
+    _, places = build.topk(scores, 1, -1, "max", "value", index_element_type="i64", stable=True)
+    return build.squeeze(places, ints(-1))
+
+
+def probit(scores: Value) -> Value:
+    """The quantile function of the normal distribution, as onnxruntime approximates it in f32."""
+    share = cast(scores, ElementType.f32)
+    one, factor = number(1, share), np.float32(0.147)
+    plain = build.subtract(build.multiply(share, number(2, share)), one)
+    log = build.log(build.multiply(build.subtract(one, plain), build.add(one, plain)))
+    first = number(float(np.float32(2) / (np.float32(3.14159) * factor)), share)
+    first = build.add(first, build.multiply(log, number(0.5, share)))
+    second = build.multiply(log, number(float(np.float32(1) / factor), share))
+    root = build.sqrt(build.subtract(build.multiply(first, first), second))
+    size = build.sqrt(build.subtract(root, first))
+    signed = build.select(build.less(plain, number(0, share)), build.negative(size), size)
+    return cast(build.multiply(signed, number(1.41421356, share)), scores.element_type)
+
+
+def _softmax_zero(scores: Value) -> Value:
+    """Softmax over the scores that are not zero; those that are stay zero."""
+    most = build.reduce_max(scores, ints(-1), keep_dims=True)
+    counts = build.greater(build.abs(scores), number(_NEAR_ZERO, scores))
+    powers = build.exp(build.subtract(scores, most))
+    small = build.multiply(scores, build.exp(build.negative(most)))
+    found = build.select(counts, powers, small)
+    total = build.reduce_sum(build.select(counts, powers, number(0, scores)), ints(-1), keep_dims=True)
+    return build.divide(found, total)
+
+
+POST_TRANSFORMS: dict[str, Callable[[Value], Value]] = {
+    "NONE": lambda scores: scores,
+    "LOGISTIC": lambda scores: build.sigmoid(scores),
+    "SOFTMAX": lambda scores: build.softmax(scores, axis=-1),
+    "SOFTMAX_ZERO": _softmax_zero,
+    "PROBIT": probit,
+}
+
+
+def transformed(scores: Value, post_transform: str) -> Value:
+    """Scores [rows, classes] after the function that the attribute post_transform names."""
+    return chosen("post_transform", post_transform, POST_TRANSFORMS)(scores)
+
+
+def columns(first: Value, second: Value) -> Value:
+    """[rows, 2] from two tensors [rows]."""
+    return build.concat([build.unsqueeze(first, 1), build.unsqueeze(second, 1)], 1)
+
+
+def both_scores(score: Value, post_transform: str, *, is_share: bool) -> Value:
+    """The scores of two classes [rows, 2] from that of the second one [rows].
+
+    A share and what is left of it, or a number and its opposite; LOGISTIC makes shares of numbers.
+    """
+    chosen("post_transform", post_transform, POST_TRANSFORMS)
+    if post_transform == "PROBIT":
+        raise UnsupportedError("PROBIT of one score for two classes")
+    if post_transform == "LOGISTIC":
+        return build.sigmoid(columns(build.negative(score), score))
+    return columns(build.subtract(number(1, score), score) if is_share else build.negative(score), score)

@@ -1,0 +1,168 @@
+"""TreeEnsemble of ai.onnx.ml, which has leaves in lists of their own and nodes that test for members of sets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ir_exec.build import Value
+from ir_exec.errors import InvalidAttributeError
+from ir_exec.onnx.attributes import Ints, Tensor
+from ir_exec.onnx.convert import Call
+from ir_exec.onnx.ops.ml_forest import LEAF, MODES, Forest, Leaves, equal_lengths
+from ir_exec.onnx.ops.ml_scores import as_rows
+from ir_exec.onnx.ops.ml_trees import aggregated
+from ir_exec.onnx.registry import ML, onnx_op
+from ir_exec.onnx.values import cast
+from ir_exec.types import Array, ElementType
+
+__all__: list[str] = []
+
+_MEMBER = 6
+"""The mode of a node that asks whether a feature is in a set; no mode of the older operators."""
+
+_EQUAL = MODES.index("BRANCH_EQ")
+_AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+_MOST_MEMBERS = 2**24
+
+
+class _Branches(NamedTuple):
+    """Nodes that compare: [nodes]. The places behind them count leaves from the number of nodes on."""
+
+    features: Array
+    modes: Array
+    splits: Array
+    when_true: Array
+    when_false: Array
+    tracks_true: Array
+
+    def without_sets(self, members: Array, leaves: int) -> _Branches:
+        """Each test for a set as tests for its members, one after the other, which stand behind all other nodes.
+
+        members: of all sets, each ended by NaN.
+        """
+        asking = np.flatnonzero(self.modes == _MEMBER)
+        if not asking.size:
+            return self
+        ends = np.flatnonzero(np.isnan(members))
+        sets = [one[~np.isnan(one)] for one in np.split(members, ends)]
+        if len(sets) < len(asking) or members.size > _MOST_MEMBERS:
+            raise InvalidAttributeError(f"{len(sets)} sets of members for {len(asking)} nodes that ask for them")
+        columns = [one.tolist() for one in self._replace(modes=np.where(self.modes == _MEMBER, _EQUAL, self.modes))]
+        features, modes, splits, yes, no, tracks = columns
+        for node, values in zip(asking.tolist(), sets, strict=False):
+            splits[node] = values[0] if values.size else np.nan
+            last, behind = node, no[node]
+            for value in values[1:]:
+                # The leaves stand between the nodes of the file and these.
+                no[last] = leaves + len(features)
+                last = len(features)
+                features.append(features[node])
+                modes.append(_EQUAL)
+                splits.append(value)
+                yes.append(yes[node])
+                no.append(behind)
+                tracks.append(False)
+        kinds = [one.dtype for one in self]
+        made = (np.array(one, kind) for one, kind in zip(columns, kinds, strict=True))
+        return _Branches(*made)
+
+
+def _behind(nodes: Ints, are_leaves: Ints, branches: int, leaves: int, name: str) -> Array:
+    """The places of what the nodes lead to."""
+    found, is_leaf = np.array(nodes, np.int64), np.array(are_leaves, np.int64) != 0
+    wrong = (found < 0) | (found >= np.where(is_leaf, leaves, branches))
+    if wrong.any():
+        place = int(np.flatnonzero(wrong)[0])
+        raise InvalidAttributeError(
+            f"{name} names {found[place]} at {place}, of {leaves if is_leaf[place] else branches}"
+        )
+    return found + np.where(is_leaf, branches, 0)
+
+
+@onnx_op("TreeEnsemble", since=5, domain=ML)
+def tree_ensemble(
+    data: Value,
+    *,
+    aggregate_function: int = 1,
+    leaf_targetids: Ints,
+    leaf_weights: Tensor,
+    membership_values: Tensor | None = None,
+    n_targets: int | None = None,
+    nodes_falseleafs: Ints,
+    nodes_falsenodeids: Ints,
+    nodes_featureids: Ints,
+    nodes_hitrates: Tensor | None = None,
+    nodes_missing_value_tracks_true: Ints = (),
+    nodes_modes: Tensor,
+    nodes_splits: Tensor,
+    nodes_trueleafs: Ints,
+    nodes_truenodeids: Ints,
+    post_transform: int = 0,
+    tree_roots: Ints,
+    call: Call,
+) -> Value:
+    """Sums, means or extremes of what the leaves of all trees give to each target."""
+    weights, splits, modes = (call.array(one).ravel() for one in (leaf_weights, nodes_splits, nodes_modes))
+    equal_lengths(
+        nodes_featureids=nodes_featureids,
+        nodes_modes=modes,
+        nodes_splits=splits,
+        nodes_truenodeids=nodes_truenodeids,
+        nodes_falsenodeids=nodes_falsenodeids,
+        nodes_trueleafs=nodes_trueleafs,
+        nodes_falseleafs=nodes_falseleafs,
+    )
+    equal_lengths(leaf_targetids=leaf_targetids, leaf_weights=weights)
+    for name, number, names in (
+        ("aggregate_function", aggregate_function, _AGGREGATES),
+        ("post_transform", post_transform, _TRANSFORMS),
+    ):
+        if not 0 <= number < len(names):
+            raise InvalidAttributeError(f"{name} is {number}, expected 0 to {len(names) - 1}")
+    count, leaves = len(modes), len(weights)
+    if modes.dtype.kind not in "iu" or (modes > _MEMBER).any() or splits.dtype.kind != "f" or weights.dtype.kind != "f":
+        raise InvalidAttributeError("nodes_modes are integers up to 6, nodes_splits and leaf_weights floats")
+    tracks = np.zeros(count, bool)
+    tracks[: len(nodes_missing_value_tracks_true)] = np.array(nodes_missing_value_tracks_true[:count]) == 1
+    members = np.zeros(0) if membership_values is None else call.array(membership_values).ravel().astype(np.float64)
+    branches = _Branches(
+        np.array(nodes_featureids, np.int64),
+        modes.astype(np.int64),
+        splits,
+        _behind(nodes_truenodeids, nodes_trueleafs, count, leaves, "nodes_truenodeids"),
+        _behind(nodes_falsenodeids, nodes_falseleafs, count, leaves, "nodes_falsenodeids"),
+        tracks,
+    ).without_sets(members, leaves)
+    roots = np.array(tree_roots, np.int64)
+    if not roots.size or (roots < 0).any() or (roots >= count).any():
+        raise InvalidAttributeError(f"tree_roots names others than {count} nodes")
+    targets = n_targets or 0
+    given = Leaves(np.arange(count, count + leaves), np.array(leaf_targetids, np.int64), weights)
+    given.check(targets, "leaf_targetids")
+    kind = ElementType.f64 if data.element_type is ElementType.f64 else ElementType.f32
+    how, transform = _AGGREGATES[aggregate_function], _TRANSFORMS[post_transform]
+    forest = _forest(branches, count, leaves, roots)
+    found = aggregated(as_rows(data, kind), forest, given, targets, np.zeros(0, np.float32), how, transform)
+    return cast(found, data.element_type)
+
+
+def _forest(branches: _Branches, count: int, leaves: int, roots: Array) -> Forest:
+    """The nodes, the leaves, and the nodes that came from sets."""
+    own = np.arange(count, count + leaves)
+    nothing = np.zeros(leaves, np.int64)
+
+    def whole(values: Array, inserted: Array) -> Array:
+        return np.concatenate([values[:count], inserted, values[count:]])
+
+    return Forest(
+        whole(branches.features, nothing),
+        whole(branches.modes, np.full(leaves, LEAF)),
+        whole(branches.splits, nothing.astype(branches.splits.dtype)),
+        whole(branches.when_true, own),
+        whole(branches.when_false, own),
+        whole(branches.tracks_true, nothing.astype(bool)),
+        roots,
+    )

@@ -1,0 +1,392 @@
+"""Ensembles of trees of ai.onnx.ml."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.errors import InvalidAttributeError, UnsupportedError
+from ir_exec.onnx.attributes import Floats, Ints, Strings, Tensor, chosen
+from ir_exec.onnx.convert import Call
+from ir_exec.onnx.ops.ml_forest import LEAF, MODES, Forest, Leaves, equal_lengths, walked
+from ir_exec.onnx.ops.ml_scores import (
+    as_rows,
+    both_scores,
+    class_labels,
+    columns,
+    first_largest,
+    labelled,
+    probit,
+    transformed,
+)
+from ir_exec.onnx.registry import ML, onnx_op
+from ir_exec.onnx.values import as_i64, cast, number, numbers
+from ir_exec.types import Array, ElementType
+
+__all__ = ["aggregated"]
+
+
+class _Nodes(NamedTuple):
+    """The lists of the attributes nodes_*, one element for each node of any tree."""
+
+    trees: Array
+    numbers: Array
+    features: Array
+    modes: Strings
+    values: Array
+    when_true: Array
+    when_false: Array
+    tracks_true: Ints
+
+    def forest(self) -> Forest:
+        equal_lengths(
+            nodes_treeids=self.trees,
+            nodes_nodeids=self.numbers,
+            nodes_featureids=self.features,
+            nodes_modes=self.modes,
+            nodes_values=self.values,
+            nodes_truenodeids=self.when_true,
+            nodes_falsenodeids=self.when_false,
+        )
+        if not len(self.trees):
+            raise InvalidAttributeError("there are no nodes")
+        modes = np.array([chosen("nodes_modes", one, _MODES) for one in self.modes])
+        own = np.arange(len(modes))
+        inner = modes != LEAF
+        yes, no = own.copy(), own.copy()
+        yes[inner] = self.places(self.trees[inner], self.when_true[inner], "nodes_truenodeids")
+        no[inner] = self.places(self.trees[inner], self.when_false[inner], "nodes_falsenodeids")
+        tracks = np.zeros(len(modes), bool)
+        tracks[: len(self.tracks_true)] = np.array(self.tracks_true[: len(modes)]) == 1
+        starts = np.flatnonzero(np.r_[True, self.trees[1:] != self.trees[:-1]])
+        owners = np.searchsorted(starts, own, side="right") - 1
+        return Forest(self.features, modes, self.values, yes, no, tracks, starts, owners)
+
+    def places(self, trees: Array, nodes: Array, name: str) -> Array:
+        """Where the nodes of these numbers of these trees stand."""
+        order = np.lexsort((self.numbers, self.trees))
+        known = _pairs(self.trees[order], self.numbers[order])
+        if (known[1:] == known[:-1]).any():
+            raise InvalidAttributeError("two nodes of a tree have the same number")
+        wanted = _pairs(trees, nodes)
+        found = np.searchsorted(known, wanted).clip(max=len(known) - 1)
+        missing = np.flatnonzero(known[found] != wanted)
+        if missing.size:
+            first = missing[0]
+            raise InvalidAttributeError(f"{name} names node {nodes[first]} of tree {trees[first]}, which is none")
+        places: Array = order[found]
+        return places
+
+
+_MODES = {name: place for place, name in enumerate(MODES)}
+
+
+def _pairs(first: Array, second: Array) -> Array:
+    """Pairs of integers, sorted by the first ones."""
+    found = np.empty(len(first), [("first", np.int64), ("second", np.int64)])
+    found["first"], found["second"] = first, second
+    return found
+
+
+def _listed(values: Ints) -> Array:
+    return np.array(values, np.int64)
+
+
+def _precise(floats: Floats, tensor: Tensor | None, name: str, call: Call) -> Array:
+    """The floats of an attribute, or of the one of the same name that is a tensor."""
+    if tensor is None:
+        return np.array(floats, np.float32)
+    if floats:
+        raise InvalidAttributeError(f"both {name} and {name}_as_tensor are given")
+    found = call.array(tensor).ravel()
+    if found.dtype not in (np.float32, np.float64):
+        raise InvalidAttributeError(f"{name}_as_tensor is of {found.dtype}, expected f32 or f64")
+    return found
+
+
+def _precision(data: Value, *tables: Array) -> ElementType:
+    """f64 where the rows or a table are; integers are compared as f32."""
+    wide = data.element_type is ElementType.f64 or any(one.dtype == np.float64 for one in tables)
+    return ElementType.f64 if wide else ElementType.f32
+
+
+def _weights(nodes: _Nodes, targets: Ints, at: Ints, trees: Ints, weights: Array, prefix: str) -> Leaves:
+    lists = {f"{prefix}_ids": targets, f"{prefix}_nodeids": at, f"{prefix}_treeids": trees}
+    equal_lengths(**lists, **{f"{prefix}_weights": weights})
+    places = nodes.places(_listed(trees), _listed(at), f"{prefix}_nodeids")
+    return Leaves(places, _listed(targets), weights)
+
+
+_EXTREMES = {"MIN": False, "MAX": True}
+
+
+def aggregated(
+    rows: Value, forest: Forest, leaves: Leaves, targets: int, base: Array, how: str, post_transform: str
+) -> Value:
+    """[rows, targets], of the element type of the rows.
+
+    As onnxruntime, no base value is added for one of several targets that no leaf gives anything to.
+    """
+    if how not in ("SUM", "AVERAGE", *_EXTREMES):
+        raise InvalidAttributeError(f"aggregate_function is {how!r}, expected SUM, AVERAGE, MIN, MAX")
+    if len(base) not in (0, targets):
+        raise InvalidAttributeError(f"{len(base)} base values for {targets} targets")
+    places, kind = walked(rows, forest), rows.element_type
+    if how in _EXTREMES:
+        found = leaves.extreme(places, forest, targets, kind, largest=_EXTREMES[how])
+    else:
+        found = leaves.summed(places, forest, targets, kind)
+        found = build.divide(found, number(len(forest.roots), found)) if how == "AVERAGE" else found
+    found = build.add(found, numbers(base.tolist(), found)) if len(base) else found
+    if targets == 1:
+        # onnxruntime leaves the others out where there is one target.
+        return probit(found) if post_transform == "PROBIT" else found
+    if len(base):
+        found = build.select(leaves.reached(places, forest, targets), found, number(0, found))
+    return transformed(found, post_transform)
+
+
+@onnx_op("TreeEnsembleRegressor", since=3, domain=ML)
+def tree_ensemble_regressor(
+    data: Value,
+    *,
+    aggregate_function: str = "SUM",
+    base_values: Floats = (),
+    base_values_as_tensor: Tensor | None = None,
+    n_targets: int | None = None,
+    nodes_falsenodeids: Ints = (),
+    nodes_featureids: Ints = (),
+    nodes_hitrates: Floats = (),
+    nodes_hitrates_as_tensor: Tensor | None = None,
+    nodes_missing_value_tracks_true: Ints = (),
+    nodes_modes: Strings = (),
+    nodes_nodeids: Ints = (),
+    nodes_treeids: Ints = (),
+    nodes_truenodeids: Ints = (),
+    nodes_values: Floats = (),
+    nodes_values_as_tensor: Tensor | None = None,
+    post_transform: str = "NONE",
+    target_ids: Ints = (),
+    target_nodeids: Ints = (),
+    target_treeids: Ints = (),
+    target_weights: Floats = (),
+    target_weights_as_tensor: Tensor | None = None,
+    call: Call,
+) -> Value:
+    """Sums, means or extremes of what the leaves of all trees give to each target."""
+    values = _precise(nodes_values, nodes_values_as_tensor, "nodes_values", call)
+    weights = _precise(target_weights, target_weights_as_tensor, "target_weights", call)
+    base = _precise(base_values, base_values_as_tensor, "base_values", call)
+    nodes = _Nodes(
+        _listed(nodes_treeids),
+        _listed(nodes_nodeids),
+        _listed(nodes_featureids),
+        nodes_modes,
+        values,
+        _listed(nodes_truenodeids),
+        _listed(nodes_falsenodeids),
+        nodes_missing_value_tracks_true,
+    )
+    forest, targets = nodes.forest(), n_targets or 0
+    leaves = _weights(nodes, target_ids, target_nodeids, target_treeids, weights, "target")
+    leaves.check(targets, "target_ids")
+    rows = as_rows(data, _precision(data, values, weights))
+    found = aggregated(rows, forest, leaves, targets, base, aggregate_function, post_transform)
+    return cast(found, ElementType.f32)
+
+
+@onnx_op("TreeEnsembleRegressor", since=1, domain=ML)
+def tree_ensemble_regressor_1(
+    data: Value,
+    *,
+    aggregate_function: str = "SUM",
+    base_values: Floats = (),
+    n_targets: int | None = None,
+    nodes_falsenodeids: Ints = (),
+    nodes_featureids: Ints = (),
+    nodes_hitrates: Floats = (),
+    nodes_missing_value_tracks_true: Ints = (),
+    nodes_modes: Strings = (),
+    nodes_nodeids: Ints = (),
+    nodes_treeids: Ints = (),
+    nodes_truenodeids: Ints = (),
+    nodes_values: Floats = (),
+    post_transform: str = "NONE",
+    target_ids: Ints = (),
+    target_nodeids: Ints = (),
+    target_treeids: Ints = (),
+    target_weights: Floats = (),
+    call: Call,
+) -> Value:
+    return tree_ensemble_regressor(
+        data,
+        aggregate_function=aggregate_function,
+        base_values=base_values,
+        n_targets=n_targets,
+        nodes_falsenodeids=nodes_falsenodeids,
+        nodes_featureids=nodes_featureids,
+        nodes_missing_value_tracks_true=nodes_missing_value_tracks_true,
+        nodes_modes=nodes_modes,
+        nodes_nodeids=nodes_nodeids,
+        nodes_treeids=nodes_treeids,
+        nodes_truenodeids=nodes_truenodeids,
+        nodes_values=nodes_values,
+        post_transform=post_transform,
+        target_ids=target_ids,
+        target_nodeids=target_nodeids,
+        target_treeids=target_treeids,
+        target_weights=target_weights,
+        call=call,
+    )
+
+
+def _classified(
+    rows: Value, forest: Forest, leaves: Leaves, labels: Array, base: Array, post_transform: str
+) -> list[Value]:
+    """The label of each row, and [rows, classes]."""
+    classes = len(labels)
+    if classes == 1:
+        raise UnsupportedError("a classifier of one class")
+    if len(base) not in ((0, 1, 2) if classes == 2 else (0, classes)):
+        raise InvalidAttributeError(f"{len(base)} base values for {classes} classes")
+    places = walked(rows, forest)
+    scores = leaves.summed(places, forest, classes, rows.element_type)
+    reached = leaves.reached(places, forest, classes)
+    if classes == 2:
+        return _two_classes(scores, reached, leaves, labels, base, post_transform)
+    if len(base):
+        best = scores = build.add(scores, numbers(base.tolist(), scores))
+    elif reached.constant is not None and reached.constant.all():
+        best = scores
+    else:
+        best = build.select(reached, scores, number(-np.inf, scores))
+    return [labelled(labels, first_largest(best)), transformed(scores, post_transform)]
+
+
+def _two_classes(
+    scores: Value, reached: Value, leaves: Leaves, labels: Array, base: Array, post_transform: str
+) -> list[Value]:
+    """As onnxruntime takes them.
+
+    A row whose trees give nothing to the second class has one score, which is that of it; in a pair of scores one that
+    no tree gives anything to is zero.
+    """
+    first, second = build.gather(scores, 0, 1), build.gather(scores, 1, 1)
+    has_first, has_second = build.gather(reached, 0, -1), build.gather(reached, 1, -1)
+    if len(base) == 2:
+        total = build.add(first, number(base[1], first))
+        first = build.select(has_second, build.negative(total), build.add(first, number(base[0], first)))
+        second = build.select(has_second, total, build.add(second, number(base[1], second)))
+    elif len(base):
+        first = build.add(first, number(base[0], first))
+    positive = build.select(has_second, second, build.select(has_first, first, number(0, first)))
+    is_one_sided, is_share = len(np.unique(leaves.targets)) == 1, bool((leaves.weights >= 0).all())
+    bound = 0.5 if is_one_sided and is_share else 0
+    found = [labelled(labels, as_i64(build.greater(positive, number(bound, positive))))]
+    pair = columns(first, second)
+    pair = build.select(reached, pair, number(0, pair))
+    known = None if reached.constant is None else bool(reached.constant.ravel()[1])
+    if known or len(base) == 2:
+        return [*found, transformed(pair, post_transform)]
+    alone = both_scores(first, post_transform, is_share=is_one_sided and is_share)
+    if known is None:
+        both = transformed(pair, post_transform)
+        alone = build.select(build.unsqueeze(has_second, -1), both, alone)
+    return [*found, alone]
+
+
+@onnx_op("TreeEnsembleClassifier", since=3, domain=ML)
+def tree_ensemble_classifier(
+    data: Value,
+    *,
+    base_values: Floats = (),
+    base_values_as_tensor: Tensor | None = None,
+    class_ids: Ints = (),
+    class_nodeids: Ints = (),
+    class_treeids: Ints = (),
+    class_weights: Floats = (),
+    class_weights_as_tensor: Tensor | None = None,
+    classlabels_int64s: Ints = (),
+    classlabels_strings: Strings = (),
+    nodes_falsenodeids: Ints = (),
+    nodes_featureids: Ints = (),
+    nodes_hitrates: Floats = (),
+    nodes_hitrates_as_tensor: Tensor | None = None,
+    nodes_missing_value_tracks_true: Ints = (),
+    nodes_modes: Strings = (),
+    nodes_nodeids: Ints = (),
+    nodes_treeids: Ints = (),
+    nodes_truenodeids: Ints = (),
+    nodes_values: Floats = (),
+    nodes_values_as_tensor: Tensor | None = None,
+    post_transform: str = "NONE",
+    call: Call,
+) -> list[Value]:
+    """The class with the largest sum of what the leaves of all trees give to it, and the sums."""
+    values = _precise(nodes_values, nodes_values_as_tensor, "nodes_values", call)
+    weights = _precise(class_weights, class_weights_as_tensor, "class_weights", call)
+    base = _precise(base_values, base_values_as_tensor, "base_values", call)
+    nodes = _Nodes(
+        _listed(nodes_treeids),
+        _listed(nodes_nodeids),
+        _listed(nodes_featureids),
+        nodes_modes,
+        values,
+        _listed(nodes_truenodeids),
+        _listed(nodes_falsenodeids),
+        nodes_missing_value_tracks_true,
+    )
+    forest, labels = nodes.forest(), class_labels(classlabels_int64s, classlabels_strings)
+    leaves = _weights(nodes, class_ids, class_nodeids, class_treeids, weights, "class")
+    leaves.check(len(labels), "class_ids")
+    rows = as_rows(data, _precision(data, values, weights))
+    label, scores = _classified(rows, forest, leaves, labels, base, post_transform)
+    return [label, cast(scores, ElementType.f32)]
+
+
+@onnx_op("TreeEnsembleClassifier", since=1, domain=ML)
+def tree_ensemble_classifier_1(
+    data: Value,
+    *,
+    base_values: Floats = (),
+    class_ids: Ints = (),
+    class_nodeids: Ints = (),
+    class_treeids: Ints = (),
+    class_weights: Floats = (),
+    classlabels_int64s: Ints = (),
+    classlabels_strings: Strings = (),
+    nodes_falsenodeids: Ints = (),
+    nodes_featureids: Ints = (),
+    nodes_hitrates: Floats = (),
+    nodes_missing_value_tracks_true: Ints = (),
+    nodes_modes: Strings = (),
+    nodes_nodeids: Ints = (),
+    nodes_treeids: Ints = (),
+    nodes_truenodeids: Ints = (),
+    nodes_values: Floats = (),
+    post_transform: str = "NONE",
+    call: Call,
+) -> list[Value]:
+    return tree_ensemble_classifier(
+        data,
+        base_values=base_values,
+        class_ids=class_ids,
+        class_nodeids=class_nodeids,
+        class_treeids=class_treeids,
+        class_weights=class_weights,
+        classlabels_int64s=classlabels_int64s,
+        classlabels_strings=classlabels_strings,
+        nodes_falsenodeids=nodes_falsenodeids,
+        nodes_featureids=nodes_featureids,
+        nodes_missing_value_tracks_true=nodes_missing_value_tracks_true,
+        nodes_modes=nodes_modes,
+        nodes_nodeids=nodes_nodeids,
+        nodes_treeids=nodes_treeids,
+        nodes_truenodeids=nodes_truenodeids,
+        nodes_values=nodes_values,
+        post_transform=post_transform,
+        call=call,
+    )
