@@ -67,6 +67,9 @@ class Code(StrEnum):
     opset_import = "IR123", "0.2.0"
     repeated_value_name = "IR124", "0.2.0"
     deprecated_operator = "IR125", "0.3.0"
+    operator_not_in_opset = "IR126", "0.3.0"
+    repeated_node_name = "IR127", "0.3.0"
+    shadowed_name = "IR128", "0.3.0"
 
     weights = "IR200", "0.1.0"
     weights_missing = "IR201", "0.1.0"

@@ -96,6 +96,7 @@ class Loaded(NamedTuple):
     document: in version 11, whatever the version of the file.
     source: the document as the file has it.
     left_out: the number of nodes of a file of another format that IR cannot say, with those behind them.
+    stand_ins: the ids of Parameters that the file does not have: they stand for values of nodes that could not be read.
     """
 
     document: Document
@@ -103,6 +104,7 @@ class Loaded(NamedTuple):
     weights: Weights | None
     source: Document
     left_out: int = 0
+    stand_ins: frozenset[str] = frozenset()
 
     @property
     def version(self) -> int:
@@ -122,6 +124,7 @@ class Model:
         self.graph = loaded.graph
         self.weights = loaded.weights
         self.left_out = loaded.left_out
+        self.stand_ins = loaded.stand_ins
         self.given: dict[Value, TensorType] = {}
         self.types: Types = self._inferred() if types is None else types
 
@@ -375,7 +378,7 @@ def load(source: Source, weights: WeightsSource | None = None, *, report: Report
         model: Model | None = reader.read(source, report=report)
         if model is None:
             return None
-        return Loaded(model.document, model.graph, model.weights, model.document, model.left_out)
+        return Loaded(model.document, model.graph, model.weights, model.document, model.left_out, model.stand_ins)
     document = read_document(source, report=report)
     if document is None:
         return None

@@ -102,11 +102,11 @@ def run_check(
         loaded = _reloaded(source, findings) if isinstance(source, Model) else load(source, weights, report=findings)
         if loaded is not None:
             graphs = list(all_graphs(loaded.graph))
-            layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs)
+            layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs) - len(loaded.stand_ins)
             left_out = loaded.left_out
             requires = requirement(loaded.document, loaded.version)
             wanted = wanted or _Wanted()
-            checked = _check(loaded, findings, wanted, inferred)
+            checked = max(0, _check(loaded, findings, wanted, inferred) - len(loaded.stand_ins))
             outputs = _what_if(loaded, findings, wanted)
             _doubt_weights(loaded, findings)
     except IRError as error:
@@ -141,7 +141,8 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[V
         findings(error)
     for graph in graphs:
         for error in (*duplicate_port_ids(graph), *duplicate_names(graph)):
-            findings(error)
+            if error.location.layer_id not in loaded.stand_ins:
+                findings(error)
     # After a fault of the structure, layers may be unreachable only because an edge was dropped.
     if loaded.document.is_complete and not findings.has_error("IR10"):
         for graph in graphs:
@@ -185,7 +186,8 @@ def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> dict[str, s
         ends = ((node, node.values_in[0]) for node in loaded.graph.results if node.values_in)
         outputs = {port.name: f"{port.element_type}{port.shape}" for port in ports_of(ends, types)}
     for fault in unbounded_inputs(loaded.graph, given):
-        findings(fault)
+        if fault.location.layer_id not in loaded.stand_ins:
+            findings(fault)
     if wanted.target is not None:
         try:
             target = Release.parse(str(wanted.target))

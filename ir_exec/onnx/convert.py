@@ -23,11 +23,12 @@ from ir_exec.errors import (
     raise_error,
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
-from ir_exec.onnx.functions import Functions, deprecated, not_taken, why_unsaid
+from ir_exec.onnx.functions import Functions, deprecated, not_taken
 from ir_exec.onnx.naming import name_layers
-from ir_exec.onnx.order import in_order, name_of, place_of
+from ir_exec.onnx.order import in_order, name_of, needed_names, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
+from ir_exec.onnx.unknown import unknown_operator, why_unsaid
 from ir_exec.onnx.values import Appended, Held, Missing, MissingValueError, Narrow, Sequence, Stack
 from ir_exec.types import Array
 
@@ -80,6 +81,10 @@ class Scope:
                 return scope._initializers[name]
             scope = scope.outer
         return None
+
+    def tensors(self) -> list[Value]:
+        """The tensors of this scope, in the order in which they were made."""
+        return [value for value in self._values.values() if isinstance(value, Value)]
 
     def names(self) -> set[str]:
         own = self._values.keys() | self._initializers.keys()
@@ -171,6 +176,7 @@ class Converter:
         self.declarations = declarations or {}
         self.stand_ins: list[Value] = []
         self._unknown: set[str] = set()
+        self._guessed: set[str] = set()
         self.unsupported: Counter[tuple[str, str]] = Counter()
         self.warnings: list[IRError] = []
         self._arrays: dict[int, tuple[TensorProto, Array]] = {}
@@ -212,15 +218,15 @@ class Converter:
                 outputs = self._outputs(node, scope, position)
             except IRError as error:
                 self.report(_placed(error, place_of(node, position)))
-                outputs = [Missing()] * len(node.output)
+                outputs = self._missing(node)
             name_layers(outputs, f"{scope.prefix}{name_of(node)}", mark)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     if scope.holds(name):
-                        self.report(_repeated(node, position, name))
-                        continue
+                        continue  # `check_names` reported it.
                     if scope.is_network and isinstance(value, Missing):
                         value = self._stand_in(name)
+                        self._guessed.add(name)
                     elif scope.is_network and name in self.declarations:
                         self._compare(name, value, node, position)
                     scope.set(name, value)
@@ -261,20 +267,23 @@ class Converter:
         type = tensor_type_of(declared)
         if not type.element_type.is_known:
             return Missing()
-        self.stand_ins.append(build.parameter(type.shape, type.element_type))
+        self.stand_ins.append(build.parameter(type.shape, type.element_type, name=name))
         return narrowed(self.stand_ins[-1], declared.tensor_type.elem_type)
 
     def _outputs(self, node: NodeProto, scope: Scope, position: int) -> list[Held]:
         inputs = [self._value(name, scope) if name else None for name in node.input]
         if any(isinstance(value, Missing) for value in inputs):
-            self._leave_out_unknown([node], scope.opsets)
+            self._leave_out_unknown(node, position, scope.opsets)
             return self._missing(node)
         try:
             outputs = self._converted(node, inputs, scope)
         except MissingValueError:
+            self._leave_out_unknown(node, position, scope.opsets, is_counted=False)
             return self._missing(node)
         except UnsupportedError as error:
-            self._leave_out(node, error.message)
+            # What is known of a stand-in is not all that is known of the value: it may be too little.
+            if not self._is_guessed(node) or not self._is_lowered(node, scope.opsets):
+                self._leave_out(node, error.message)
             return self._missing(node)
         except IRError:
             raise
@@ -289,7 +298,13 @@ class Converter:
         missing = [name for name in node.output[len(outputs) :] if name]
         if missing:
             self._leave_out(node, f"output {missing[0]!r} has no counterpart")
+        if self._is_guessed(node):
+            self._guessed.update(filter(None, node.output))
         return [*outputs, *[Missing()] * (len(node.output) - len(outputs))]
+
+    def _is_guessed(self, node: NodeProto) -> bool:
+        """Return True if a node reads what was computed from a stand-in."""
+        return bool(self._guessed) and not self._guessed.isdisjoint(needed_names(node))
 
     def _deprecated(self, node: NodeProto, opset: int) -> IRError | None:
         if self.functions.local(node) is not None:
@@ -300,22 +315,33 @@ class Converter:
         self.left_out += 1
         return [Missing()] * len(node.output)
 
-    def _leave_out_unknown(self, nodes: Iterable[NodeProto], opsets: Mapping[str, int], depth: int = 0) -> None:
-        """Count the operators that nothing says, of nodes that cannot be converted for want of inputs."""
+    def _leave_out_unknown(
+        self, node: NodeProto, position: int, opsets: Mapping[str, int], *, depth: int = 0, is_counted: bool = True
+    ) -> None:
+        """Find the operators that nothing says, in a node that cannot be converted for want of inputs.
+
+        is_counted: whether those that exist are counted as not converted; those of a body may have been.
+        """
         if depth > _MOST_DEPTH:
             return
-        for node in nodes:
-            domain = canonical_domain(node.domain)
-            function = self.functions.local(node)
-            opset = opsets.get(domain)
-            if function is None and opset is not None and not self._is_said(domain, node.op_type, opset):
+        opset = opsets.get(canonical_domain(node.domain))
+        if opset is not None and not self._is_lowered(node, opsets):
+            unknown = unknown_operator(node, opset)
+            if unknown is not None:
+                self.report(unknown.located(place_of(node, position)))
+            elif is_counted:
                 self._leave_out(node, why_unsaid(node, opset))
-            for attribute in node.attribute:
-                for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
-                    self._leave_out_unknown(graph.node, opsets, depth + 1)
+        for attribute in node.attribute:
+            for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
+                for place, inner in enumerate(graph.node):
+                    self._leave_out_unknown(inner, place, opsets, depth=depth + 1, is_counted=is_counted)
 
-    def _is_said(self, domain: str, type: str, opset: int) -> bool:
-        return find(domain, type, opset) is not None or self.functions.are_defined(domain, type, opset)
+    def _is_lowered(self, node: NodeProto, opsets: Mapping[str, int]) -> bool:
+        """Return True if a function or a body lowers the operator of a node, for some inputs at least."""
+        domain = canonical_domain(node.domain)
+        opset = opsets.get(domain, 0)
+        known = self.functions.local(node) is not None or find(domain, node.op_type, opset) is not None
+        return known or self.functions.are_defined(domain, node.op_type, opset)
 
     def _leave_out(self, node: NodeProto, why: str) -> None:
         domain = canonical_domain(node.domain)
@@ -335,7 +361,7 @@ class Converter:
             return self._called(version, node, inputs, scope)
         function = self.functions.defined(_resolved(node, scope), inputs, opset)
         if function is None:
-            raise UnsupportedError(why_unsaid(node, opset))
+            raise unknown_operator(node, opset) or UnsupportedError(why_unsaid(node, opset))
         return self._expanded(function, node, inputs, scope)
 
     def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
@@ -399,12 +425,6 @@ def _placed(error: IRError, place: Location) -> IRError:
     if error.location.kind == "node":
         return error.located(place)
     return error.changed(location=place.filled_from(error.location))
-
-
-def _repeated(node: NodeProto, position: int, name: str) -> GraphError:
-    place = place_of(node, position)
-    message = f"the name {name!r} is that of another value of the graph"
-    return GraphError(message, code=Code.repeated_value_name, location=place)
 
 
 def _resolved(node: NodeProto, scope: Scope) -> NodeProto:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, GraphError, Location, UnsupportedError
-from ir_exec.onnx.registry import ML, STANDARD, TRAINING, canonical_domain, find, shown_domain
+from ir_exec.onnx.registry import canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import onnx_type
 from ir_exec.onnx.values import Held, Narrow, Sequence
 from ir_exec.types import ElementType
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto, NodeProto, TypeProto
 
-__all__ = ["Functions", "deprecated", "not_taken", "schema_of", "why_unsaid"]
+__all__ = ["NEWER_THAN_ANY", "Functions", "deprecated", "not_taken", "schema_of"]
 
 
-_NEWER_THAN_ANY = 2**31 - 1
+NEWER_THAN_ANY = 2**31 - 1
 """A version of a domain that no file has."""
 
 
@@ -69,31 +69,6 @@ class Functions:
         return body
 
 
-def why_unsaid(node: NodeProto, opset: int) -> str:
-    """Why no operators of IR say the operator of a node that has neither a function nor a body."""
-    domain, type = canonical_domain(node.domain), node.op_type
-    shown = shown_domain(domain)
-    if type == "ATen":
-        name = next((one.s.decode(errors="replace") for one in node.attribute if one.name == "operator"), "")
-        return f"it calls the function {name!r} of PyTorch, which ONNX does not define"
-    first = _first_version(domain, type)
-    if first is not None and first > opset:
-        return f"{shown} has it from version {first} on, and the file imports version {opset}"
-    if first is None and domain in (STANDARD, ML, TRAINING):
-        return f"{shown} has no such operator"
-    return f"no operators of IR say it (version {opset} of {shown})"
-
-
-def _first_version(domain: str, type: str) -> int | None:
-    """The version of the domain that brought an operator; None where none has."""
-    # Asked for one by one, from the newest on: listing all operators takes 8 ms, for each node of a file.
-    first, schema = None, schema_of(domain, type, _NEWER_THAN_ANY)
-    while schema is not None:
-        first = schema.since_version
-        schema = schema_of(domain, type, first - 1)
-    return first
-
-
 def deprecated(domain: str, type: str, opset: int) -> GraphError | None:
     """A warning (IR125) where this version of an operator is deprecated, or was an experimental one of early ONNX."""
     version, schema = find(domain, type, opset), schema_of(domain, type, opset)
@@ -116,7 +91,7 @@ def _instead(schema: Any) -> str | None:
     for name in re.findall(r"\b[Uu]se (\w+)", schema.doc.split("\n\n")[0]):
         if defs.has(name, schema.domain):
             return str(name)
-    newest = schema_of(schema.domain, schema.name, _NEWER_THAN_ANY)
+    newest = schema_of(schema.domain, schema.name, NEWER_THAN_ANY)
     return None if newest.deprecated else f"{schema.name} of opset {newest.since_version}"
 
 

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.build.network import with_told
+from ir_exec.build.network import needed_layers, with_told
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Report, UnsupportedError, raise_error
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.convert import Converter, Scope
 from ir_exec.onnx.functions import Functions
+from ir_exec.onnx.names import check_names
 from ir_exec.onnx.registry import NEWEST, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
 from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
-from ir_exec.types import Array, ElementType, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
     from onnx import ModelProto, TypeProto, ValueInfoProto
@@ -63,6 +64,7 @@ def convert_model(
     fault, unless `report` takes it.
     """
     graph = proto.graph
+    check_names(proto, report)
     opsets = _opsets(proto, report)
     declarations = {one.name: one.type for one in (*graph.value_info, *graph.output)}
     converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {})
@@ -73,7 +75,7 @@ def convert_model(
     ends = _Inputs(given or {})
     inputs: dict[str, Layout] = {}
     for declared in graph.input:
-        if declared.name in initialized:
+        if declared.name in initialized or declared.name in inputs:
             continue
         value, inputs[declared.name] = ends.add(declared)
         scope.set(declared.name, value)
@@ -85,12 +87,38 @@ def convert_model(
     for declared, one in zip(graph.output, held, strict=True):
         if not (is_lenient and isinstance(one, Missing)):
             outputs[declared.name] = _result(one, declared.name, results)
+    ends_of_file = len(results)
+    if is_lenient and converter.left_out:
+        results += _dead_ends(results, scope, converter)
     parameters = [*ends.parameters, *converter.stand_ins]
     model = build.model(results, parameters, name=graph.name or "model")
     model.left_out = converter.left_out
+    model.stand_ins = _stand_ins(model, len(ends.parameters), ends_of_file)
     if told:
         model.document = with_told(model.document, told)
     return Converted(model, inputs, outputs)
+
+
+def _dead_ends(results: list[Value], scope: Scope, converter: Converter) -> list[Value]:
+    """Results for what only nodes read that are missing, so that it is checked; one at least for the whole network."""
+    ends: list[Value] = []
+    reached = set(needed_layers(results))
+    for value in reversed(scope.tensors()):
+        if value.layer not in reached and value.layer.type not in ("Parameter", "Const"):
+            ends.append(build.result(value))
+            reached.update(needed_layers([value]))
+    if not results and not ends:
+        converter.stand_ins.append(build.parameter(Shape.unknown(), ElementType.f32))
+        ends.append(build.result(converter.stand_ins[-1]))
+    return ends
+
+
+def _stand_ins(model: Model, inputs: int, outputs: int) -> frozenset[str]:
+    """The ids of the layers that the file does not have: further Parameters, their Results, and further Results."""
+    results = model.graph.results
+    made = {node.id for node in model.graph.parameters[inputs:]}
+    made |= {one.id for one in results if any(value is not None and value.node.id in made for value in one.inputs)}
+    return frozenset(made | {one.id for one in results[outputs:]})
 
 
 def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
@@ -98,11 +126,15 @@ def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
     opsets: dict[str, int] = {}
     for one in proto.opset_import:
         domain = canonical_domain(one.domain)
-        if one.version < 1 or opsets.setdefault(domain, one.version) != one.version:
+        before = opsets.get(domain, one.version)
+        opsets[domain] = one.version
+        if one.version < 1:
             message = f"version {one.version} of the domain {shown_domain(domain)} is imported"
-            message += "" if one.version < 1 else f", and version {opsets[domain]} too"
             report(GraphError(message, code=Code.opset_import))
-        elif domain == STANDARD and one.version > NEWEST:
+        elif before != one.version:
+            message = f"versions {before} and {one.version} of the domain {shown_domain(domain)} are imported"
+            report(GraphError(f"{message}: the last one counts", code=Code.opset_import, severity="warning"))
+        if domain == STANDARD and one.version > NEWEST:
             message = f"version {one.version} of the domain {shown_domain(domain)} is newer than {NEWEST}"
             report(GraphError(f"{message}, the newest that is known", code=Code.opset_import))
     return opsets

@@ -142,12 +142,12 @@ def test_the_command_line_names_file_node_and_value(tmp_path: Path) -> None:
 
 
 def test_nodes_that_cannot_be_said_and_those_behind_them_count_as_not_checked() -> None:
-    body = "g (float[2] x) => (float[2] y, float[2] z) { a = Foo(x) b = Foo(a) y = Relu(b) z = Relu(x) }"
-    report = check_model(model(body).SerializeToString())
+    body = "g (float[2] x) => (float[2] y, float[2] z) { a = own.Foo(x) b = own.Foo(a) y = Relu(b) z = Relu(x) }"
+    report = check_model(model(body, further='"own" : 1').SerializeToString())
     assert report.layers_not_checked == 3
     assert report.ok
-    declared = "g (float[2] x) => (float[2] y) <float[2] a> { a = Foo(x) b = Relu(a) y = Relu(b) }"
-    assert check_model(model(declared).SerializeToString()).layers_not_checked == 1
+    declared = "g (float[2] x) => (float[2] y) <float[2] a> { a = own.Foo(x) b = Relu(a) y = Relu(b) }"
+    assert check_model(model(declared, further='"own" : 1').SerializeToString()).layers_not_checked == 1
 
 
 def test_element_types_are_those_of_the_version_of_the_file() -> None:

@@ -231,4 +231,30 @@ GRAPH_RULES = (
         bad='opset_import: ["" : 13]  y = Upsample(x, scales)',
         good='opset_import: ["" : 13]  y = Resize(x, "", scales)',
     ),
+    Rule(
+        Code.operator_not_in_opset,
+        "error",
+        "In an ONNX file, a node is of an operator that the imported version of its domain does not have.",
+        why="No runtime takes the file: the operator came with a later version, belongs to another domain, or is "
+        "misspelt.",
+        bad='opset_import: ["" : 17]  y = Gelu(x)',
+        good='opset_import: ["" : 20]  y = Gelu(x)',
+    ),
+    Rule(
+        Code.repeated_node_name,
+        "error",
+        "In an ONNX file, two nodes of a graph have the same name.",
+        why="ONNX allows each name once, and onnxruntime refuses the file. Nodes without a name are fine.",
+        bad="[a] h = Neg(x)  [a] y = Relu(h)",
+        good="[a] h = Neg(x)  [b] y = Relu(h)",
+    ),
+    Rule(
+        Code.shadowed_name,
+        "error",
+        "In an ONNX file, a value of a body has the name of a value around it.",
+        why="ONNX forbids it. onnxruntime refuses the output of a node of the body; an input or initializer, which "
+        "it takes as another value, is a warning.",
+        bad="h = Neg(x)  y = If(c) <then_branch = g () => (r) { h = Relu(x)  r = Abs(h) }, ...>",
+        good="h = Neg(x)  y = If(c) <then_branch = g () => (r) { i = Relu(x)  r = Abs(i) }, ...>",
+    ),
 )

@@ -1,0 +1,89 @@
+"""Operators of a node that no function lowers: those that a domain lacks, and those that ir_exec lacks."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError
+from ir_exec.onnx.functions import NEWER_THAN_ANY, schema_of
+from ir_exec.onnx.registry import FAMILIES, ML, STANDARD, TRAINING, canonical_domain, shown_domain, versions
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
+__all__ = ["unknown_operator", "why_unsaid"]
+
+_OF_ONNX = (STANDARD, ML, TRAINING)
+"""The domains whose operators onnx.defs lists."""
+
+_WITHOUT_DEFINITION = ("GRUUnit", "MemcpyFromHost", "MemcpyToHost")
+_PLUGIN = "_TRT"
+"""Operators that runtimes have in the standard domain, and ONNX does not define: plug-ins of TensorRT end so."""
+
+
+def unknown_operator(node: NodeProto, opset: int) -> GraphError | None:
+    """IR126 for the operator of a node that the imported version of its domain lacks.
+
+    None for operators that exist, for domains that ONNX does not define, and for versions newer than its definitions.
+    """
+    from onnx import defs
+
+    domain, type = canonical_domain(node.domain), node.op_type
+    if domain not in _OF_ONNX or schema_of(domain, type, opset) is not None:
+        return None
+    if type in _WITHOUT_DEFINITION or type.endswith(_PLUGIN):
+        return None
+    if domain == STANDARD and opset > defs.onnx_opset_version():
+        return None
+    return GraphError(why_unsaid(node, opset), code=Code.operator_not_in_opset, hint=_hint(domain, type, opset))
+
+
+def _hint(domain: str, type: str, opset: int) -> str | None:
+    """The version, the domain or the name that the file may mean."""
+    first = _first_version(domain, type)
+    if first is not None:
+        return f"import version {first} of {shown_domain(domain)} or a later one, which may change other operators"
+    owner = next((one for one in FAMILIES if one != domain and _has(one, type)), None)
+    if owner is not None:
+        return f"give the node the domain {shown_domain(owner)}, which has {type}"
+    near = difflib.get_close_matches(type, _names(domain, opset), n=1)
+    return f"did you mean {near[0]}?" if near else None
+
+
+def _has(domain: str, type: str) -> bool:
+    return bool(versions(domain, type)) or _first_version(domain, type) is not None
+
+
+def _names(domain: str, opset: int) -> list[str]:
+    """The operators of a version of a domain."""
+    from onnx import defs
+
+    all = defs.get_all_schemas_with_history()
+    return sorted({one.name for one in all if one.domain == domain and one.since_version <= opset})
+
+
+def why_unsaid(node: NodeProto, opset: int) -> str:
+    """Why no operators of IR say the operator of a node that has neither a function nor a body."""
+    domain, type = canonical_domain(node.domain), node.op_type
+    shown = shown_domain(domain)
+    if type == "ATen":
+        name = next((one.s.decode(errors="replace") for one in node.attribute if one.name == "operator"), "")
+        return f"it calls the function {name!r} of PyTorch, which ONNX does not define"
+    first = _first_version(domain, type)
+    if first is not None and first > opset:
+        return f"{shown} has {type} from version {first} on, and the file imports version {opset}"
+    if first is None and domain in _OF_ONNX:
+        return f"{shown} has no operator {type}"
+    return f"no operators of IR say it (version {opset} of {shown})"
+
+
+def _first_version(domain: str, type: str) -> int | None:
+    """The version of the domain that brought an operator; None where none has."""
+    # Asked for one by one, from the newest on: listing all operators takes 8 ms, for each node of a file.
+    first, schema = None, schema_of(domain, type, NEWER_THAN_ANY)
+    while schema is not None:
+        first = schema.since_version
+        schema = schema_of(domain, type, first - 1)
+    return first
