@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ir_exec
-from ir_exec.lazy import paused_collector
+from ir_exec.lazy import paused_collector, seldom_collected
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +28,19 @@ def test_the_collector_is_as_before(is_on: bool) -> None:
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled() is is_on
+
+
+def test_all_objects_are_looked_through_again_afterwards() -> None:
+    before = gc.get_threshold()
+    first, second = seldom_collected(), seldom_collected()
+    first.__enter__()
+    second.__enter__()
+    assert gc.get_threshold()[:2] == before[:2]
+    assert gc.get_threshold()[2] > 10**6
+    first.__exit__(None, None, None)
+    assert gc.get_threshold()[2] > 10**6
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == before
 
 
 def test_the_collector_is_on_after_errors() -> None:
