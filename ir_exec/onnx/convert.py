@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Many
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ir_exec import build
@@ -24,6 +26,7 @@ from ir_exec.errors import (
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
 from ir_exec.onnx.functions import Functions, deprecated, not_taken
+from ir_exec.onnx.held import broken_constraint, own_names
 from ir_exec.onnx.naming import name_layers
 from ir_exec.onnx.order import in_order, name_of, needed_names, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
@@ -217,7 +220,7 @@ class Converter:
             try:
                 outputs = self._outputs(node, scope, position)
             except IRError as error:
-                self.report(_placed(error, place_of(node, position)))
+                self.report(_placed(error, place_of(node, position), own_names(node, scope.opsets)))
                 outputs = self._missing(node)
             name_layers(outputs, f"{scope.prefix}{name_of(node)}", mark)
             for name, value in zip(node.output, outputs, strict=False):
@@ -356,6 +359,9 @@ class Converter:
         if opset is None:
             message = f"the file imports no version of the domain {shown_domain(domain)}"
             raise GraphError(message, code=Code.opset_import)
+        broken = broken_constraint(node, opset, inputs, scope.given)
+        if broken is not None:
+            raise broken.located(Location(kind="node"))
         version = find(domain, node.op_type, opset)
         if version is not None:
             return self._called(version, node, inputs, scope)
@@ -420,11 +426,23 @@ class Converter:
             raise GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge) from None
 
 
-def _placed(error: IRError, place: Location) -> IRError:
-    """The error at a node: at the innermost one, and not at the layer that was made for it."""
+def _placed(error: IRError, place: Location, names: Mapping[str, str]) -> IRError:
+    """The error at a node: at the innermost one, and not at the layer that was made for it.
+
+    names: of the node's inputs, by those of the function that lowers it. A port of a layer is the input of its name.
+    """
+    port = error.location.port
     if error.location.kind == "node":
         return error.located(place)
-    return error.changed(location=place.filled_from(error.location))
+    own = None if port is None else names.get(port)
+    message = error.message
+    if port is not None and own is not None and len(port) >= _LEAST_WORD:
+        message = re.sub(rf"\b{re.escape(port)}\b", own, message)
+    return error.changed(message=message, location=place.filled_from(replace(error.location, port=own)))
+
+
+_LEAST_WORD = 4
+"""Letters of a port's name that is replaced in a message: shorter ones are words too."""
 
 
 def _resolved(node: NodeProto, scope: Scope) -> NodeProto:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto, NodeProto, TypeProto
 
-__all__ = ["NEWER_THAN_ANY", "Functions", "deprecated", "not_taken", "schema_of"]
+__all__ = ["NEWER_THAN_ANY", "Functions", "defining", "deprecated", "not_taken", "schema_of"]
 
 
 NEWER_THAN_ANY = 2**31 - 1
@@ -38,14 +38,14 @@ class Functions:
 
     def are_defined(self, domain: str, type: str, opset: int) -> bool:
         """Whether ONNX defines an operator by a body, for some types at least."""
-        schema = _defining(domain, type, opset)
+        schema = defining(domain, type, opset)
         return schema is not None and _has_body(schema)
 
     def defined(self, node: NodeProto, inputs: list[Held], opset: int) -> FunctionProto | None:
         """The body by which ONNX defines the operator of a node for inputs of these types; None where it has none."""
         from onnx import FunctionProto
 
-        schema = _defining(canonical_domain(node.domain), node.op_type, opset)
+        schema = defining(canonical_domain(node.domain), node.op_type, opset)
         if schema is None:
             return None
         body = FunctionProto()
@@ -95,7 +95,7 @@ def _instead(schema: Any) -> str | None:
     return None if newest.deprecated else f"{schema.name} of opset {newest.since_version}"
 
 
-def _defining(domain: str, type: str, opset: int) -> Any:
+def defining(domain: str, type: str, opset: int) -> Any:
     """The definition of what an operator means in an opset: of one that is deprecated, the one before."""
     schema = schema_of(domain, type, opset)
     while schema is not None and schema.deprecated and not _has_body(schema):
@@ -132,7 +132,7 @@ def not_taken(domain: str, type: str, opset: int, inputs: Iterable[Held]) -> Ele
         except UnsupportedError:
             continue
         if kinds and found not in kinds:
-            message = f"version {opset} of {type} takes no {value.element_type}"
+            message = f"{type} of opset {opset} takes no {value.element_type}"
             hint = "onnxruntime refuses such a file: a Cast, or a newer opset, makes it valid"
             return ElementTypeError(message, severity="warning", hint=hint, location=Location(port=name))
     return None

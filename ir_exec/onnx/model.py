@@ -10,12 +10,12 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.build.network import needed_layers, with_told
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, Report, UnsupportedError, raise_error
+from ir_exec.errors import GraphError, Report, Severity, UnsupportedError, raise_error
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.convert import Converter, Scope
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.names import check_names
-from ir_exec.onnx.registry import NEWEST, STANDARD, canonical_domain, shown_domain
+from ir_exec.onnx.registry import MICROSOFT, NEWEST, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
 from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
 from ir_exec.types import Array, ElementType, Shape, TensorType
@@ -64,8 +64,11 @@ def convert_model(
     fault, unless `report` takes it.
     """
     graph = proto.graph
-    check_names(proto, report)
+    domains = check_names(proto, report)
     opsets = _opsets(proto, report)
+    if MICROSOFT in domains and MICROSOFT not in opsets:
+        report(_not_imported("error" if is_lenient else "warning"))
+        opsets[MICROSOFT] = 1
     declarations = {one.name: one.type for one in (*graph.value_info, *graph.output)}
     converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {})
     scope = Scope(opsets)
@@ -138,6 +141,13 @@ def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
             message = f"version {one.version} of the domain {shown_domain(domain)} is newer than {NEWEST}"
             report(GraphError(f"{message}, the newest that is known", code=Code.opset_import))
     return opsets
+
+
+def _not_imported(severity: Severity) -> GraphError:
+    """IR123 for a file that uses the domain of onnxruntime without its version: onnxruntime runs it as version 1."""
+    message = f"the file imports no version of the domain {MICROSOFT}: its nodes are taken as those of version 1"
+    hint = f"onnxruntime runs such a file, ONNX's checker refuses it: import version 1 of {MICROSOFT}"
+    return GraphError(message, code=Code.opset_import, severity=severity, hint=hint)
 
 
 def inputs_of(proto: ModelProto) -> list[ModelPort]:

@@ -26,20 +26,21 @@ _NEWEST_IR = 14
 _Key: TypeAlias = tuple[str, str, str]
 
 
-def check_names(model: ModelProto, report: Callable[[IRError], None]) -> None:
-    """Report what is wrong with the IR version and the names of a file.
+def check_names(model: ModelProto, report: Callable[[IRError], None]) -> frozenset[str]:
+    """The domains of the nodes of a file; what is wrong with its IR version and its names is reported.
 
     IR005 the IR version; IR124 names that two values, initializers or functions have; IR127 names that two nodes have;
     IR128 names of a body that a value around it has; IR302 attributes that are repeated; IR606 initializers that
     contradict the declaration of an input.
     """
-    for error in _of_model(model):
-        report(error)
-
-
-def _of_model(model: ModelProto) -> Iterator[IRError]:
-    yield from _of_version(model)
     called: set[_Key] = set()
+    for error in _of_model(model, called):
+        report(error)
+    return frozenset(domain for domain, *_ in called)
+
+
+def _of_model(model: ModelProto, called: set[_Key]) -> Iterator[IRError]:
+    yield from _of_version(model)
     yield from _of_graph(model.graph, frozenset(), called)
     functions: dict[_Key, FunctionProto] = {}
     for one in model.functions:

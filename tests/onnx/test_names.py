@@ -156,3 +156,13 @@ def test_the_last_initializer_and_the_last_version_count() -> None:
     proto.opset_import.add(domain="", version=13)
     data = np.zeros((2, 2), np.float32)
     assert compile_model(proto.SerializeToString())([data])[0].tolist() == [[0.5, 0.5], [0.5, 0.5]]
+
+
+def test_onnxruntimes_domain_is_imported_by_default() -> None:
+    """An error for `check`; a run takes version 1, as onnxruntime does."""
+    proto = model("g (float[2] x) => (float[2] y) { h = com.microsoft.QuickGelu(x) y = com.microsoft.QuickGelu(h) }")
+    (found,) = check_model(proto.SerializeToString()).diagnostics
+    assert (found.code, found.severity) == ("IR123", "error")
+    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, {"x": ONES})
+    assert np.allclose(compile_model(proto.SerializeToString())([ONES])[0], expected, atol=1e-6)

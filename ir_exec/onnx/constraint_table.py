@@ -1,0 +1,344 @@
+"""The constraints of ONNX's operators, by name: what their texts demand and onnxruntime or ONNX's inference refuses.
+
+Element types, numbers of inputs and outputs, and inputs that must be of one type are in ONNX's definitions themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, InvalidAttributeError, IRError, ShapeError
+from ir_exec.onnx.constraints import (
+    Constraint,
+    Facts,
+    at_least,
+    between,
+    each_at_least,
+    elements,
+    exactly_one,
+    from_opset,
+    indices_within,
+    least_rank,
+    length,
+    one_of,
+    permutation,
+    positive,
+    rank,
+    same_rank,
+    same_shape,
+    same_size,
+    until_opset,
+    zero_point,
+)
+
+__all__ = ["CONSTRAINTS"]
+
+
+def _mod(facts: Facts) -> IRError | None:
+    """Floats have the remainder of C alone."""
+    data = facts.tensor("A")
+    if data is None or not data.element_type.is_float or facts.attributes.get("fmod", 0):
+        return None
+    return InvalidAttributeError(f"fmod is 0, expected 1 for {data.element_type}", code=Code.invalid_attribute)
+
+
+def _inner(facts: Facts) -> IRError | None:
+    """The columns of A are the rows of B, both as transA and transB turn them."""
+    columns, rows = (0 if facts.attributes.get("transA") else 1), (1 if facts.attributes.get("transB") else 0)
+    return same_size("B", rows, "A", columns)(facts)
+
+
+def _updates(facts: Facts) -> IRError | None:
+    """Updates of ScatterND are indices.shape[:-1] and then data.shape[indices.shape[-1]:]."""
+    data, indices, width = facts.rank("data"), facts.rank("indices"), facts.size("indices", -1)
+    if data is None or indices is None or width is None:
+        return None
+    if width > data:
+        message = f"the last axis of indices has size {width}, expected at most {data}, the rank of data"
+        return ShapeError(message, code=Code.dims_differ, port="indices")
+    return rank("updates", data + indices - width - 1)(facts)
+
+
+def _picked(facts: Facts) -> IRError | None:
+    """An index of GatherND names at most the axes of the data behind those of the batch."""
+    data, width, batch = facts.rank("data"), facts.size("indices", -1), facts.attributes.get("batch_dims", 0)
+    if data is None or width is None or batch + width <= data:
+        return None
+    message = f"the last axis of indices has size {width}, expected at most {data - batch}, the axes of data"
+    return ShapeError(message, code=Code.dims_differ, port="indices")
+
+
+def _roi(facts: Facts) -> IRError | None:
+    if facts.attributes.get("coordinate_transformation_mode") != "tf_crop_and_resize" or facts.has("roi"):
+        return None
+    message = "roi is empty, expected a begin and an end for each axis: coordinate_transformation_mode is "
+    return GraphError(f"{message}tf_crop_and_resize", code=Code.wrong_number_of_inputs, port="roi")
+
+
+_LETTERS = re.compile(r"[A-Za-z]")
+
+
+def _equation(facts: Facts) -> IRError | None:
+    """Each term of an Einsum has a letter for each axis of its input; an ellipsis stands for any further ones."""
+    equation = facts.attributes.get("equation")
+    if not isinstance(equation, str):
+        return None
+    left, _, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(facts.inputs):
+        message = f"equation has {len(terms)} terms, expected {len(facts.inputs)}, one for each input"
+        return InvalidAttributeError(message, code=Code.invalid_attribute)
+    for term, name in zip(terms, facts.inputs, strict=True):
+        found, letters = facts.rank(name), len(_LETTERS.findall(term))
+        if found is not None and (found < letters if "..." in term else found != letters):
+            expected = f"rank {letters}" + (" or more" if "..." in term else "")
+            message = f"{name} is of shape {facts.shown(name)}, expected {expected}: its term is {term!r}"
+            return ShapeError(message, code=Code.wrong_rank, port=name)
+    if "..." in right and "..." not in left:
+        message = "the output of equation has an ellipsis, expected one in a term of an input too"
+        return InvalidAttributeError(message, code=Code.invalid_attribute)
+    return None
+
+
+def _parts(facts: Facts) -> IRError | None:
+    count = facts.attributes.get("num_outputs")
+    if count is None or count == facts.outputs:
+        return None
+    message = f"num_outputs is {count}, expected {facts.outputs}, the number of outputs of the node"
+    return InvalidAttributeError(message, code=Code.invalid_attribute)
+
+
+def _square(facts: Facts) -> IRError | None:
+    return same_size("X", -1, "X", -2)(facts)
+
+
+def _distinct(name: str) -> Constraint:
+    """An attribute lists nothing twice."""
+
+    def check(facts: Facts) -> IRError | None:
+        found = facts.attributes.get(name) or ()
+        if len(set(found)) == len(found):
+            return None
+        return InvalidAttributeError(f"{name} is {list(found)}, expected no axis twice", code=Code.invalid_attribute)
+
+    return check
+
+
+_AUTO_PAD = one_of("auto_pad", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", "")
+
+
+def _window(data: str, *others: Constraint) -> list[Constraint]:
+    """A window that moves over the axes behind the first two of the data."""
+    return [
+        _AUTO_PAD,
+        positive("kernel_shape", "strides", "dilations", "group"),
+        least_rank(data, 3),
+        *(length(name, data, less=2) for name in ("kernel_shape", "strides", "dilations")),
+        length("pads", data, less=2, times=2),
+        *others,
+    ]
+
+
+def _recurrent(gates: int) -> list[Constraint]:
+    return [
+        one_of("direction", "forward", "reverse", "bidirectional"),
+        one_of("layout", 0, 1),
+        positive("hidden_size"),
+        *(rank(name, 3) for name in ("X", "W", "R", "initial_h", "initial_c")),
+        *(rank(name, 2) for name in ("B", "P")),
+        rank("sequence_lens", 1),
+        same_size("W", 2, "X", 2),
+        same_size("R", 0, "W", 0),
+        same_size("B", 0, "W", 0),
+    ]
+
+
+_RESIZE_MODES = one_of("mode", "nearest", "linear", "cubic")
+_REDUCED = one_of("reduction", "none", "sum", "mean")
+_OF_FLOATS = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+
+CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
+    {
+        "AffineGrid": [rank("theta", 3), rank("size", 1), one_of("align_corners", 0, 1)],
+        "AveragePool": _window("X"),
+        "BatchNormalization": [
+            *(from_opset(9, rank(name, 1)) for name in ("scale", "B", "mean", "var", "input_mean", "input_var")),
+        ],
+        "BitShift": [one_of("direction", "LEFT", "RIGHT")],
+        "CenterCropPad": [rank("shape", 1)],
+        "Clip": [elements("min", 1), elements("max", 1)],
+        "Col2Im": [rank("image_shape", 1), rank("block_shape", 1), rank("input", 3)],
+        "ConstantOfShape": [rank("input", 1), each_at_least("input", 0)],
+        "Conv": _window("X", same_rank("W", "X"), rank("B", 1), same_size("B", 0, "W", 0)),
+        "ConvInteger": _window("x", same_rank("w", "x")),
+        "ConvTranspose": _window(
+            "X",
+            same_rank("W", "X"),
+            rank("B", 1),
+            at_least("output_padding", 0),
+            length("output_padding", "X", less=2),
+            length("output_shape", "X", less=2),
+        ),
+        "CumSum": [one_of("exclusive", 0, 1), one_of("reverse", 0, 1), elements("axis", 1)],
+        "CumProd": [one_of("exclusive", 0, 1), one_of("reverse", 0, 1), elements("axis", 1)],
+        "DeformConv": [
+            positive("kernel_shape", "strides", "dilations", "group", "offset_group"),
+            same_rank("W", "X"),
+            same_rank("offset", "X"),
+            same_rank("mask", "X"),
+            rank("B", 1),
+        ],
+        "DepthToSpace": [positive("blocksize"), one_of("mode", "DCR", "CRD"), rank("input", 4)],
+        "DequantizeLinear": [
+            zero_point("x_zero_point", "x_scale"),
+            until_opset(20, rank("x_scale", 0, 1)),
+            until_opset(12, elements("x_scale", 1)),
+            at_least("block_size", 0),
+        ],
+        "Det": [least_rank("X", 2), _square],
+        "Dropout": [rank("ratio", 0), rank("training_mode", 0)],
+        "Einsum": [_equation],
+        "EyeLike": [rank("input", 2)],
+        "Gather": [indices_within("indices", "data", axis="axis"), least_rank("data", 1)],
+        "GatherElements": [
+            same_rank("indices", "data"),
+            least_rank("data", 1),
+            indices_within("indices", "data", axis="axis"),
+        ],
+        "GatherND": [least_rank("indices", 1), least_rank("data", 1), _picked, indices_within("indices", "data")],
+        "Gelu": [one_of("approximate", "none", "tanh")],
+        "Gemm": [
+            rank("A", 2),
+            rank("B", 2),
+            rank("C", 0, 1, 2),
+            _inner,
+        ],
+        "GlobalAveragePool": [least_rank("X", 3)],
+        "GlobalLpPool": [least_rank("X", 3)],
+        "GlobalMaxPool": [least_rank("X", 3)],
+        "GridSample": [
+            one_of("mode", "linear", "nearest", "cubic", "bilinear", "bicubic"),
+            one_of("padding_mode", "zeros", "border", "reflection"),
+            one_of("align_corners", 0, 1),
+            same_rank("grid", "X"),
+        ],
+        "GroupNormalization": [positive("num_groups"), rank("scale", 1), rank("bias", 1)],
+        "GRU": _recurrent(3),
+        "If": [elements("cond", 1)],
+        "InstanceNormalization": [rank("scale", 1), rank("B", 1), same_size("scale", 0, "input", 1)],
+        "LRN": [positive("size")],
+        "Loop": [elements("M", 1), elements("cond", 1)],
+        "LpNormalization": [one_of("p", 1, 2)],
+        "LpPool": _window("X"),
+        "LSTM": _recurrent(4),
+        "MatMul": [least_rank("A", 1), least_rank("B", 1)],
+        "MatMulInteger": [least_rank("A", 1), least_rank("B", 1)],
+        "MaxPool": [*_window("X"), one_of("storage_order", 0, 1)],
+        "MaxRoiPool": [rank("X", 4), rank("rois", 2), positive("pooled_shape")],
+        "MaxUnpool": [positive("kernel_shape", "strides"), same_shape("I", "X"), rank("output_shape", 1)],
+        "Mod": [one_of("fmod", 0, 1), until_opset(27, _mod)],
+        "Multinomial": [rank("input", 2), positive("sample_size")],
+        "NegativeLogLikelihoodLoss": [_REDUCED, rank("weight", 1), least_rank("input", 2)],
+        "NonMaxSuppression": [
+            rank("boxes", 3),
+            rank("scores", 3),
+            one_of("center_point_box", 0, 1),
+            *(elements(name, 1) for name in ("max_output_boxes_per_class", "iou_threshold", "score_threshold")),
+            between("iou_threshold", 0, 1),
+            same_size("boxes", 0, "scores", 0),
+            same_size("boxes", 1, "scores", 2),
+        ],
+        "OneHot": [least_rank("indices", 1), elements("depth", 1), elements("values", 2), rank("values", 1)],
+        "Pad": [
+            one_of("mode", "constant", "reflect", "edge", "wrap"),
+            rank("pads", 1, 2),
+        ],
+        "QLinearConv": _window("x", same_rank("w", "x"), rank("B", 1)),
+        "QuantizeLinear": [
+            zero_point("y_zero_point", "y_scale"),
+            until_opset(20, rank("y_scale", 0, 1)),
+            until_opset(12, elements("y_scale", 1)),
+            at_least("block_size", 0),
+        ],
+        "Range": [elements("start", 1), elements("limit", 1), elements("delta", 1)],
+        "Reshape": [from_opset(5, rank("shape", 1)), each_at_least("shape", -1)],
+        "Resize": [
+            _RESIZE_MODES,
+            one_of("coordinate_transformation_mode", *_OF_FLOATS),
+            one_of("nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+            one_of("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller"),
+            from_opset(11, exactly_one("scales", "sizes"), _roi),
+            rank("scales", 1),
+            rank("sizes", 1),
+        ],
+        "ReverseSequence": [
+            one_of("batch_axis", 0, 1),
+            one_of("time_axis", 0, 1),
+            least_rank("input", 2),
+            rank("sequence_lens", 1),
+        ],
+        "RNN": _recurrent(1),
+        "RoiAlign": [
+            one_of("mode", "avg", "max"),
+            one_of("coordinate_transformation_mode", "half_pixel", "output_half_pixel"),
+            rank("X", 4),
+            rank("rois", 2),
+            rank("batch_indices", 1),
+            same_size("batch_indices", 0, "rois", 0),
+            positive("output_height", "output_width"),
+            at_least("sampling_ratio", 0),
+        ],
+        "Scan": [
+            *(one_of(name, 0, 1) for name in ("directions", "scan_input_directions", "scan_output_directions")),
+            positive("num_scan_inputs"),
+        ],
+        "ScatterElements": [
+            same_rank("indices", "data"),
+            same_shape("updates", "indices"),
+            indices_within("indices", "data", axis="axis"),
+        ],
+        "Scatter": [
+            same_rank("indices", "data"),
+            same_shape("updates", "indices"),
+            indices_within("indices", "data", axis="axis"),
+        ],
+        "ScatterND": [
+            least_rank("data", 1),
+            least_rank("indices", 1),
+            _updates,
+            indices_within("indices", "data"),
+        ],
+        "SoftmaxCrossEntropyLoss": [_REDUCED, rank("weights", 1)],
+        "SpaceToDepth": [positive("blocksize"), rank("input", 4)],
+        "Split": [from_opset(18, exactly_one("split", "num_outputs"), positive("num_outputs"), _parts)],
+        "TensorScatter": [one_of("mode", "linear", "circular"), rank("write_indices", 1)],
+        "Tile": [from_opset(6, rank("repeats", 1), length("repeats", "input"))],
+        "TopK": [
+            one_of("largest", 0, 1),
+            one_of("sorted", 0, 1),
+            positive("k"),
+            elements("K", 1),
+            each_at_least("K", 0),
+        ],
+        "Transpose": [permutation("perm", "data")],
+        "Trilu": [least_rank("input", 2), elements("k", 1)],
+        "Unsqueeze": [_distinct("axes")],
+        "Upsample": [
+            one_of("mode", "nearest", "linear", "bilinear"),
+            each_at_least("scales", 1),
+            at_least("scales", 1),
+        ],
+    }
+)
+"""In the order in which they are held: the first that is broken is the fault of the node."""

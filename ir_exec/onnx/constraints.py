@@ -1,0 +1,346 @@
+"""What an operator of ONNX demands of its inputs and attributes, as declarations.
+
+    CONSTRAINTS = {"Gemm": [rank("A", 2), rank("B", 2)], "LpNormalization": [one_of("p", 1, 2)]}
+
+A declaration names inputs and attributes as ONNX's text does, and gives the error for a node that breaks it. It says
+nothing where what it needs is not known: a shape, a constant, or an attribute of another type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, ShapeError
+from ir_exec.onnx.values import Held
+from ir_exec.types import Array
+
+__all__ = [
+    "Constraint",
+    "Facts",
+    "at_least",
+    "between",
+    "each_at_least",
+    "elements",
+    "exactly_one",
+    "from_opset",
+    "indices_within",
+    "least_rank",
+    "length",
+    "one_of",
+    "permutation",
+    "positive",
+    "rank",
+    "same_rank",
+    "same_shape",
+    "same_size",
+    "until_opset",
+    "zero_point",
+]
+
+
+class Facts:
+    """A node as its constraints see it.
+
+    inputs: by ONNX's names. attributes: those of the node, and the defaults of its version.
+    """
+
+    def __init__(
+        self, type: str, opset: int, inputs: Mapping[str, Held], attributes: Mapping[str, Any], outputs: int
+    ) -> None:
+        self.type = type
+        self.opset = opset
+        self.inputs = inputs
+        self.attributes = attributes
+        self.outputs = outputs
+
+    def tensor(self, name: str) -> Value | None:
+        """The input of this name; None where it is left out, or no tensor of an element type of IR."""
+        found = self.inputs.get(name)
+        return found if isinstance(found, Value) else None
+
+    def has(self, name: str) -> bool:
+        """Return True if the node has this input or attribute; an empty tensor is none."""
+        value = self.inputs.get(name)
+        if isinstance(value, Value):
+            return not (value.type.shape.is_static and value.type.shape.static == (0,))
+        return value is not None or name in self.attributes
+
+    def rank(self, name: str) -> int | None:
+        found = self.tensor(name)
+        return None if found is None else found.type.rank
+
+    def size(self, name: str, axis: int) -> int | None:
+        """The size of an axis of an input, where it is known."""
+        found, rank = self.tensor(name), self.rank(name)
+        if found is None or rank is None or not -rank <= axis < rank:
+            return None
+        dim = found.type.shape[axis]
+        return dim.size if dim.is_static else None
+
+    def constant(self, name: str) -> Array | None:
+        found = self.tensor(name)
+        return None if found is None else found.constant
+
+    def shown(self, name: str) -> str:
+        """The shape of an input for messages."""
+        found = self.tensor(name)
+        return "?" if found is None else str(found.type.shape)
+
+
+Constraint: TypeAlias = Callable[[Facts], IRError | None]
+
+
+def from_opset(least: int, *constraints: Constraint) -> Constraint:
+    """Constraints of the versions from this opset on."""
+    return lambda facts: _first(constraints, facts) if facts.opset >= least else None
+
+
+def until_opset(most: int, *constraints: Constraint) -> Constraint:
+    """Constraints of the versions up to this opset."""
+    return lambda facts: _first(constraints, facts) if facts.opset <= most else None
+
+
+def _first(constraints: Iterable[Constraint], facts: Facts) -> IRError | None:
+    return next((error for error in (one(facts) for one in constraints) if error is not None), None)
+
+
+def one_of(name: str, *allowed: Any) -> Constraint:
+    """An attribute is one of these values, or a list of them."""
+
+    def check(facts: Facts) -> IRError | None:
+        found = facts.attributes.get(name)
+        for one in _listed(found):
+            if isinstance(one, type(allowed[0])) and one not in allowed:
+                return _attribute(f"{name} is {found!r}, expected {', '.join(map(repr, allowed))}")
+        return None
+
+    return check
+
+
+def at_least(name: str, least: float) -> Constraint:
+    """An attribute, or each element of one, is not less than this."""
+
+    def check(facts: Facts) -> IRError | None:
+        found = facts.attributes.get(name)
+        for one in _listed(found):
+            if isinstance(one, (int, float)) and not one >= least:
+                return _attribute(f"{name} is {_as_text(found)}, expected at least {least}")
+        return None
+
+    return check
+
+
+def positive(*names: str) -> Constraint:
+    """Integers, or lists of them, that must not be 0 or less."""
+    checks = [at_least(name, 1) for name in names]
+    return lambda facts: _first(checks, facts)
+
+
+def length(name: str, like: str, *, less: int = 0, times: int = 1) -> Constraint:
+    """An attribute, or a constant or an input of known size, has as many elements as an input has axes.
+
+    less: axes that do not count. times: elements for each axis.
+    """
+
+    def check(facts: Facts) -> IRError | None:
+        rank = facts.rank(like)
+        count = len(facts.attributes[name]) if name in facts.attributes else facts.size(name, 0)
+        if rank is None or not count or count == (rank - less) * times:
+            return None
+        message = f"{name} has {count} elements, expected {(rank - less) * times} for {like} of rank {rank}"
+        if name in facts.attributes:
+            return _attribute(message)
+        return ShapeError(message, code=Code.dims_differ, port=name)
+
+    return check
+
+
+def permutation(name: str, like: str) -> Constraint:
+    """An attribute lists each axis of an input once."""
+
+    def check(facts: Facts) -> IRError | None:
+        found, rank = facts.attributes.get(name), facts.rank(like)
+        if not found or (sorted(found) == list(range(len(found))) and rank in (None, len(found))):
+            return None
+        expected = f"each of 0 to {len(found) - 1 if rank is None else rank - 1} once"
+        return _attribute(f"{name} is {_as_text(found)}, expected {expected}")
+
+    return check
+
+
+def exactly_one(*names: str) -> Constraint:
+    """One of these inputs and attributes is given."""
+
+    def check(facts: Facts) -> IRError | None:
+        given = [name for name in names if facts.has(name)]
+        if len(given) == 1:
+            return None
+        found = "both are given" if given else "none is given"
+        return GraphError(f"expected {' or '.join(names)}: {found}", code=Code.wrong_number_of_inputs)
+
+    return check
+
+
+def rank(name: str, *allowed: int) -> Constraint:
+    """An input has one of these ranks."""
+
+    def check(facts: Facts) -> IRError | None:
+        found = facts.rank(name)
+        if found is None or found in allowed:
+            return None
+        return _rank(facts, name, " or ".join(map(str, allowed)))
+
+    return check
+
+
+def least_rank(name: str, least: int) -> Constraint:
+    """An input has this rank or a higher one."""
+
+    def check(facts: Facts) -> IRError | None:
+        found = facts.rank(name)
+        return None if found is None or found >= least else _rank(facts, name, f"{least} or more")
+
+    return check
+
+
+def same_rank(name: str, like: str) -> Constraint:
+    """Two inputs have the same rank."""
+
+    def check(facts: Facts) -> IRError | None:
+        found, expected = facts.rank(name), facts.rank(like)
+        if found is None or expected is None or found == expected:
+            return None
+        return _rank(facts, name, f"{expected}, that of {like} of shape {facts.shown(like)}")
+
+    return check
+
+
+def same_size(name: str, axis: int, like: str, other: int) -> Constraint:
+    """An axis of an input is as long as one of another input."""
+
+    def check(facts: Facts) -> IRError | None:
+        found, expected = facts.size(name, axis), facts.size(like, other)
+        if found is None or expected is None or found == expected:
+            return None
+        message = f"axis {axis} of {name} has size {found}, expected {expected}, that of axis {other} of {like}"
+        return ShapeError(message, code=Code.dims_differ, port=name)
+
+    return check
+
+
+def same_shape(name: str, like: str) -> Constraint:
+    """Two inputs have the same shape."""
+
+    def check(facts: Facts) -> IRError | None:
+        found, expected = facts.tensor(name), facts.tensor(like)
+        if found is None or expected is None or (found.type.shape & expected.type.shape) is not None:
+            return None
+        message = f"{name} is of shape {facts.shown(name)}, expected {facts.shown(like)}, that of {like}"
+        return ShapeError(message, code=Code.dims_differ, port=name)
+
+    return check
+
+
+def zero_point(name: str, scale: str) -> Constraint:
+    """A zero point has the shape of its scale; one element for all may be of rank 0 or 1 in either."""
+    alike = same_shape(name, scale)
+
+    def check(facts: Facts) -> IRError | None:
+        return None if _is_one(facts.tensor(name)) and _is_one(facts.tensor(scale)) else alike(facts)
+
+    return check
+
+
+def _is_one(value: Value | None) -> bool:
+    """Return True for a tensor of one element of rank 0 or 1."""
+    return value is not None and value.type.shape.is_static and value.type.shape.static in ((), (1,))
+
+
+def elements(name: str, count: int) -> Constraint:
+    """An input has so many elements."""
+
+    def check(facts: Facts) -> IRError | None:
+        found = facts.tensor(name)
+        if found is None or not found.type.shape.is_static or _count(found.type.shape.static) == count:
+            return None
+        message = f"{name} is of shape {facts.shown(name)}, expected {count} element{'s' * (count != 1)}"
+        return ShapeError(message, code=Code.dims_differ, port=name)
+
+    return check
+
+
+def between(name: str, least: float, most: float) -> Constraint:
+    """Every element of an input that is a constant lies between these."""
+
+    def check(facts: Facts) -> IRError | None:
+        found = facts.constant(name)
+        if found is None or found.dtype.kind not in "iuf" or ((found >= least) & (found <= most)).all():
+            return None
+        worst = found[~((found >= least) & (found <= most))][0]
+        return EvaluationError(f"{name} is {worst}, expected {least} to {most}", code=Code.bad_value, port=name)
+
+    return check
+
+
+def each_at_least(name: str, least: float) -> Constraint:
+    """No element of an input that is a constant is less than this."""
+    return between(name, least, float("inf"))
+
+
+def indices_within(name: str, data: str, *, axis: str | None = None) -> Constraint:
+    """Every element of constant indices is one of an axis of the data, negative ones count from the end.
+
+    axis: the attribute that names the axis. Without one the last axis of the indices holds a tuple, one index for each
+        of the first axes of the data, behind the axes of `batch_dims`.
+    """
+
+    def check(facts: Facts) -> IRError | None:
+        found, data_rank = facts.constant(name), facts.rank(data)
+        if found is None or data_rank is None or found.dtype.kind not in "iu" or not found.size:
+            return None
+        if axis is not None:
+            return _outside(facts, name, data, found, facts.attributes.get(axis, 0))
+        first = facts.attributes.get("batch_dims", 0)
+        columns = (_outside(facts, name, data, found[..., at], first + at) for at in range(found.shape[-1]))
+        return next((error for error in columns if error is not None), None) if found.ndim else None
+
+    return check
+
+
+def _outside(facts: Facts, name: str, data: str, indices: Array, axis: int) -> IRError | None:
+    size = facts.size(data, axis)
+    if size is None:
+        return None
+    wrong = (indices < -size) | (indices >= size)
+    if not wrong.any():
+        return None
+    message = (
+        f"{name} holds {indices[wrong][0]}, allowed are {-size} to {size - 1}: axis {axis} of {data} has size {size}"
+    )
+    return EvaluationError(message, code=Code.index_out_of_range, port=name)
+
+
+def _count(dims: Sequence[int]) -> int:
+    return int(np.prod(dims, dtype=np.int64))
+
+
+def _listed(found: Any) -> Sequence[Any]:
+    return found if isinstance(found, (tuple, list)) else () if found is None else (found,)
+
+
+def _as_text(found: Any) -> str:
+    return f"[{','.join(map(str, found))}]" if isinstance(found, (tuple, list)) else str(found)
+
+
+def _attribute(message: str) -> InvalidAttributeError:
+    return InvalidAttributeError(message, code=Code.invalid_attribute)
+
+
+def _rank(facts: Facts, name: str, expected: str) -> ShapeError:
+    message = f"{name} is of shape {facts.shown(name)}, expected rank {expected}"
+    return ShapeError(message, code=Code.wrong_rank, port=name)

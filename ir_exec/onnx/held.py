@@ -1,0 +1,199 @@
+"""Holding the nodes of a file to ONNX's definitions, and to the constraints of `constraint_table`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError, GraphError, IRError, UnsupportedError
+from ir_exec.onnx.attributes import resolved
+from ir_exec.onnx.constraint_table import CONSTRAINTS
+from ir_exec.onnx.constraints import Constraint, Facts
+from ir_exec.onnx.functions import defining
+from ir_exec.onnx.registry import STANDARD, canonical_domain, find
+from ir_exec.onnx.tensors import onnx_type
+from ir_exec.onnx.values import Held, Narrow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from onnx import AttributeProto, NodeProto
+
+__all__ = ["broken_constraint", "own_names"]
+
+
+class _Input(NamedTuple):
+    """An input of a definition. variable: the name of its type, which inputs of one type share."""
+
+    name: str
+    variable: str
+    is_required: bool
+    is_variadic: bool
+
+
+class _Definition(NamedTuple):
+    """What onnx.defs says of an operator, as Python values, and the constraints beyond it."""
+
+    inputs: tuple[_Input, ...]
+    least_outputs: int
+    most_outputs: int
+    defaults: Mapping[str, Any]
+    constraints: Sequence[Constraint]
+
+
+def broken_constraint(
+    node: NodeProto, opset: int, inputs: Sequence[Held], given: Mapping[str, AttributeProto]
+) -> IRError | None:
+    """The first thing that a node lacks to be one of its operator; None where nothing is known to be wrong.
+
+    given: the attributes of the call of the function that the node is in.
+    """
+    definition = _definition(canonical_domain(node.domain), node.op_type, opset)
+    if definition is None:
+        return None
+    return (
+        _missing_input(definition, inputs)
+        or _number_of_outputs(definition, node)
+        or _differing_types(definition, inputs)
+        or _of_table(definition, node, opset, inputs, given)
+    )
+
+
+@lru_cache(maxsize=2**10)
+def _definition(domain: str, type: str, opset: int) -> _Definition | None:
+    from onnx import helper
+
+    schema = defining(domain, type, opset)
+    if schema is None:
+        return None
+    inputs = tuple(
+        _Input(
+            one.name,
+            one.type_str if one.is_homogeneous and one.type_str in _variables(schema) else "",
+            one.option.name == "Single",
+            one.option.name == "Variadic",
+        )
+        for one in schema.inputs
+    )
+    defaults = {
+        name: _plain(helper.get_attribute_value(one.default_value))
+        for name, one in schema.attributes.items()
+        if one.default_value.type
+    }
+    constraints = CONSTRAINTS.get(type, ()) if domain == STANDARD else ()
+    return _Definition(inputs, schema.min_output, schema.max_output, defaults, constraints)
+
+
+def own_names(node: NodeProto, opsets: Mapping[str, int]) -> dict[str, str]:
+    """ONNX's names of a node's inputs, by themselves and by those of the function that lowers the operator."""
+    domain = canonical_domain(node.domain)
+    opset = opsets.get(domain, 0)
+    definition, version = _definition(domain, node.op_type, opset), find(domain, node.op_type, opset)
+    lowered = () if version is None else version.input_names
+    names = lowered if definition is None else tuple(one.name for one in definition.inputs)
+    return {**dict(zip(lowered, names, strict=False)), **{name: name for name in names}}
+
+
+def _variables(schema: Any) -> set[str]:
+    return {one.type_param_str for one in schema.type_constraints}
+
+
+def _at(definition: _Definition, position: int) -> _Input | None:
+    """The input at a position; the last one repeats where it may."""
+    known = definition.inputs
+    if position < len(known):
+        return known[position]
+    return known[-1] if known and known[-1].is_variadic else None
+
+
+def _missing_input(definition: _Definition, inputs: Sequence[Held]) -> IRError | None:
+    for position, declared in enumerate(definition.inputs):
+        if declared.is_required and position < len(inputs) and inputs[position] is None:
+            message = f"the input {declared.name} is left out, and is no optional one"
+            return GraphError(message, code=Code.wrong_number_of_inputs, port=declared.name)
+    return None
+
+
+def _number_of_outputs(definition: _Definition, node: NodeProto) -> IRError | None:
+    most = definition.most_outputs
+    if len(node.output) <= most:
+        return None
+    message = f"the node has {len(node.output)} outputs, expected at most {most}"
+    return GraphError(message, code=Code.too_many_outputs)
+
+
+def _differing_types(definition: _Definition, inputs: Sequence[Held]) -> IRError | None:
+    """IR402 for the first input that is not of the type of an earlier one, which must be one."""
+    found: dict[str, tuple[str, int, str]] = {}
+    for position, value in enumerate(inputs):
+        declared = _at(definition, position)
+        if declared is None or not declared.variable:
+            continue
+        kind, shown = _type_of(value)
+        if not kind:
+            continue
+        name = f"{declared.name}[{position - len(definition.inputs) + 1}]" if declared.is_variadic else declared.name
+        first, expected, expected_shown = found.setdefault(declared.variable, (name, kind, shown))
+        if kind != expected:
+            message = f"{name} is {shown}, expected {expected_shown} as {first} is"
+            return ElementTypeError(message, code=Code.element_types_differ, port=name)
+    return None
+
+
+def _type_of(value: Held) -> tuple[int, str]:
+    """The TensorProto.DataType of a tensor, and its name in messages; 0 where it is not known."""
+    if isinstance(value, Narrow):
+        return value.kind, _name_of(value.kind)
+    if not isinstance(value, Value) or not value.element_type.is_known:
+        return 0, ""
+    try:
+        return onnx_type(value.element_type), str(value.element_type)
+    except UnsupportedError:
+        return 0, ""
+
+
+def _name_of(kind: int) -> str:
+    from onnx import TensorProto
+
+    return str(TensorProto.DataType.Name(kind)).lower()
+
+
+def _of_table(
+    definition: _Definition,
+    node: NodeProto,
+    opset: int,
+    inputs: Sequence[Held],
+    given: Mapping[str, AttributeProto],
+) -> IRError | None:
+    if not definition.constraints:
+        return None
+    named: dict[str, Held] = {}
+    for position, value in enumerate(inputs):
+        declared = _at(definition, position)
+        if declared is not None:
+            named[f"{declared.name}[{position}]" if declared.is_variadic else declared.name] = value
+    facts = Facts(node.op_type, opset, named, {**definition.defaults, **_attributes(node, given)}, len(node.output))
+    return next((error for error in (one(facts) for one in definition.constraints) if error is not None), None)
+
+
+def _attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> dict[str, Any]:
+    """The numbers and texts among the attributes of a node, and lists of them."""
+    from onnx import AttributeProto, helper
+
+    kinds = AttributeProto.AttributeType
+    plain = (kinds.INT, kinds.FLOAT, kinds.STRING, kinds.INTS, kinds.FLOATS, kinds.STRINGS)
+    found = {}
+    for attribute in node.attribute:
+        value = resolved(attribute, given)
+        if value is not None and value.type in plain:
+            found[attribute.name] = _plain(helper.get_attribute_value(value))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
