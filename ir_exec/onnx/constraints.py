@@ -32,12 +32,14 @@ __all__ = [
     "least_rank",
     "length",
     "one_of",
+    "output_for",
     "permutation",
     "positive",
     "rank",
     "same_rank",
     "same_shape",
     "same_size",
+    "together",
     "until_opset",
     "zero_point",
 ]
@@ -182,6 +184,31 @@ def exactly_one(*names: str) -> Constraint:
             return None
         found = "both are given" if given else "none is given"
         return GraphError(f"expected {' or '.join(names)}: {found}", code=Code.wrong_number_of_inputs)
+
+    return check
+
+
+def together(*names: str) -> Constraint:
+    """These inputs are given together, or none of them."""
+
+    def check(facts: Facts) -> IRError | None:
+        given = [name for name in names if facts.inputs.get(name) is not None]
+        if len(given) in (0, len(names)):
+            return None
+        lacking = next(name for name in names if name not in given)
+        message = f"{given[0]} is given without {lacking}"
+        return GraphError(message, code=Code.wrong_number_of_inputs, port=lacking)
+
+    return check
+
+
+def output_for(name: str, position: int, output: str) -> Constraint:
+    """A node with this input has the output at this position."""
+
+    def check(facts: Facts) -> IRError | None:
+        if facts.inputs.get(name) is None or facts.outputs > position:
+            return None
+        return GraphError(f"{name} is given without the output {output}", code=Code.wrong_number_of_inputs, port=name)
 
     return check
 

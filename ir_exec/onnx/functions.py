@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, GraphError, Location, UnsupportedError
-from ir_exec.onnx.registry import canonical_domain, find, shown_domain
+from ir_exec.onnx.microsoft_table import parameters
+from ir_exec.onnx.registry import MICROSOFT, canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import onnx_type
 from ir_exec.onnx.values import Held, Narrow, Sequence
 from ir_exec.types import ElementType
@@ -122,6 +123,8 @@ def not_taken(domain: str, type: str, opset: int, inputs: Iterable[Held]) -> Ele
 
     It is no error, for what the node means is clear, and OpenVINO runs it; onnxruntime refuses the file.
     """
+    if domain == MICROSOFT:
+        return _not_taken_by_microsoft(type, inputs)
     taken = _taken(domain, type, opset)
     for position, value in enumerate(inputs):
         if not taken or not isinstance(value, Value) or not value.element_type.is_known:
@@ -132,10 +135,23 @@ def not_taken(domain: str, type: str, opset: int, inputs: Iterable[Held]) -> Ele
         except UnsupportedError:
             continue
         if kinds and found not in kinds:
-            message = f"{type} of opset {opset} takes no {value.element_type}"
-            hint = "onnxruntime refuses such a file: a Cast, or a newer opset, makes it valid"
-            return ElementTypeError(message, severity="warning", hint=hint, location=Location(port=name))
+            return _type_warning(f"{type} of opset {opset}", value, name, "a Cast, or a newer opset, makes it valid")
     return None
+
+
+def _not_taken_by_microsoft(type: str, inputs: Iterable[Held]) -> ElementTypeError | None:
+    for declared, value in zip(parameters(type), inputs, strict=False):
+        if not isinstance(value, Value) or not value.element_type.is_known or not declared.kinds:
+            continue
+        if str(value.element_type) not in declared.kinds:
+            return _type_warning(f"{MICROSOFT}:{type}", value, declared.name, "a Cast makes it valid")
+    return None
+
+
+def _type_warning(operator: str, value: Value, name: str, help: str) -> ElementTypeError:
+    message = f"{operator} takes no {value.element_type}"
+    hint = f"onnxruntime refuses such a file: {help}"
+    return ElementTypeError(message, severity="warning", hint=hint, location=Location(port=name))
 
 
 @lru_cache(maxsize=2**10)

@@ -13,7 +13,8 @@ from ir_exec.onnx.attributes import resolved
 from ir_exec.onnx.constraint_table import CONSTRAINTS
 from ir_exec.onnx.constraints import Constraint, Facts
 from ir_exec.onnx.functions import defining
-from ir_exec.onnx.registry import STANDARD, canonical_domain, find
+from ir_exec.onnx.microsoft_table import parameters, signature
+from ir_exec.onnx.registry import MICROSOFT, STANDARD, canonical_domain, find
 from ir_exec.onnx.tensors import onnx_type
 from ir_exec.onnx.values import Held, Narrow
 
@@ -38,7 +39,6 @@ class _Definition(NamedTuple):
     """What onnx.defs says of an operator, as Python values, and the constraints beyond it."""
 
     inputs: tuple[_Input, ...]
-    least_outputs: int
     most_outputs: int
     defaults: Mapping[str, Any]
     constraints: Sequence[Constraint]
@@ -66,6 +66,8 @@ def broken_constraint(
 def _definition(domain: str, type: str, opset: int) -> _Definition | None:
     from onnx import helper
 
+    if domain == MICROSOFT:
+        return _of_microsoft(type)
     schema = defining(domain, type, opset)
     if schema is None:
         return None
@@ -84,7 +86,17 @@ def _definition(domain: str, type: str, opset: int) -> _Definition | None:
         if one.default_value.type
     }
     constraints = CONSTRAINTS.get(type, ()) if domain == STANDARD else ()
-    return _Definition(inputs, schema.min_output, schema.max_output, defaults, constraints)
+    return _Definition(inputs, schema.max_output, defaults, constraints)
+
+
+def _of_microsoft(type: str) -> _Definition | None:
+    known = signature(type)
+    if known is None:
+        return None
+    inputs = tuple(_Input(one.name, one.variable, one.is_required, one.is_variadic) for one in parameters(type))
+    # The inputs of QLinearConcat are three for each tensor, of different types.
+    inputs = tuple(one._replace(variable="") if one.is_variadic else one for one in inputs)
+    return _Definition(inputs, known.outputs, {}, known.constraints)
 
 
 def own_names(node: NodeProto, opsets: Mapping[str, int]) -> dict[str, str]:
