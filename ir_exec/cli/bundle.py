@@ -16,7 +16,7 @@ from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as
 from ir_exec.debug import Bundle, Command, bundle, rerun
 from ir_exec.debug.bundling import current_versions
 from ir_exec.debug.command import Outcome
-from ir_exec.debug.report import told
+from ir_exec.debug.report_text import told
 from ir_exec.model import read_model
 
 _GIB = 2**30

@@ -38,7 +38,7 @@ from ir_exec.debug import Comparison, compare
 from ir_exec.debug.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.metrics import COLUMNS, Difference
 from ir_exec.debug.precision import lower_precision
-from ir_exec.debug.report import beyond, counts, details, headline, number, shown_layers
+from ir_exec.debug.report_text import beyond, counts, details, headline, number, shown_layers
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
 

@@ -34,7 +34,7 @@ from ir_exec.cli.terminal import (
 )
 from ir_exec.debug.drawing import Redraw
 from ir_exec.debug.reference import differences
-from ir_exec.debug.report import told
+from ir_exec.debug.report_text import told
 from ir_exec.debug.run_report import RunInput, RunReport, output_of, require_labels, times_of
 from ir_exec.debug.walk import NotFinite, first_not_finite
 from ir_exec.errors import IRError

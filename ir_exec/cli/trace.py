@@ -10,7 +10,7 @@ from ir_exec.cli.config import load_extensions
 from ir_exec.cli.options import MODEL, left_out, rows_of, top_option
 from ir_exec.cli.terminal import LayerBar, Table, check_hint, errors_as_messages, show, table
 from ir_exec.debug import Trace, trace
-from ir_exec.debug.report import number
+from ir_exec.debug.report_text import number
 from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision
 

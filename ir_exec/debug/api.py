@@ -200,11 +200,11 @@ def _reference(
         return OpenVINOReference(model, probe=probe, device=device, hint=hint, timeout=timeout, **options)
     by_reference = os.fspath(reference).removeprefix(ONNX_REFERENCE)
     if by_reference != os.fspath(reference):
-        from ir_exec.debug.reference import ONNXReference
+        from ir_exec.debug.onnx_reference import ONNXReference
 
         return ONNXReference(Path(by_reference), timeout=timeout, engine="reference")
     if path.suffix.lower() == ".onnx":
-        from ir_exec.debug.reference import ONNXReference
+        from ir_exec.debug.onnx_reference import ONNXReference
 
         return ONNXReference(path, timeout=timeout)
     if (path / INDEX).exists():

@@ -17,12 +17,10 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.debug.advice import advice_of, computed_type
 from ir_exec.debug.draw.record import Drawn
-from ir_exec.debug.ends import Pairing, asked_pairs, paired_ends, unnamed_pairs
 from ir_exec.debug.entries import Entry, Key, by_key, entries_of, holder_names
 from ir_exec.debug.fusions import Own, from_undoubted, in_doubt, is_doubtful
 from ir_exec.debug.judging import elements_not_compared, fits, judged_outputs, verdict_of
 from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, Takers, as_type_of, maker_of, unmatched_of
-from ir_exec.debug.matching import matched
 from ir_exec.debug.metrics import (
     Difference,
     Settings,
@@ -31,7 +29,8 @@ from ir_exec.debug.metrics import (
     no_difference,
     same_bits,
 )
-from ir_exec.debug.reference import Adviser, IRReference, Lowered, Reference
+from ir_exec.debug.partners import given_by_key, partners_of
+from ir_exec.debug.reference import Adviser, IRReference, Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status
 from ir_exec.debug.rounded import ROUNDED, RoundedWeights, same_storage
 from ir_exec.debug.sensitivity import Untested, driven_values, untested
@@ -79,7 +78,7 @@ def compare_with(
     """
     ours = list(entries_of(model))
     theirs = reference.entries()
-    partners, pairings = _partners(ours, reference, asked or {})
+    partners, pairings = partners_of(ours, reference, asked or {})
     stored, conversions = same_storage(ours, theirs, partners)
     partners |= stored
     if not any(not entry.is_input and not entry.is_constant for entry in ours if entry.key in partners):
@@ -91,7 +90,7 @@ def compare_with(
     pending = list(calls)
     while pending:
         arrays = pending.pop(0)
-        reference.run(_given(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
+        reference.run(given_by_key(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
         comparing.settings = replace(comparing.settings, computes_in=reference.computes_in)
         comparing.run(arrays)
         if reference.failure is not None:
@@ -103,59 +102,6 @@ def compare_with(
     found = comparing.report(ours, theirs, name)
     seed = None if drawn is None else drawn.seed
     return found.model_copy(update={"seed": seed, "drawn": drawn, "inputs": shapes, "pairings": tuple(pairings)})
-
-
-def _partners(
-    ours: Sequence[Entry], reference: Reference, asked: Mapping[str, str]
-) -> tuple[dict[Key, Entry], list[Pairing]]:
-    """For each of our values the one of the reference that it stands for; ends without a common name lead to others."""
-    theirs = reference.entries()
-    given, pairings = asked_pairs(ours, theirs, asked)
-    partners = matched(ours, theirs, given)
-    ends, more = paired_ends(ours, theirs, partners)
-    if ends:
-        partners = matched(ours, theirs, {**given, **ends}) | ends
-    if ends and isinstance(reference, Lowered) and all(partners[key].is_end for key in partners):
-        partners |= _by_structure(ours, theirs, reference, ends)
-    pairings += more
-    return partners, pairings + unnamed_pairs(ours, partners, pairings)
-
-
-def _by_structure(
-    ours: Sequence[Entry], theirs: Sequence[Entry], reference: Lowered, ends: Mapping[Key, Entry]
-) -> dict[Key, Entry]:
-    """The partners that the reference's network has once it is lowered to IR, where its layers have other names."""
-    lowered = reference.lowered()
-    if lowered is None:
-        return {}
-    entries = list(entries_of(lowered))
-    by_name = {name: entry for entry in entries for name in entry.names}
-    tensors = {name: entry for entry in theirs for name in entry.names}
-    seeds = {key: by_name[name] for key, end in ends.items() for name in end.names if name in by_name}
-    found = {}
-    for key, entry in matched(ours, entries, seeds).items():
-        tensor = next((tensors[name] for name in entry.names if name in tensors), None)
-        if tensor is not None and not entry.is_end:
-            found[key] = tensor
-    return found
-
-
-def _given(
-    model: Model, ours: Sequence[Entry], theirs: Sequence[Entry], partners: Mapping[Key, Entry], arrays: Sequence[Array]
-) -> dict[Key, Array]:
-    """The inputs of the reference by their keys: what goes by another name there goes by its position."""
-    found: dict[Key, Array] = {}
-    left: list[Array] = []
-    for node, array in zip(model.graph.parameters, arrays, strict=True):
-        partner = partners.get(((), node.id, 0))
-        if partner is not None and partner.is_input:
-            found[partner.key] = array
-        else:
-            left.append(array)
-    others = [entry for entry in theirs if entry.is_input and entry.key not in found]
-    if len(others) == len(left):
-        found |= {entry.key: array for entry, array in zip(others, left, strict=True)}
-    return found
 
 
 class _Comparing:

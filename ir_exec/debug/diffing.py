@@ -16,7 +16,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.facts import Record, as_numbers
 from ir_exec.debug.metrics import Difference, Tolerance, difference, same_bits
 from ir_exec.debug.pairing import Side, is_generated, paired, plain_attributes
-from ir_exec.debug.report import told
+from ir_exec.debug.report_text import told
 from ir_exec.debug.rounded import WeightsNote
 from ir_exec.debug.stored import StoredWeights
 from ir_exec.errors import IRError, raise_error

@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from ir_exec.debug.facts import Record
-from ir_exec.debug.report import ComparedLayer, Comparison, details, headline, rows_as_csv, told
+from ir_exec.debug.report import ComparedLayer, Comparison, rows_as_csv
+from ir_exec.debug.report_text import details, headline, told
 
 __all__ = ["ComparedItem", "Comparisons", "WorstLayer", "junit"]
 

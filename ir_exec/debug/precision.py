@@ -11,7 +11,7 @@ from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.facts import Record
 from ir_exec.debug.files import Spill
 from ir_exec.debug.metrics import Difference, Settings, Tolerance, difference, tolerance_of
-from ir_exec.debug.report import drawn
+from ir_exec.debug.report_text import drawn
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import IRError
 from ir_exec.model import Model, ShapeLike, Source, read_model

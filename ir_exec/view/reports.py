@@ -15,7 +15,7 @@ from ir_exec.debug import ComparedLayer, Comparison, Comparisons
 from ir_exec.debug.facts import as_numbers, facts_of, pieces
 from ir_exec.debug.metrics import Difference
 from ir_exec.debug.profile_report import Profile, slowest, summary
-from ir_exec.debug.report import counts, details, headline
+from ir_exec.debug.report_text import counts, details, headline
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import ParseError
 from ir_exec.graph import Node, Value

@@ -129,7 +129,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 
 
 def test_a_package_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ir_exec.debug.reference.find_spec", lambda name: None)
+    monkeypatch.setattr("ir_exec.debug.onnx_reference.find_spec", lambda name: None)
     with pytest.raises(EvaluationError, match="onnx and onnxruntime is not installed") as caught:
         compare(network(), tmp_path / "net.onnx", [X])
     assert caught.value.hint == "pip install 'ir-exec[onnx]' installs it"

@@ -16,7 +16,7 @@ from ir_exec import Model, build, read_model
 from ir_exec.build import Value
 from ir_exec.debug import ComparedLayer, ComparedOutput, Comparison, Difference, compare, trace
 from ir_exec.debug.items_report import junit
-from ir_exec.debug.report import headline
+from ir_exec.debug.report_text import headline
 from ir_exec.types import Array, ElementType
 from tests.debug.test_compare import SCHEMAS
 from tests.helpers.network_text import NetworkText

@@ -13,7 +13,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.metrics import Settings
-from ir_exec.debug.report import number_pair, told
+from ir_exec.debug.report_text import number_pair, told
 from ir_exec.debug.tolerances import ACCURACY, tolerance_of
 from ir_exec.ops.base.registry import names_of_types
 from ir_exec.types import Array, ElementType
