@@ -1,5 +1,16 @@
 # The public names, for editors and type checkers, and for the module itself, which imports each when it is asked for.
 
+from ir_exec import (
+    batch as batch,
+    build as build,
+    check as check,
+    debug as debug,
+    extension as extension,
+    onnx as onnx,
+    testing as testing,
+    types as types,
+    view as view,
+)
 from ir_exec.check import (
     Diagnostic as Diagnostic,
     Report as Report,

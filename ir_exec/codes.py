@@ -66,6 +66,7 @@ class Code(StrEnum):
     unsorted_nodes = "IR122", "0.2.0"
     opset_import = "IR123", "0.2.0"
     repeated_value_name = "IR124", "0.2.0"
+    deprecated_operator = "IR125", "0.3.0"
 
     weights = "IR200", "0.1.0"
     weights_missing = "IR201", "0.1.0"
@@ -78,6 +79,7 @@ class Code(StrEnum):
     nan_in_weights = "IR208", "0.1.0"
     infinity_in_weights = "IR209", "0.1.0"
     saturated_f16 = "IR210", "0.1.0"
+    foreign_weights = "IR211", "0.3.0"
 
     missing_attribute = "IR301", "0.1.0"
     invalid_attribute = "IR302", "0.1.0"

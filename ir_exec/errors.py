@@ -33,6 +33,7 @@ __all__ = [
     "IRError",
     "InvalidAttributeError",
     "Location",
+    "NoSuchKeyError",
     "ParseError",
     "Report",
     "ResourceError",
@@ -242,6 +243,12 @@ class EvaluationError(IRError):
     """A value is wrong: an index is out of range, an input array does not fit the model."""
 
     default_code = Code.bad_value
+
+
+class NoSuchKeyError(EvaluationError, KeyError):
+    """A mapping has no such key: what Python's own mappings raise too."""
+
+    default_code = Code.unknown_input
 
 
 class UnsupportedError(IRError):

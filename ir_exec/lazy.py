@@ -35,7 +35,9 @@ def from_stub(package: str, path: str) -> tuple[Callable[[str], object], Callabl
     """`__getattr__`, `__dir__` and `__all__` of a package, from the stub beside its `__init__.py`.
 
     package, path: its `__name__` and `__file__`. Type checkers read no other list of the names, so that it is the only
-    one. A name must not be that of a module of the package, which would hide it once the module is imported.
+    one. A name must not be that of a module of the package, which would hide it once the module is imported; but a stub
+    may import modules of the package itself (`from ir_exec import debug as debug`). Those are attributes, and no part
+    of `__all__`: who takes all names wants no module imported.
     """
     homes = _homes(os.path.join(os.path.dirname(path), "__init__.pyi"))
     module = sys.modules[package]
@@ -45,6 +47,8 @@ def from_stub(package: str, path: str) -> tuple[Callable[[str], object], Callabl
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         # What is imported stays: the collector would look through it a tenth of the time, and find nothing.
         with paused_collector():
+            if homes[name] == package:
+                return import_module(f"{package}.{name}")
             value = getattr(import_module(homes[name]), name)
         setattr(module, name, value)
         return value
@@ -52,7 +56,7 @@ def from_stub(package: str, path: str) -> tuple[Callable[[str], object], Callabl
     def names() -> list[str]:
         return sorted({*vars(module), *homes})
 
-    return get, names, [*homes]
+    return get, names, [name for name, home in homes.items() if home != package]
 
 
 def _homes(path: str) -> dict[str, str]:

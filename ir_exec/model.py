@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from importlib import import_module
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -12,14 +14,16 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeError, WeightsError, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
-from ir_exec.infer import Types, infer_types, inferred_or_declared, redeclared
+from ir_exec.graph.constants import Constants
+from ir_exec.hints import suggested
+from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
 from ir_exec.ir.urls import exists
 from ir_exec.lazy import paused_collector
 from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.readers import reader_of
-from ir_exec.types import Dim, ElementType, Shape, TensorType
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
     "Loaded",
@@ -36,12 +40,13 @@ __all__ = [
     "described_in_html",
     "find_port",
     "load",
+    "numbered",
     "ports_of",
     "read_model",
 ]
 
 PortKey: TypeAlias = "str | int | ModelPort"
-"""What names an input or an output: one of its names, its position, or itself."""
+"""What names an input or an output: one of its names, its position, itself, or in0, in1, ... (out0, ...)."""
 
 Source: TypeAlias = str | os.PathLike[str] | bytes
 WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
@@ -118,7 +123,13 @@ class Model:
         self.weights = loaded.weights
         self.left_out = loaded.left_out
         self.given: dict[Value, TensorType] = {}
-        self.types: Types = infer_types(self.graph, weights=self.weights) if types is None else types
+        self.types: Types = self._inferred() if types is None else types
+
+    def _inferred(self) -> Types:
+        try:
+            return infer_types(self.graph, weights=self.weights)
+        except IRError as error:
+            raise explained_by_weights(error, self.graph, self.weights) from None
 
     @property
     def name(self) -> str:
@@ -134,6 +145,11 @@ class Model:
     def outputs(self) -> list[ModelPort]:
         """The outputs in the order of the file."""
         return ports_of(((node, node.values_in[0]) for node in self.graph.results), self.types)
+
+    @cached_property
+    def constants(self) -> Mapping[str, Array]:
+        """The constants by the names of their layers, `loop/body/name` in bodies, each read when it is asked for."""
+        return Constants(self.graph, self.weights)
 
     def input(self, key: PortKey | None = None) -> ModelPort:
         """The input of this name or position, or the only one; EvaluationError IR705 where there is none."""
@@ -247,8 +263,9 @@ def ports_of(ends: Iterable[tuple[Node, Value]], types: Types) -> list[ModelPort
 def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> int:
     """The position of an input or output; `kind` says which of both in messages.
 
-    A port is found by its name, so that one from before a `reshape`, or of the compiled model, is the same. Raises
-    EvaluationError (IR705) for a key that names no port, or several.
+    A port is found by its name, so that one from before a `reshape`, or of the compiled model, is the same; in0, in1,
+    ... (out0, ...) are positions where no port has such a name. Raises EvaluationError (IR705) for a key that names no
+    port, or several.
     """
     if isinstance(key, (int, np.integer)) and 0 <= key < len(ports):
         return int(key)
@@ -257,9 +274,18 @@ def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> 
     found = exact or [position for position, port in enumerate(ports) if name in port.names]
     if len(found) == 1:
         return found[0]
+    if not found and (position := numbered(name, len(ports), kind)) is not None:
+        return position
     names = ", ".join(port.name for port in ports) or "none"
     problem = f"more than one {kind} is named" if found else f"there is no {kind}"
-    raise EvaluationError(f"{problem} {name!r}; the {kind}s are: {names}", code=Code.unknown_input)
+    hint = suggested(name, (port.name for port in ports)) if isinstance(name, str) and not found else None
+    raise EvaluationError(f"{problem} {name!r}; the {kind}s are: {names}", code=Code.unknown_input, hint=hint)
+
+
+def numbered(name: object, count: int, kind: str = "input") -> int | None:
+    """The position that in0, in1, ... name, out0, ... for outputs; None for other names, and where there are fewer."""
+    match = re.fullmatch(f"{kind.removesuffix('put')}([0-9]{{1,6}})", name) if isinstance(name, str) else None
+    return int(match[1]) if match is not None and int(match[1]) < count else None
 
 
 def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, kind: str) -> ModelPort:

@@ -11,16 +11,19 @@ def test_the_new_export():
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from ir_exec.check import Report, Selection, check_model, code_prefix
 from ir_exec.check.what_if import InputShapes
+from ir_exec.codes import Code
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.api import Probe, ReferenceLike
+from ir_exec.errors import EvaluationError
 from ir_exec.model import Model, Source, WeightsSource
 from ir_exec.runtime.arguments import Inputs
 
-__all__ = ["assert_ir_ok", "assert_same"]
+__all__ = ["NothingComparedError", "assert_ir_ok", "assert_same"]
 
 
 def assert_ir_ok(
@@ -48,22 +51,33 @@ def assert_ir_ok(
     return report
 
 
+class NothingComparedError(EvaluationError, AssertionError):
+    """A comparison in which no output has an element that is finite on both sides, so that no fault could show."""
+
+
 def assert_same(
     model: Model | Source,
     reference: ReferenceLike,
     inputs: Inputs | None = None,
     seed: int = 0,
     *,
-    rtol: float | None = None,
-    atol: float | None = None,
+    rtol: float | Mapping[str, float] | None = None,
+    atol: float | Mapping[str, float] | None = None,
     probe: Probe = "all",
+    fail_on: Literal["outputs", "layers"] = "outputs",
+    nan_equal: bool = False,
 ) -> Comparison:
-    """Fail with the whole report where a network and a reference differ; all arguments are those of `debug.compare`.
+    """Fail with the whole report where the outputs of a network and of a reference differ.
 
-    Raises AssertionError, and what `debug.compare` raises.
+    fail_on: "layers" fails as well where a layer is wrong by itself while the outputs agree. All other arguments are
+    those of `debug.compare`.
+    Raises AssertionError where outputs differ, NothingComparedError, which is an AssertionError too, where an output
+    has no element that is finite on both sides, and what `debug.compare` raises.
     """
     __tracebackhide__ = True
-    report = compare(model, reference, inputs, seed, rtol=rtol, atol=atol, probe=probe)
-    if not report.equal:
+    report = compare(model, reference, inputs, seed, rtol=rtol, atol=atol, probe=probe, nan_equal=nan_equal)
+    if report.verdict == "not compared":
+        raise NothingComparedError(str(report), code=Code.unknown_input)
+    if not report.equal or (fail_on == "layers" and report.faults):
         raise AssertionError(str(report))
     return report

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, settings
 
+from ir_exec.onnx import registry as onnx_registry
 from ir_exec.ops.base import registry as opsets
 from tests.conformance.networks import COLLECTION
 from tests.conformance.oracle import Oracle
@@ -106,6 +107,8 @@ def forgotten_extensions() -> Iterator[None]:
     """Forgets the operators that a test registers."""
     before = dict(opsets._extensions)
     yield
+    for domain, name in [(one.domain, one.name) for one in onnx_registry.registered() if not onnx_registry.is_own(one)]:
+        onnx_registry._versions.pop((domain, name), None)
     opsets._extensions.clear()
     opsets._extensions.update(before)
     opsets.resolve.cache_clear()

@@ -75,7 +75,7 @@ def run(xml: bytes) -> list[Array]:
 
 
 def test_the_documented_example() -> None:
-    code, shown = re.findall(r"^```(?:python)?\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+    code, shown, *_ = re.findall(r"^```(?:python)?\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
     (session,) = re.findall(r"^```pycon\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
     printed = io.StringIO()
     names: dict[str, Any] = {"__name__": "__main__"}

@@ -94,6 +94,24 @@ def test_every_public_name_is_there() -> None:
         assert name in dir(ir_exec)
 
 
+MODULES = ("batch", "build", "check", "debug", "extension", "onnx", "testing", "types", "view")
+
+
+def test_modules_are_attributes() -> None:
+    loaded = modules_after(f"import ir_exec\nfor name in {MODULES}: assert getattr(ir_exec, name).__doc__")
+    assert {f"ir_exec.{name}" for name in MODULES} <= loaded
+    assert not packages(loaded) & {"onnx", "click", "pytest", "openvino"}
+    assert {*MODULES} <= {*dir(ir_exec)}
+    assert not {*MODULES} & {*ir_exec.__all__}
+
+
+def test_a_module_is_loaded_when_it_is_asked_for() -> None:
+    loaded = modules_after("import ir_exec\nir_exec.debug")
+    assert "ir_exec.debug" in loaded
+    assert not packages(loaded) & {"numpy", "pydantic"}
+    assert "ir_exec.debug.drawing" in modules_after("import ir_exec\nir_exec.debug.drawn_inputs")
+
+
 def test_a_name_that_is_not_there() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         ir_exec.nothing  # type: ignore[attr-defined]  # noqa: B018  # the point of the test

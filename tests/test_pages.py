@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 import ir_exec
-from tests.helpers.examples import blocks_of, check_console, run_example
+from tests.helpers.examples import blocks, blocks_of, check_console, run_example
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = (ROOT / "docs" / "commands.md").read_text("utf-8")
 PYTHON = (ROOT / "docs" / "python.md").read_text("utf-8")
+HOW_DO_I = (ROOT / "docs" / "how-do-i.md").read_text("utf-8")
 VIEW = (ROOT / "docs" / "view.md").read_text("utf-8")
 OPENVINO = (ROOT / "docs" / "coming-from-openvino.md").read_text("utf-8")
 
@@ -44,6 +45,21 @@ def test_every_schema_is_described() -> None:
 
 def test_in_python() -> None:
     check(PYTHON, 18, {})
+
+
+def test_how_do_i(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "samples").symlink_to(ROOT / "samples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    names: dict[str, Any] = {}
+    found = blocks(HOW_DO_I)
+    assert len(found) >= 18
+    for language, block in found:
+        if language == "console":
+            check_console(block)
+        else:
+            expected, printed = run_example(block, names)
+            assert printed[: len(expected)] == expected, block
 
 
 def test_pages_from_python() -> None:

@@ -106,7 +106,7 @@ OF_LAYERS = {"name", "tensor_names"}
 """What functions of `ir_exec.build` have in common: of the layer that is made, and of its outputs."""
 
 LIKE_OTHERS = {assert_same: compare}
-"""Functions whose docstring says that their parameters are those of another one."""
+"""Functions whose docstring says that their other parameters are those of another one."""
 
 
 def public_functions() -> Iterator[tuple[str, Any, str]]:
@@ -120,7 +120,8 @@ def public_functions() -> Iterator[tuple[str, Any, str]]:
             if not getattr(value, "__module__", "").startswith("ir_exec"):
                 continue
             if inspect.isfunction(value) and not value.__module__.endswith("build.functions"):
-                yield f"{name}.{public}", value, inspect.getdoc(LIKE_OTHERS.get(value, value)) or ""
+                both = dict.fromkeys((value, LIKE_OTHERS.get(value, value)))
+                yield f"{name}.{public}", value, "\n".join(inspect.getdoc(one) or "" for one in both)
             elif inspect.isclass(value) and not issubclass(value, Exception):
                 for method, found in vars(value).items():
                     function = inspect.unwrap(getattr(found, "fget", None) or getattr(found, "__func__", found))

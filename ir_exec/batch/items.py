@@ -1,4 +1,4 @@
-"""Items in files: arrays of .npz and .npy, of Zarr, and columns of Parquet, read by the worker that needs them.
+"""Items in files: arrays of .npz and .npy, of Zarr, columns of Parquet, and images, read by the worker that needs them.
 
 A file of several arrays (.npz, a Zarr group, columns of Parquet) gives them to the inputs of their names, or in0, in1,
 ...; an .npy or a Zarr array gives its array to the only input, or to the one that it is named for.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,7 +23,13 @@ from ir_exec.ir.urls import is_url, local_path, replaced_suffix, suffix_of
 from ir_exec.model import ModelPort
 from ir_exec.types import STRING, Array
 
-__all__ = ["SUFFIXES", "StoredFile", "StoredItem", "items_in", "port_of_key"]
+if TYPE_CHECKING:
+    from ir_exec.batch.input_files import Pixels
+
+__all__ = ["IMAGES", "SUFFIXES", "StoredFile", "StoredItem", "items_in", "port_of_key"]
+
+IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm")
+"""The ends of names of images, each of which is an item."""
 
 UNNAMED = ""
 """The key of an array whose file gives it no name."""
@@ -31,14 +37,22 @@ UNNAMED = ""
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file with arrays; input: the name of the input that its only array is for, where the file does not say it."""
+    """A file with arrays; input: the name of the input that its only array is for, where the file does not say it.
+
+    pixels: what becomes of the pixels of an image.
+    """
 
     path: str
     input: str = UNNAMED
+    pixels: Pixels | None = None
 
     @property
     def suffix(self) -> str:
         return suffix_of(self.path)
+
+    @property
+    def is_image(self) -> bool:
+        return self.suffix in IMAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +73,12 @@ class StoredItem:
         """
         found: dict[str, Array] = {}
         for file in self.files:
+            if file.is_image:
+                from ir_exec.batch.input_files import input_of_file
+
+                port = _port_of(file, UNNAMED, ports)
+                found[port.name] = input_of_file(_readable(file), port, file.pixels)
+                continue
             read = _reader_of(file)
             for key, array in read(_readable(file), self.rows, ports).items():
                 port = _port_of(file, key, ports)
@@ -88,7 +108,7 @@ def items_in(
     Raises EvaluationError IR705 for files that cannot be read, or do not have the same number of rows.
     """
     stem = os.path.basename(replaced_suffix(files[0].path.rstrip("/"), "").partition("::")[0].partition("?")[0])
-    if batch is None and files[0].suffix == ".npz":
+    if batch is None and (files[0].suffix == ".npz" or all(file.is_image for file in files)):
         yield stem, StoredItem(tuple(files))
         return
     shapes = [(file, name, shape) for file in files for name, shape in _shapes_in(file, ports).items()]

@@ -862,6 +862,7 @@ def gather(
     axis: Input,
     *,
     batch_dims: int = 0,
+    out_of_range: Literal["error"] | None = None,
     opset: str | int | None = None,
     name: str | None = None,
     tensor_names: Iterable[str] = (),

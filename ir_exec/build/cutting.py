@@ -17,7 +17,18 @@ from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable, Result
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["Cut", "Region", "below", "cut", "is_counted", "needed", "region_at", "source", "with_variables"]
+__all__ = [
+    "Cut",
+    "Region",
+    "below",
+    "cut",
+    "declared_port",
+    "is_counted",
+    "needed",
+    "region_at",
+    "source",
+    "with_variables",
+]
 
 
 @dataclass(frozen=True)
@@ -54,7 +65,7 @@ class Region:
 
     def _ports(self, ports: Sequence[Port], values: Sequence[Value | None]) -> tuple[Port, ...]:
         return tuple(
-            _declared(port, self.type(value)) if value is not None and (self.model.given or not port.dims) else port
+            declared_port(port, self.type(value)) if value is not None and (self.model.given or not port.dims) else port
             for port, value in zip(ports, values, strict=True)
         )
 
@@ -71,7 +82,8 @@ def region_at(model: Model, scope: Sequence[str] = ()) -> Region:
 
 
 def _body(graph: Graph, name: str, body_name: str) -> BodyGraph:
-    found = [body for node in graph.nodes if node.name == name for body in node.bodies if body.name == body_name]
+    named = [node for node, known in graph.holder_names().items() if name in (known, node.name)]
+    found = [body for node in named for body in node.bodies if body.name == body_name]
     if not found:
         raise EvaluationError(f"there is no body {name}/{body_name}", code=Code.unknown_input)
     return found[0]
@@ -238,7 +250,7 @@ class _Cutter:
         if isinstance(value.node.op, Parameter):
             layer = self.region.layers[value.node]
             self.taken.add(layer.id)
-            return layer.changed(data={**layer.data, **attributes}, outputs=(_declared(layer.outputs[0], type),))
+            return layer.changed(data={**layer.data, **attributes}, outputs=(declared_port(layer.outputs[0], type),))
         return self.layer(value, "Parameter", attributes)
 
     def constant(self, value: Value, array: Array) -> Layer:
@@ -254,7 +266,7 @@ class _Cutter:
 
     def layer(self, value: Value, type: str, attributes: dict[str, str]) -> Layer:
         node = value.node
-        port = _declared(node.layer.outputs[value.position].changed(id="0"), self.region.type(value))
+        port = declared_port(node.layer.outputs[value.position].changed(id="0"), self.region.type(value))
         id = self.fresh_id() if node in self.keep or node.id in self.taken else node.id
         self.taken.add(id)
         return Layer(id=id, name=value.name, type=type, version="opset1", data=attributes, outputs=(port,))
@@ -270,7 +282,7 @@ class _Cutter:
                 layer = self.region.layers[result]
                 break
         else:
-            port = _declared(Port(id="0", precision=None), self.region.type(value))
+            port = declared_port(Port(id="0", precision=None), self.region.type(value))
             name = unused_name(f"{value.name}/sink_port_0", {node.name for node in self.region.graph.nodes})
             layer = Layer(id=self.fresh_id(), name=name, type="Result", version="opset1", inputs=(port,))
         self.taken.add(layer.id)
@@ -288,7 +300,7 @@ class _Cutter:
         return Model(Loaded(document, build_graph(document, weights), weights, document))
 
 
-def _declared(port: Port, type: TensorType) -> Port:
+def declared_port(port: Port, type: TensorType) -> Port:
     """The port, declaring a type."""
     precision = type.element_type.precision if type.element_type.is_known else port.precision
     dims = _dims(type.shape)

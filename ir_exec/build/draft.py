@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ir_exec.build.network import edge
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError
-from ir_exec.graph.order import suggested
+from ir_exec.hints import suggested
 from ir_exec.ir import Edge, Layer
 from ir_exec.ops.base.registry import canonical
 

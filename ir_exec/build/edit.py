@@ -15,11 +15,11 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, Location, raise_error
 from ir_exec.graph import Graph, Node, build_graph
 from ir_exec.graph import Value as GraphValue
-from ir_exec.graph.order import suggested
+from ir_exec.hints import suggested
 from ir_exec.infer import infer_types, redeclared
 from ir_exec.ir import Layer
 from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
-from ir_exec.model import Loaded, Model, ShapeLike, as_shape
+from ir_exec.model import Loaded, Model, ShapeLike, as_shape, numbered
 from ir_exec.ops import resolve
 from ir_exec.types import ElementType, Shape, TensorType
 
@@ -279,9 +279,13 @@ class Editor:
     def _input(self, name: str) -> Layer:
         layers = [layer for layer in self._network.draft.layers.values() if layer.is_parameter]
         found = [layer for layer in layers if name in _names_of(layer)]
+        if not found and (position := numbered(name, len(layers))) is not None:
+            return layers[position]
         if not found:
             names = ", ".join(layer.name for layer in layers) or "none"
-            raise EvaluationError(f"there is no input {name!r}; the inputs are: {names}", code=Code.unknown_input)
+            message = f"there is no input {name!r}; the inputs are: {names}"
+            hint = suggested(name, (one for layer in layers for one in _names_of(layer)))
+            raise EvaluationError(message, code=Code.unknown_input, hint=hint)
         return found[0]
 
     def _retyped(self, layer: Layer, shape: Shape, kind: ElementType) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ir_exec.graph import BodyGraph
     from ir_exec.ir import Body
 
-__all__ = ["BuiltBody", "BuiltLayer", "Scope", "Value", "current_scope", "new_layer", "scope"]
+__all__ = ["BuiltBody", "BuiltLayer", "Scope", "Value", "current_scope", "new_layer", "next_serial", "scope"]
 
 _serials = count()
 
@@ -52,6 +52,11 @@ def scope() -> Iterator[Scope]:
         yield inner
     finally:
         _current.reset(token)
+
+
+def next_serial() -> int:
+    """Return a serial larger than those of all layers made so far, and smaller than those of all later ones."""
+    return next(_serials)
 
 
 @dataclass(eq=False, slots=True)

@@ -27,6 +27,7 @@ from ir_exec.check.what_if import InputShapes, check_shapes, given_types
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, ShapeError, internal_error
 from ir_exec.graph import Graph, Node, Value, build_graph
+from ir_exec.infer import foreign_weights
 from ir_exec.ir.markup import is_text
 from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load, ports_of
@@ -107,6 +108,7 @@ def run_check(
             wanted = wanted or _Wanted()
             checked = _check(loaded, findings, wanted, inferred)
             outputs = _what_if(loaded, findings, wanted)
+            _doubt_weights(loaded, findings)
     except IRError as error:
         findings(error)
     except MemoryError:
@@ -159,6 +161,14 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[V
         ):
             findings(error)
     return checked
+
+
+def _doubt_weights(loaded: Loaded, findings: Findings) -> None:
+    """Report weights of another network instead of what follows from them."""
+    if loaded.weights is not None and findings.may_follow_from_weights:
+        found = foreign_weights(loaded.graph, loaded.weights)
+        if found is not None:
+            findings.replace_by(found)
 
 
 def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> dict[str, str] | None:

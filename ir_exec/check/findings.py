@@ -141,6 +141,13 @@ _CONSEQUENCES: dict[str, tuple[Code, ...]] = {
 _UNRELATED = {Code.variable_without_pair, Code.repeated_rt_info, Code.colliding_names}
 """Faults of a layer that do not concern its inputs and outputs."""
 
+_OF_WEIGHTS = (
+    *(Code.weights_short, Code.damaged_strings, Code.unreferenced_weights),
+    *(Code.nan_in_weights, Code.infinity_in_weights, Code.saturated_f16),
+)
+_NOT_OF_WEIGHTS = (Code.dynamic_rank, Code.unbounded_dim, Code.body_input_type, Code.unknown_input)
+"""Faults of shapes, declarations and values that do not come from the weights."""
+
 _OF_IDS = {Code.unreadable_number, Code.duplicate_layer_id}
 
 
@@ -164,6 +171,7 @@ class Findings:
         self._file = Location(path=path)
         self._found: list[Diagnostic] = []
         self._codes: set[str] = set()
+        self._first: str | None = None
         self._faulty: set[_Key] = set()
         self._muted: set[_Key] = set()
         self.repairs: list[Repair] = []
@@ -181,9 +189,19 @@ class Findings:
         self.repairs.append(Repair(error.code, error.location, port, type))
 
     def merge(self, error: IRError) -> None:
-        """Replace all errors with the code of this one by it."""
+        """Replace all errors with the code of this one by it, which comes first: others may follow from it."""
         self._found = [one for one in self._found if one.code != error.code]
+        self._first = error.code
         self(error)
+
+    def replace_by(self, error: IRError) -> None:
+        """Report an error about the weights, and drop the findings and repairs that may be its consequence."""
+        kept = [one for one in self._found if not _may_follow(one)]
+        dropped = len({one for one in self._found if _may_follow(one) and one.severity == "error"})
+        self.repairs.clear()
+        self._found = kept
+        told = f"; {dropped:,} errors that may follow from it are left out" if dropped > 1 else ""
+        self(error.changed(message=error.message + told))
 
     def mute(self, layer: Layer) -> None:
         """Drop the errors of a layer whose id, or whose neighbour's id, is in doubt, except those about ids."""
@@ -199,11 +217,22 @@ class Findings:
         """Whether an error was reported whose code starts with one of these."""
         return any(code.startswith(codes) for code in self._codes)
 
+    @property
+    def may_follow_from_weights(self) -> bool:
+        """True where weights of another network may be the cause of a finding, of whatever severity."""
+        return any(_may_follow(one) for one in self._found)
+
     def sorted(self) -> tuple[Diagnostic, ...]:
-        """Every finding once, by line, those of the whole file first; consequences of other errors are left out."""
+        """Every finding once, by line, those of the whole file and of weights that were cut off first.
+
+        Consequences of other errors are left out.
+        """
         follows = self._consequences()
         kept = dict.fromkeys(one for one in self._found if one.severity != "error" or not follows(one))
-        return tuple(sorted(with_leftovers_folded(kept), key=lambda one: one.location.line or 0))
+        return tuple(sorted(with_leftovers_folded(kept), key=self._order))
+
+    def _order(self, found: Diagnostic) -> int:
+        return 0 if found.code == self._first else found.location.line or 0
 
     def _consequences(self) -> Callable[[Diagnostic], bool]:
         """A test for errors that are only the consequence of others."""
@@ -230,6 +259,13 @@ class Findings:
             )
 
         return follows
+
+
+def _may_follow(found: Diagnostic) -> bool:
+    """Return True for a finding that weights of another network may cause."""
+    return found.code in _OF_WEIGHTS or (
+        found.code.startswith(("IR5", "IR6", "IR7")) and found.code not in _NOT_OF_WEIGHTS
+    )
 
 
 def _key(location: Location) -> _Key:

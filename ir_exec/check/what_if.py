@@ -16,9 +16,10 @@ from ir_exec.check.findings import Findings
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
+from ir_exec.hints import suggested
 from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.ir import Weights
-from ir_exec.model import ShapeLike, as_shape
+from ir_exec.model import ShapeLike, as_shape, numbered
 from ir_exec.types import Dim, Shape, TensorType
 
 __all__ = ["InputShapes", "check_shapes", "given_types", "join_shapes", "parse_shapes"]
@@ -94,10 +95,13 @@ def _input(graph: Graph, key: str | int) -> Value:
     for node in nodes:
         if node.outputs and key in (node.name, *node.outputs[0].names):
             return node.outputs[0]
+    if (position := numbered(key, len(nodes))) is not None:
+        return nodes[position].outputs[0]
     names = ", ".join(node.name for node in nodes) or "none"
     if key == "":
         raise EvaluationError(f"a shape without a name, and the inputs are: {names}", code=Code.unknown_input)
-    raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code=Code.unknown_input)
+    hint = suggested(key, (node.name for node in nodes)) if isinstance(key, str) else None
+    raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code=Code.unknown_input, hint=hint)
 
 
 def _declared(node: Node) -> TensorType:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from ir_exec.batch.folder import MANIFEST, OutputFolder, network_digest
-from ir_exec.batch.items import SUFFIXES, StoredFile, StoredItem, items_in
+from ir_exec.batch.input_files import Pixels
+from ir_exec.batch.items import IMAGES, SUFFIXES, StoredFile, StoredItem, items_in
 from ir_exec.batch.running import run
 from ir_exec.cli.arrays import split_named
 from ir_exec.cli.parallel import Bar, pool_for
@@ -21,6 +22,7 @@ from ir_exec.errors import IRError
 from ir_exec.ir.remote import files_below
 from ir_exec.ir.urls import is_url, suffix_of
 from ir_exec.model import Model, ModelPort
+from ir_exec.onnx.tensor_files import data_set_files
 from ir_exec.printable import printable
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Dim, Shape
@@ -39,7 +41,8 @@ def is_many(inputs: str | None) -> bool:
     if is_url(inputs):
         return suffix != ".npz" or "*" in inputs
     is_pattern = glob.has_magic(inputs) and not os.path.exists(inputs)
-    return is_pattern or os.path.isdir(inputs) or (suffix in SUFFIXES and suffix != ".npz")
+    is_folder = os.path.isdir(inputs) and not data_set_files(inputs, "input")
+    return is_pattern or is_folder or (suffix in SUFFIXES and suffix != ".npz")
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,12 @@ class Many:
     jobs: int | None
     scheduler: str | None
     extensions: tuple[str, ...]
+    pixels: Pixels | None = None
 
     def items(self, ports: Sequence[ModelPort]) -> Iterator[tuple[str, StoredItem]]:
         """The items with names that are paths below the folder of the outputs."""
         named = [split_named(text, ports, "--input") for text in self.named]
-        stacked = [StoredFile(path, port.name) for port, path in named]
+        stacked = [StoredFile(path, port.name, self.pixels) for port, path in named]
         if self.archive is None:
             yield from items_in(stacked, ports, self.batch)
             return
@@ -68,7 +72,7 @@ class Many:
         seen: set[str] = set()
         for path, folder in zip(files, folders, strict=True):
             below = os.path.relpath(folder, top)
-            for name, item in items_in([StoredFile(path), *stacked], ports, self.batch):
+            for name, item in items_in([StoredFile(path, pixels=self.pixels), *stacked], ports, self.batch):
                 name = name if below == os.curdir else os.path.join(below, name)
                 if name in seen:
                     name = f"{name}{StoredFile(path).suffix}"  # a.npy beside a.npz
@@ -89,11 +93,11 @@ def _files(pattern: str) -> list[str]:
         found = [pattern] if below is None else [path for path in below if StoredFile(path).suffix in SUFFIXES]
     elif os.path.isdir(pattern) and StoredFile(pattern).suffix not in SUFFIXES:
         found = sorted(os.path.join(pattern, name) for name in os.listdir(pattern))
-        found = [path for path in found if StoredFile(path).suffix in SUFFIXES]
+        found = [path for path in found if StoredFile(path).suffix in (*SUFFIXES, *IMAGES)]
     else:
         found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
     if not found:
-        raise Unusable(f"there are no files of arrays in {pattern}: expected {', '.join(SUFFIXES)}")
+        raise Unusable(f"there are no files of arrays in {pattern}: expected {', '.join(SUFFIXES)}, or images")
     return found
 
 

@@ -10,6 +10,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
+from ir_exec.cli.options import MODEL
 from ir_exec.cli.reduce import outcomes, timeout_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Bundle, Command, bundle, rerun
@@ -22,8 +23,8 @@ _GIB = 2**30
 
 
 @click.command("bundle")
-@click.argument("model", metavar="MODEL", type=click.Path(), required=False)
-@click.option("--output", metavar="FILE.zip", type=click.Path(), help="Where to write the bundle.")
+@click.argument("model", metavar="MODEL", type=MODEL, required=False)
+@click.option("-o", "--output", metavar="FILE.zip", type=click.Path(), help="Where to write the bundle.")
 @input_options
 @click.option(
     "--report", "reports", multiple=True, metavar="FILE", type=click.Path(), help="A file to add; repeatable."

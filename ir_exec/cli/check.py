@@ -37,7 +37,7 @@ from ir_exec.check import (
 from ir_exec.check.releases import Release
 from ir_exec.cli.config import Config, extension_option, find_config, import_extensions, prefixes, read_config
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
-from ir_exec.cli.options import complete_releases, complete_rules, read_shapes, shape_option
+from ir_exec.cli.options import MODEL, complete_releases, complete_rules, read_shapes, shape_option
 from ir_exec.cli.parallel import Bar, Question, check_all, pool_for, worker_options
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled, terminal_width
 from ir_exec.codes import Code
@@ -53,7 +53,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=MODEL)
 @shape_option("What if inputs had other shapes: what cannot take them, and the shapes of the outputs")
 @click.option("--batch", type=click.IntRange(min=1), help="Another size of the batch of all inputs.")
 @click.option("--requires", is_flag=True, help="Show which OpenVINO each file needs, and what demands it.")
@@ -94,7 +94,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
     show_default=True,
     help="text is for people; schemas/report.schema.json describes json.",
 )
-@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @click.option("--quiet", is_flag=True, help="In text, show errors only.")
 @click.option("--statistics", is_flag=True, help="In text, show how often each rule was broken.")
 @click.option("--skip-others", is_flag=True, help="Skip named files that are no IR, as those in folders are.")

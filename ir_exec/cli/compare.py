@@ -6,7 +6,7 @@ Over many inputs it gives a verdict for each.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -15,11 +15,11 @@ import click
 
 from ir_exec.batch.flow import in_order
 from ir_exec.batch.items import StoredItem
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays
+from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays, tell_drawn
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import FiniteRange
+from ir_exec.cli.options import MODEL, REFERENCE, FiniteRange, Tolerance, read_tolerances, tolerances_of
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.terminal import (
     UNUSABLE,
@@ -38,7 +38,7 @@ from ir_exec.debug import Comparison, compare
 from ir_exec.debug.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.metrics import COLUMNS, Difference
 from ir_exec.debug.precision import lower_precision
-from ir_exec.debug.report import counts, details, number, shown_layers, verdict
+from ir_exec.debug.report import beyond, counts, details, headline, number, shown_layers
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
 
@@ -65,7 +65,9 @@ def _read(model: str, weights: str | None) -> Model:
     return read_model(model, weights=weights)
 
 
-def compare_many(network: Model, question: CompareItem, many: Many, output_format: str, output: str | None) -> NoReturn:
+def compare_many(
+    network: Model, question: CompareItem, many: Many, output_format: str, output: str | None, *, fail_on: str
+) -> NoReturn:
     """Report on every item, and end the program: with 0 where all are equal, 1 where one differs, 2 where one fails."""
     ports = network.inputs
     found: list[ComparedItem] = []
@@ -84,7 +86,12 @@ def compare_many(network: Model, question: CompareItem, many: Many, output_forma
         _show_items(whole)
     else:
         write_text(_rendered(whole, output_format, question.model, question.weights), output)
-    raise click.exceptions.Exit(UNUSABLE if not whole.is_whole else 0 if whole.equal else 1)
+    passes = all(item.comparison is not None and _passes(item.comparison, fail_on) for item in found)
+    raise click.exceptions.Exit(UNUSABLE if not whole.is_whole else 0 if passes else 1)
+
+
+def _passes(report: Comparison, fail_on: str) -> bool:
+    return report.equal and (fail_on == "outputs" or not report.faults)
 
 
 def _show_items(report: Comparisons) -> None:
@@ -105,8 +112,15 @@ _WIDE = 120
 
 
 @click.command("compare")
-@click.argument("model", metavar="MODEL", type=click.Path())
-@click.option("--with", "reference", metavar="REFERENCE", help="openvino, an .xml, an .onnx, an .npz, or a folder.")
+@click.argument("model", metavar="MODEL", type=MODEL)
+@click.argument("other", metavar="[REFERENCE]", required=False, type=REFERENCE)
+@click.option(
+    "--with",
+    "reference",
+    metavar="REFERENCE",
+    type=REFERENCE,
+    help="openvino, an .xml, an .onnx, an .npz, or a folder.",
+)
 @input_options
 @click.option(
     "--then",
@@ -116,8 +130,38 @@ _WIDE = 120
     help="The inputs of a next call, which goes on from the variables; repeatable.",
 )
 @click.option("--calls", type=click.IntRange(min=1), metavar="N", help="So many calls in a row.")
-@click.option("--rtol", type=FiniteRange(min=0), help="Relative tolerance, in place of one by type and layer.")
-@click.option("--atol", type=FiniteRange(min=0), help="Absolute tolerance, in place of one by type and layer.")
+@click.option(
+    "--rtol",
+    "rtols",
+    type=Tolerance(),
+    multiple=True,
+    metavar="[OUTPUT=]X",
+    help="Relative tolerance, in place of one by type and layer; of one output with its name; repeatable.",
+)
+@click.option(
+    "--atol", "atols", type=Tolerance(), multiple=True, metavar="[OUTPUT=]X", help="Absolute tolerance, as --rtol."
+)
+@click.option(
+    "--tolerances",
+    metavar="FILE",
+    type=click.Path(),
+    help='Tolerances of outputs from a .json or .toml file: {"OUTPUT": {"rtol": X, "atol": X}}; "*" is all else.',
+)
+@click.option(
+    "--map",
+    "pairs",
+    multiple=True,
+    metavar="OURS=THEIRS",
+    help="A value of MODEL and one of the reference that go together, whatever their names; repeatable.",
+)
+@click.option("--nan-equal", is_flag=True, help="Count NaN and infinity on both sides as compared, and as equal.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["outputs", "layers"]),
+    default="outputs",
+    show_default=True,
+    help="Exit with 1 where an output differs, or also where a layer is wrong while the outputs agree.",
+)
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="A column to show, or module:function.")
 @click.option("--device", default="CPU", show_default=True, help="For openvino: the device that it runs on.")
 @click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="accuracy", show_default=True)
@@ -138,19 +182,24 @@ _WIDE = 120
     show_default=True,
     help="text is for people; schemas/compare.schema.json describes json.",
 )
-@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 def command(
     model: str,
+    other: str | None,
     reference: str | None,
     asked: Asked,
     weights: str | None,
     extensions: tuple[str, ...],
     then: tuple[str, ...],
     calls: int | None,
-    rtol: float | None,
-    atol: float | None,
+    rtols: tuple[tuple[str, float], ...],
+    atols: tuple[tuple[str, float], ...],
+    tolerances: str | None,
+    pairs: tuple[str, ...],
+    nan_equal: bool,
+    fail_on: str,
     metrics: tuple[str, ...],
     device: str,
     hint: str,
@@ -165,11 +214,13 @@ def command(
 ) -> None:
     """Tell which layer of a network is wrong, by the values of a reference.
 
-    REFERENCE is openvino (its own run of MODEL), another IR file, an .onnx file, a folder that `ir-exec trace` wrote,
+    REFERENCE is openvino (its own run of MODEL), another IR file, an .onnx file (run by onnxruntime, or by
+    onnx.reference where that refuses it; onnx-reference:FILE.onnx: by that alone), a folder that `ir-exec trace` wrote,
     or an .npz or a folder of .npy files with arrays by the names of tensors.
 
-    Each layer has two errors: the one it makes by itself, computed from the reference's own inputs of that layer, and
-    the one carried to it when both ran from the same inputs. The layers that are wrong by themselves come first.
+    The first line says whether the outputs agree. Where they do not, each layer has two errors: the one it makes by
+    itself, computed from the reference's own inputs of that layer, and the one carried to it when both ran from the
+    same inputs. The layers that are wrong by themselves come first.
 
     Networks with variables: --then gives the inputs of a second call, a third and so on; both sides go on from their
     own variables; --calls 3 without it gives the same inputs again, or draws others. Call and layer are named.
@@ -177,8 +228,14 @@ def command(
     Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet).
     Each is compared for itself, from the initial values of the variables.
 
-    Exit code: 0 equal, 1 different, 2 where it could not be compared.
+    Exit code: 0 where the outputs are equal, 1 where one differs (or with --fail-on layers, a layer), 2 where they
+    could not be compared, as where an output is NaN or infinite in every element on both sides.
     """
+    relative, absolute = read_tolerances(tolerances)
+    rtol, atol = tolerances_of(rtols, relative), tolerances_of(atols, absolute)
+    if other is not None and reference is not None:
+        raise Unusable(f"two references are given, {other} and --with {reference}: leave one out")
+    reference = other if reference is None else reference
     unknown = [name for name in metrics if name not in COLUMNS and ":" not in name]
     if unknown:
         raise Unusable(f"--metric {unknown[0]!r} is none of {', '.join(COLUMNS)}, and no module:function")
@@ -196,6 +253,8 @@ def command(
         settings: dict[str, Any] = {
             "rtol": rtol,
             "atol": atol,
+            "nan_equal": nan_equal,
+            "pairs": _pairs(pairs),
             "device": device,
             "hint": hint,
             "probe": probe,
@@ -203,8 +262,9 @@ def command(
             "precision": precision,
         }
         settings["metrics"] = [name for name in metrics if ":" in name]
-        many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions)
-        compare_many(network, CompareItem(model, weights, reference, settings), many, output_format, output)
+        many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions, asked.pixels)
+        question = CompareItem(model, weights, reference, settings)
+        compare_many(network, question, many, output_format, output, fail_on=fail_on)
     if is_rounded and (then or calls):
         raise Unusable("--precision is for one call")
     given = asked.given(network.inputs)
@@ -214,6 +274,8 @@ def command(
     with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(network.graph) as bar:
         progress = bar.advance if bar.is_wanted else None
         if is_rounded:
+            if isinstance(rtol, dict) or isinstance(atol, dict):
+                raise Unusable("--precision has no tolerances by output")
             asked_for = {**options, "inputs": inputs, "seed": asked.seed, "progress": progress}
             _precision(network, asked_for, precision, output_format, output)
         assert reference is not None, "one of the two is given"
@@ -224,6 +286,8 @@ def command(
             asked.seed,
             then=[read_arrays(path, network.inputs) for path in then],
             calls=calls,
+            nan_equal=nan_equal,
+            pairs=_pairs(pairs),
             metrics=[name for name in metrics if ":" in name],
             device=device,
             hint=hint,  # type: ignore[arg-type]  # click has checked the choice
@@ -237,7 +301,19 @@ def command(
         _show(report, metrics, every)
     else:
         write_text(_rendered(report, output_format, model, weights), output)
-    sys.exit(UNUSABLE if report.failure is not None else 0 if report.equal else 1)
+    is_unusable = report.verdict in ("failed", "not compared")
+    sys.exit(UNUSABLE if is_unusable else 0 if _passes(report, fail_on) else 1)
+
+
+def _pairs(texts: Sequence[str]) -> dict[str, str]:
+    """The names of `ours=theirs`."""
+    found = {}
+    for text in texts:
+        ours, is_pair, theirs = text.partition("=")
+        if not (is_pair and ours and theirs):
+            raise Unusable(f"--map {text!r} is not OURS=THEIRS")
+        found[ours] = theirs
+    return found
 
 
 def _rendered(report: Comparison | Comparisons, output_format: str, model: str, weights: str | None) -> str:
@@ -254,19 +330,47 @@ def _rendered(report: Comparison | Comparisons, output_format: str, model: str, 
 
 
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
-    echo(printable(verdict(report)))
-    for line in details(report):
-        echo(printable(line))
+    if report.drawn is not None:
+        tell_drawn(report.drawn)
+    echo(styled("error" if report.verdict in ("different", "failed") else "message", printable(headline(report))))
+    if report.equal and not every:
+        for line in beyond(report):
+            echo(printable(line))
+        return
+    parts: list[Table | str] = [_outputs(report)]
+    lines = list(details(report))
+    if lines:
+        parts.append("\n".join(map(printable, lines)))
     layers = shown_layers(report, every)
     is_wide = (terminal_width() or _WIDE) >= _WIDE
     columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN if is_wide else _SHOWN[:1])
-    parts: list[Table | str] = []
     if layers:
         parts.append(_table(report, layers if every else layers[:_MOST_SHOWN], columns))
         if len(layers) > _MOST_SHOWN and not every:
             parts.append(f"... {len(layers) - _MOST_SHOWN:,} more; --all shows every one")
     echo("")
     show(*parts, counts(report))
+
+
+def _outputs(report: Comparison) -> Table:
+    """The table of the outputs: how far each is, and how far it may be."""
+    heads: dict[str, Any] = {"output": "left", "value": "left", "status": "left"}
+    if report.calls > 1:
+        heads["call"] = "right"
+    heads |= dict.fromkeys(("max_abs", "cosine", "sqnr_db", "beyond"), "right") | {"tolerance": "left"}
+    shown = table("Outputs", **heads)
+    for one in report.output_results:
+        kind = f"{one.element_type}[{','.join(map(str, one.shape or ()))}]"
+        cells = [str(one.call)] if report.calls > 1 else []
+        cells += [_cell(one.error, name) for name in ("max_abs", "cosine", "sqnr_db", "beyond")]
+        shown.add_row(printable(one.name), kind, one.status, *cells, _tolerance(one.error))
+    return shown
+
+
+def _tolerance(error: Difference | None) -> str:
+    if error is None or not (error.rtol or error.atol):
+        return "-" if error is None else "exact"
+    return " + ".join(([number(error.atol)] if error.atol else []) + ([f"{error.rtol:.1g} rel"] if error.rtol else []))
 
 
 def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:

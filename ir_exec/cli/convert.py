@@ -8,7 +8,8 @@ from collections.abc import Callable
 import click
 
 from ir_exec.check.releases import Release, first_release, newer_than
-from ir_exec.cli.options import complete_releases, shape_option, shapes_by_input
+from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.errors import IRError, Location
 from ir_exec.model import Model, read_model
@@ -22,12 +23,17 @@ _FIRST_OPSET = 8
 
 
 @click.command("convert")
-@click.argument("model", metavar="MODEL.onnx", type=click.Path())
+@click.argument("model", metavar="MODEL.onnx", type=ModelPath((".onnx",)))
 @click.option("-o", "--output", required=True, metavar="OUT.xml", type=click.Path(), help="Where to write it.")
 @shape_option("The shape of an input")
 @click.option("--static", is_flag=True, help="Dims of inputs that are still open become 1.")
 @click.option("--compress-to-fp16", is_flag=True, help="Store weights of 32 and 64 bits as f16.")
-@click.option("--fold", is_flag=True, help="Compute what depends on no input, where that takes no more memory.")
+@click.option(
+    "--fold/--no-fold",
+    default=True,
+    show_default=True,
+    help="Compute what depends on no input, where that takes no more memory, and leave out layers that change nothing.",
+)
 @click.option(
     "--to-opset",
     type=click.IntRange(_FIRST_OPSET, LAST_OPSET),
@@ -40,6 +46,7 @@ _FIRST_OPSET = 8
     shell_complete=complete_releases,
     help="Write what this OpenVINO, say 2023.0, reads.",
 )
+@extension_option
 def command(
     model: str,
     output: str,
@@ -49,16 +56,19 @@ def command(
     fold: bool,
     to_opset: int | None,
     target: str | None,
+    extensions: tuple[str, ...],
 ) -> None:
     """Write an ONNX file as IR: OUT.xml, and OUT.bin beside it.
 
-    Tensors and nodes keep their names. With fixed shapes operators can be said that otherwise cannot. Weights are
-    compressed unless one of them is too large for f16. For an older OpenVINO, operators are written in the older
-    versions that mean the same; layers that have none are named.
+    Tensors and nodes keep their names: a layer is named after its node, `conv`, and the one below the sum with a bias
+    `conv/WithoutBiases`. Constant parts are computed; dynamic dims stay dynamic. With fixed shapes operators can be
+    said that otherwise cannot. Weights are compressed unless one of them is too large for f16. For an older OpenVINO,
+    operators are written in the older versions that mean the same; layers that have none are named.
 
     Exit code: 0 when it was written, 1 where the file has a fault or an operator that IR, or the older OpenVINO, cannot
     say, 2 for paths and arguments that cannot be used.
     """
+    load_extensions(extensions)
     if not output.lower().endswith(".xml"):
         raise Unusable(f"--output {output}: the file to write must end in .xml")
     release = None if target is None else _release(target)
@@ -67,7 +77,7 @@ def command(
         "shape": "; ".join(shapes),
         "static": _flag(static),
         "compress_to_fp16": _flag(compress_to_fp16),
-        "fold": _flag(fold),
+        "fold": "true" if fold else "false",
         "to_opset": str(to_opset or ""),
         "target": target or "",
     }
@@ -87,9 +97,9 @@ def command(
         except IRError as error:
             raise error.located(Location(path=model)) from error.__cause__
         if fold:
-            from ir_exec.runtime.folding import folded  # only here is anything computed
+            from ir_exec.runtime.simplify import simplified  # only here is anything computed
 
-            converted = folded(converted)
+            converted = simplified(converted)
     if to_opset is not None or release is not None:
         with errors_as_messages():
             converted = _for_older(converted, to_opset, release)

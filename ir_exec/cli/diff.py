@@ -9,6 +9,7 @@ import click
 
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.files import write_text
+from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.diffing import listed
@@ -16,8 +17,8 @@ from ir_exec.printable import printable
 
 
 @click.command("diff")
-@click.argument("a", metavar="A.xml", type=click.Path())
-@click.argument("b", metavar="B.xml", type=click.Path(), required=False)
+@click.argument("a", metavar="A.xml", type=MODEL)
+@click.argument("b", metavar="B.xml", type=MODEL, required=False)
 @click.option("--weights-a", metavar="FILE.bin", type=click.Path(), help="Weights of A other than those beside it.")
 @click.option("--weights-b", metavar="FILE.bin", type=click.Path(), help="Weights of B other than those beside it.")
 @click.option("--rt-info", is_flag=True, help="Compare rt_info of layers as well.")
@@ -29,8 +30,11 @@ from ir_exec.printable import printable
     show_default=True,
     help="text is for people; schemas/diff.schema.json describes json.",
 )
-@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write what differs.")
-@click.option("--all", "every", is_flag=True, help="In text, show layers whose types alone follow from other changes.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write what differs.")
+@top_option
+@click.option(
+    "--all", "every", is_flag=True, help="In text, show every difference, and layers whose types alone follow."
+)
 @click.option("--textconv", is_flag=True, help="Print one network as lines that `git diff` can compare.")
 @extension_option
 def command(
@@ -41,6 +45,7 @@ def command(
     rt_info: bool,
     output_format: str,
     output: str | None,
+    top: int | None,
     every: bool,
     textconv: bool,
     extensions: tuple[str, ...],
@@ -52,6 +57,7 @@ def command(
 
     Exit code: 0 where nothing differs, 1 where something does, 2 where a file cannot be read.
     """
+    most = rows_of(top, every, listed_rows())
     if textconv == (b is not None):
         raise Unusable("give two files, or one with --textconv")
     load_extensions(extensions)
@@ -67,17 +73,22 @@ def command(
             page = html_of(view(a, weights=weights_a, diff=Other(b, weights_b, found)))
         _put(iter([page.rstrip("\n")]), output)
     elif output_format == "text" and output is None:
-        for line in _shown(found, every):
+        for line in _shown(found, every, most):
             echo(line)
     else:
         _put(_rendered(found, output_format, every), output)
     sys.exit(0 if found.equal else 1)
 
 
-def _shown(found: NetworkDiff, every: bool) -> Iterator[str]:
+def _shown(found: NetworkDiff, every: bool, most: int | None) -> Iterator[str]:
+    """The lines of a report; what belongs to a layer is indented below it."""
     yield styled("message", found.summary)
+    count = 0
     for role, line in found.lines(every=every):
-        yield styled(role, printable(line))
+        count += not line.startswith(" ")
+        if most is None or count <= most:
+            yield styled(role, printable(line))
+    yield from left_out(count, most, "differences")
 
 
 def _rendered(found: NetworkDiff, output_format: str, every: bool) -> Iterator[str]:

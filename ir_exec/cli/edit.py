@@ -14,14 +14,14 @@ from ir_exec import build
 from ir_exec.build import Editor
 from ir_exec.build.operators import operator_class
 from ir_exec.cli.config import extension_option, load_extensions
-from ir_exec.cli.options import shape_option, shapes_by_input
+from ir_exec.cli.options import MODEL, shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.model import read_model
 from ir_exec.types import Array
 
 
 @click.command("edit")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @click.option("-o", "--output", required=True, metavar="OUT.xml", type=click.Path(), help="Where to write it.")
 @click.option(
     "--rename", "renamed", multiple=True, metavar="OLD=NEW", help="Another name for an input, output, tensor or layer."

@@ -9,6 +9,7 @@ from ir_exec.build.cutting import is_counted
 from ir_exec.check import printable
 from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.config import load_extensions
+from ir_exec.cli.options import MODEL
 from ir_exec.cli.terminal import UNUSABLE, Table, Unusable, check_hint, errors_as_messages, show, table
 from ir_exec.debug import Extracted, extract
 from ir_exec.model import read_model
@@ -16,10 +17,10 @@ from ir_exec.types import Array
 
 
 @click.command("extract")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @click.option("--from", "begin", multiple=True, metavar="NAME", help="A layer or tensor to be an input; repeatable.")
 @click.option("--to", "end", multiple=True, metavar="NAME", help="A layer or tensor to be an output; repeatable.")
-@click.option("--output", required=True, metavar="CUT.xml", type=click.Path(), help="Where to write the part.")
+@click.option("-o", "--output", required=True, metavar="CUT.xml", type=click.Path(), help="Where to write the part.")
 @input_options
 @click.option(
     "--iteration", default="0", show_default=True, metavar="N", help="In a body: of which iteration; N,M in two."

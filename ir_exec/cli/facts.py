@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
+from ir_exec.cli.onnx_facts import Facts, OnnxFacts, OnnxNode
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types, count_work, infer_types, inferred_or_declared
 from ir_exec.ir import Document, Weights
@@ -22,11 +21,7 @@ _MOST_ELEMENTS = 16
 """Of a constant that has more, the values are not shown."""
 
 
-class _Facts(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Port(_Facts):
+class Port(Facts):
     """An input, output or variable; other_names: all further names that are accepted for it."""
 
     name: str
@@ -40,7 +35,7 @@ class Port(_Facts):
         return cls(name=port.name, element_type=str(port.element_type), shape=str(port.shape), other_names=others)
 
 
-class Operator(_Facts):
+class Operator(Facts):
     """A type of layers, and how many of them there are; is_implemented: whether ir_exec can run them."""
 
     type: str
@@ -49,7 +44,7 @@ class Operator(_Facts):
     is_implemented: bool
 
 
-class Constants(_Facts):
+class Constants(Facts):
     """The constants of an element type; bytes that constants share count once."""
 
     element_type: str
@@ -58,7 +53,7 @@ class Constants(_Facts):
     bytes: int
 
 
-class NetworkFacts(_Facts):
+class NetworkFacts(Facts):
     """The summary of a network, layers of bodies included.
 
     version, layers, names: as in the file; operators are those that run, with the ones that convert inputs and outputs
@@ -70,6 +65,7 @@ class NetworkFacts(_Facts):
     multiply_adds: of matrix products, convolutions, recurrent cells and attention in one run.
     is_exact: whether that number is known; otherwise open dims count with their least size, at least 1, and loops of an
         unknown number of iterations with one.
+    onnx: of an ONNX file, what it holds; the rest is about the layers that its nodes became.
     """
 
     format: Literal[1] = 1
@@ -86,9 +82,10 @@ class NetworkFacts(_Facts):
     outputs: tuple[Port, ...]
     operators: tuple[Operator, ...]
     constants: tuple[Constants, ...]
+    onnx: OnnxFacts | None = None
 
 
-def facts_of(network: Model, source: Document) -> NetworkFacts:
+def facts_of(network: Model, source: Document, onnx: OnnxFacts | None = None) -> NetworkFacts:
     """The summary of a network with the shapes that it has now.
 
     source: the document as the file has it, which tells name, version, writer and number of layers.
@@ -110,6 +107,7 @@ def facts_of(network: Model, source: Document) -> NetworkFacts:
         outputs=tuple(Port.of(port, added) for port in network.outputs),
         operators=tuple(_operators(network.graph)),
         constants=constants,
+        onnx=onnx,
     )
 
 
@@ -156,9 +154,13 @@ def _constants(graph: Graph) -> list[Constants]:
 
 
 class PlacedNode(NamedTuple):
-    """A node of the network or of a body, `16/then/2`, with the types of its graph and the nodes around it."""
+    """A node of the network or of a body, `16/then/2`, with the types of its graph and the nodes around it.
+
+    path: by names, `loop/body/add`, as in traces.
+    """
 
     id: str
+    path: str
     node: Node
     types: Types
     graph: Graph
@@ -170,19 +172,19 @@ class PlacedNode(NamedTuple):
 
 def placed_nodes(network: Model) -> Iterator[PlacedNode]:
     """Every node; those of bodies follow the node that holds them."""
-    return _placed(network.graph, network.types, network.weights, "")
+    return _placed(network.graph, network.types, network.weights, "", "")
 
 
-def _placed(graph: Graph, types: Types, weights: Weights | None, prefix: str) -> Iterator[PlacedNode]:
+def _placed(graph: Graph, types: Types, weights: Weights | None, prefix: str, scope: str) -> Iterator[PlacedNode]:
     for node in graph.nodes:
-        yield PlacedNode(f"{prefix}{node.id}", node, types, graph)
+        yield PlacedNode(f"{prefix}{node.id}", f"{scope}{node.name}", node, types, graph)
         for body in node.bodies:
             inside = infer_types(body.graph, weights=weights, settle=inferred_or_declared)
             label = f"{prefix}{node.id}/" + ("" if body.name == "body" else f"{body.name.removesuffix('_body')}/")
-            yield from _placed(body.graph, inside, weights, label)
+            yield from _placed(body.graph, inside, weights, label, f"{scope}{node.name}/{body.name}/")
 
 
-class Neighbour(_Facts):
+class Neighbour(Facts):
     """A layer from which a value comes, or which reads it; port: the position of its output or input."""
 
     id: str
@@ -191,7 +193,7 @@ class Neighbour(_Facts):
     port: int
 
 
-class Input(_Facts):
+class Input(Facts):
     """An input of a layer; source is None where the file has no edge to it. value: that of a small constant."""
 
     name: str
@@ -200,7 +202,7 @@ class Input(_Facts):
     value: str | None = None
 
 
-class Output(_Facts):
+class Output(Facts):
     """An output of a layer, and the layers that read it."""
 
     name: str
@@ -210,8 +212,9 @@ class Output(_Facts):
     value: str | None = None
 
 
-class LayerFacts(_Facts):
-    """A layer: id: with those of the layers around it where it is in a body. line: that of the .xml."""
+class LayerFacts(Facts):
+    """A layer: id: with those of the layers around it where it is in a body. line: that of the .xml. node: of an ONNX
+    file, which became this layer and others."""
 
     id: str
     type: str
@@ -223,9 +226,10 @@ class LayerFacts(_Facts):
     attributes: dict[str, str]
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
+    node: OnnxNode | None = None
 
 
-def layer_facts(placed: PlacedNode) -> LayerFacts:
+def layer_facts(placed: PlacedNode, made_of: OnnxNode | None = None) -> LayerFacts:
     """A layer with its attributes and neighbours."""
     node, types = placed.node, placed.types
     readers: dict[int, list[Neighbour]] = {}
@@ -239,7 +243,7 @@ def layer_facts(placed: PlacedNode) -> LayerFacts:
         type=node.type,
         name=node.name,
         opset=node.layer.version,
-        line=node.layer.line,
+        line=node.layer.line or None,
         is_implemented=node.op is not None,
         multiply_adds=count_work(alone, types, None).multiply_adds,
         attributes=dict(node.layer.data or {}),
@@ -254,6 +258,7 @@ def layer_facts(placed: PlacedNode) -> LayerFacts:
             )
             for value in node.outputs
         ),
+        node=made_of,
     )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 from pydantic import TypeAdapter
@@ -12,21 +11,41 @@ from pydantic import TypeAdapter
 from ir_exec.check import printable
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
-from ir_exec.cli.options import shape_option, shapes_by_input
+from ir_exec.cli.onnx_facts import (
+    NodesAndLayers,
+    OnnxNode,
+    onnx_facts,
+    shown_content,
+    shown_initializers,
+    shown_node,
+    shown_nodes,
+)
+from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, shape_option, shapes_by_input, top_option
 from ir_exec.cli.terminal import Table, Unusable, check_hint, errors_as_messages, show, show_json, table
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Node
+from ir_exec.hints import suggested
 from ir_exec.ir import read_document
 from ir_exec.model import Loaded, Model, load
+from ir_exec.readers import reader_of
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.listing import Listing
 
 
 @click.command("inspect")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @shape_option("Other shapes of inputs, with the types that follow from them")
 @click.option("--layers", "all_layers", is_flag=True, help="List the layers with their inferred types.")
-@click.option("--layer", "names", multiple=True, metavar="NAME", help="Tell about a layer, by its name or id.")
+@click.option(
+    "--layer",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Tell about a layer, by its name or id, or about a node of an ONNX file, by its name or an output.",
+)
 @click.option(
     "--format",
     "format_name",
@@ -34,6 +53,8 @@ from ir_exec.model import Loaded, Model, load
     default="text",
     help="json: the document, word for word as the .xml has it; with --summary, --layers or --layer those.",
 )
+@top_option
+@click.option("--all", "every", is_flag=True, help="In a terminal too, list every layer, not the first hundred.")
 @click.option("--summary", is_flag=True, help="In json, the summary instead of the document.")
 @extension_option
 def command(
@@ -43,10 +64,14 @@ def command(
     all_layers: bool,
     names: tuple[str, ...],
     format_name: str,
+    top: int | None,
+    every: bool,
     summary: bool,
     extensions: tuple[str, ...],
 ) -> None:
     """Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.
+
+    Of an ONNX file: opsets, producer, nodes and initializers, and then what these became in IR.
 
     Multiply-adds are those of matrix products, convolutions, recurrent cells and attention; where dims are open, they
     count with their least size, at least 1, and --shape gives them others. The JSON of the document is described by
@@ -54,6 +79,7 @@ def command(
 
     Exit code: 0 when it was shown, 1 when the network cannot be read, 2 for arguments that cannot be used.
     """
+    most = rows_of(top, every, listed_rows())
     load_extensions(extensions)
     is_json = format_name == "json"
     if is_json and (summary + all_layers + bool(names)) > 1:
@@ -66,24 +92,77 @@ def command(
             assert document is not None, "a reader that raises leaves nothing unread"
             show_json(document.model_dump_json(indent=2))
             return
-        loaded = load(model, weights, report=_raise_unless_without_weights)
+        content = _content_of(model)
+        try:
+            loaded = load(model, weights, report=_raise_unless_without_weights)
+        except IRError:
+            if content is not None and not (is_json or names):
+                # What the file holds can be shown though its nodes cannot be said in IR.
+                show(*shown_content(onnx_facts(content)))
+            raise
         assert loaded is not None, "a reader that raises leaves nothing unread"
         network = Model(loaded)
         if shapes:
             network.reshape(shapes_by_input(shapes, network.inputs))
         if names or (is_json and all_layers):
-            found = _named(network, names) if names else list(placed_nodes(network))
-            layers = [layer_facts(one) for one in found]
-            if is_json:
-                show_json(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2).decode())
-                return
-            show(*(part for layer in layers for part in _told(layer)))
+            _show_layers(network, names, content, is_json)
             return
-        facts = facts_of(network, loaded.source)
+        facts = facts_of(network, loaded.source, None if content is None else onnx_facts(content))
         if is_json:
             show_json(facts.model_dump_json(indent=2))
             return
-        show(*_summary(loaded, facts), *([_layers(network)] if all_layers else []))
+        listed = _layers(network, most) if all_layers else []
+        if content is not None and facts.onnx is not None:
+            nodes = (
+                [shown_nodes(content, _inferred(list(placed_nodes(network)))), shown_initializers(facts.onnx)]
+                if all_layers
+                else []
+            )
+            show(*shown_content(facts.onnx), *nodes, _in_ir(facts), _totals(facts), _operators(facts), *listed)
+            return
+        show(*_summary(loaded, facts, most), *listed)
+
+
+def _content_of(path: str) -> Listing | None:
+    """The content of an ONNX file, None for IR; its tensors are not loaded."""
+    reader = reader_of(path)
+    if reader is None or reader.name != "ONNX":
+        return None
+    from ir_exec.onnx.listing import Listing  # few files are ONNX
+    from ir_exec.onnx.reading import read_proto
+
+    return Listing(read_proto(path)[0], path)
+
+
+def _show_layers(network: Model, names: Sequence[str], content: Listing | None, is_json: bool) -> None:
+    """Show layers of these names, or all; of an ONNX file nodes come before layers of the same name."""
+    placed = list(placed_nodes(network))
+    nodes = None if content is None else NodesAndLayers(content, placed, _inferred(placed))
+    found: list[PlacedNode] = [] if names else placed
+    shown: list[OnnxNode] = []
+    for name in names:
+        held = [] if nodes is None else nodes.named(name)
+        if nodes is not None and held:
+            shown += [node for node in held if node not in shown]
+            of_nodes = [one for node in held for one in nodes.layers(node.name)] if is_json else []
+            found += [one for one in of_nodes if one not in found]
+        else:
+            found += [one for one in _named(placed, name, nodes) if one not in found]
+    layers = [layer_facts(one, None if nodes is None else nodes.of(one)) for one in found]
+    if is_json:
+        show_json(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2).decode())
+        return
+    of_nodes_text = [part for node in shown if nodes is not None for part in shown_node(node, nodes.layers(node.name))]
+    show(*of_nodes_text, *(part for layer in layers for part in _told(layer)))
+
+
+def _inferred(placed: Sequence[PlacedNode]) -> dict[str, str]:
+    """The types of all values by their tensor names."""
+    return {name: str(one.types[v.number]) for one in placed for v in one.node.outputs for name in v.names}
+
+
+def _in_ir(facts: NetworkFacts) -> str:
+    return f"In IR: {facts.layers:,} layers"
 
 
 def _raise_unless_without_weights(fault: IRError) -> None:
@@ -92,13 +171,13 @@ def _raise_unless_without_weights(fault: IRError) -> None:
         raise_error(fault)
 
 
-def _summary(loaded: Loaded, facts: NetworkFacts) -> list[Table | str]:
-    variables = [_ports("Variables", facts.variables)] if facts.variables else []
+def _summary(loaded: Loaded, facts: NetworkFacts, most: int | None) -> list[Table | str]:
+    variables = _ports("Variables", facts.variables, most) if facts.variables else []
     return [
         _heading(loaded, facts),
         _totals(facts),
-        _ports("Inputs", facts.inputs),
-        _ports("Outputs", facts.outputs),
+        *_ports("Inputs", facts.inputs, most),
+        *_ports("Outputs", facts.outputs, most),
         *variables,
         _operators(facts),
         _constants(facts.constants),
@@ -131,11 +210,12 @@ def _totals(facts: NetworkFacts) -> str:
     return "\n".join(f"{name:{width}}   {text}" for name, text in counts.items())
 
 
-def _ports(title: str, ports: Sequence[Port]) -> Table:
+def _ports(title: str, ports: Sequence[Port], most: int | None) -> list[Table | str]:
     shown = table(title, name="left", element_type="left", shape="left", other_names="left")
-    for port in ports:
+    shown.names = frozenset()  # they are what a run is given, and asked for
+    for port in ports[:most]:
         shown.add_row(printable(port.name), port.element_type, port.shape, printable(", ".join(port.other_names)))
-    return shown
+    return [shown, *left_out(len(ports), most)]
 
 
 def _operators(facts: NetworkFacts) -> Table:
@@ -155,47 +235,48 @@ def _constants(constants: Sequence[Constants]) -> Table:
     return shown
 
 
-def _layers(network: Model) -> Table:
+def _layers(network: Model, most: int | None) -> list[Table | str]:
     shown = table("Layers", id="right", type="left", name="left", inputs="left", outputs="left")
-    for id, node, types, _ in placed_nodes(network):
+    placed = list(placed_nodes(network))
+    for id, _, node, types, _ in placed[:most]:
         inputs = ", ".join(_source(value.node, value.position) for value in node.inputs if value is not None)
         outputs = ", ".join(str(types[value.number]) for value in node.outputs)
         shown.add_row(printable(id), printable(node.type), printable(node.name), printable(inputs), outputs)
-    return shown
+    return [shown, *left_out(len(placed), most)]
 
 
 def _source(node: Node, position: int) -> str:
     return node.id if len(node.outputs) == 1 else f"{node.id}:{position}"
 
 
-def _named(network: Model, names: Sequence[str]) -> list[PlacedNode]:
-    """The layers of these names, ids or tensor names, in that order of preference; several may share a name."""
-    nodes = list(placed_nodes(network))
-    found: list[PlacedNode] = []
-    for name in names:
-        hits = (
-            [one for one in nodes if one.node.name == name]
-            or [one for one in nodes if one.id == name]
-            or [one for one in nodes if any(name in value.names for value in one.node.outputs)]
-        )
-        if not hits:
-            known = dict.fromkeys(text for one in nodes for text in (one.node.name, one.id))
-            near = difflib.get_close_matches(name, known, n=3)
-            hint = f"; did you mean {' or '.join(map(printable, near))}?" if near else "; --layers lists all"
-            raise Unusable(f"there is no layer {name!r}{hint}")
-        found += [one for one in hits if one not in found]
-    return found
+def _named(placed: Sequence[PlacedNode], name: str, nodes: NodesAndLayers | None) -> list[PlacedNode]:
+    """The layers of this name, path, id or tensor name, in that order of preference; several may share a name."""
+    hits = (
+        [one for one in placed if one.node.name == name]
+        or [one for one in placed if one.path == name]
+        or [one for one in placed if one.id == name]
+        or [one for one in placed if any(name in value.names for value in one.node.outputs)]
+    )
+    if not hits:
+        known = [text for one in placed for text in (one.node.name, one.path, one.id)]
+        known += [text for one in placed for value in one.node.outputs for text in value.names]
+        known += [] if nodes is None else list(nodes.names)
+        hint = suggested(name, known) or "--layers lists all"
+        raise Unusable(f"there is no {'layer' if nodes is None else 'node or layer'} {name!r}; {hint}")
+    return hits
 
 
 def _told(layer: LayerFacts) -> list[Table | str]:
     line = "" if layer.line is None else f", line {layer.line}"
     missing = "" if layer.is_implemented else ", not implemented"
-    head = f'layer {layer.id} "{layer.name}" ({layer.type} of {layer.opset or "no opset"}{line}{missing})'
+    made_of = "" if layer.node is None else f', of node "{layer.node.name}"'
+    head = f'layer {layer.id} "{layer.name}" ({layer.type} of {layer.opset or "no opset"}{line}{missing}{made_of})'
     work = f"\nmultiply-adds   {layer.multiply_adds:,}" if layer.multiply_adds else ""
     attributes = table("Attributes", name="left", value="left")
     for name, text in layer.attributes.items():
         attributes.add_row(printable(name), printable(text))
     inputs = table("Inputs", name="left", type="left", from_layer="left", value="left")
+    inputs.names = frozenset()
     for one in layer.inputs:
         source = "no edge" if one.source is None else f"{one.source.id} {one.source.name} ({one.source.type})"
         inputs.add_row(one.name, one.type or "", printable(source), one.value or "")

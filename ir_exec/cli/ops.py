@@ -13,7 +13,7 @@ from typing import NamedTuple
 import click
 
 from ir_exec.cli.config import extension_option, load_extensions
-from ir_exec.cli.options import complete_operators
+from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.terminal import Unusable, echo, show, styled, table
 from ir_exec.ops.base.operator import In, Op, description_of, docstrings_of
 from ir_exec.ops.base.registry import registered, registered_extensions
@@ -166,7 +166,17 @@ def _escaped(text: str) -> str:
 @click.option("--stub", is_flag=True, help="Print the stub ir_exec/build/__init__.pyi.")
 @click.option("--onnx", is_flag=True, help="List the operators of ONNX, and whether IR can say them.")
 @extension_option
-def command(types: tuple[str, ...], markdown: bool, stub: bool, onnx: bool, extensions: tuple[str, ...]) -> None:
+@top_option
+@click.option("--all", "every", is_flag=True, help="In a terminal too, list every operator, not the first hundred.")
+def command(
+    types: tuple[str, ...],
+    markdown: bool,
+    stub: bool,
+    onnx: bool,
+    extensions: tuple[str, ...],
+    top: int | None,
+    every: bool,
+) -> None:
     """List the operators, or tell about every version of some.
 
     `ir-exec ops Gather` tells about all of its versions, `ir-exec ops gather-8` about one. Operators of extensions are
@@ -174,8 +184,9 @@ def command(types: tuple[str, ...], markdown: bool, stub: bool, onnx: bool, exte
 
     Exit code: 0, or 2 for a type that does not exist.
     """
+    most = rows_of(top, every, listed_rows())
     if onnx:
-        _list_onnx(types, markdown)
+        _list_onnx(types, markdown, most)
         return
     if markdown:
         click.echo(operators_page(), nl=False)
@@ -187,10 +198,10 @@ def command(types: tuple[str, ...], markdown: bool, stub: bool, onnx: bool, exte
     listed = _listed()
     if not types:
         rows = table("Operators", operator="left", specification="left", inputs="left")
-        for one in listed:
+        for one in listed[:most]:
             inputs = ", ".join(f"{name}: {taken}" for name, taken in inputs_of(one.cls))
             rows.add_row(one.name, one.specification, inputs)
-        show(rows)
+        show(rows, *left_out(len(listed), most))
         return
     for number, text in enumerate(types):
         for index, one in enumerate(_found(text, listed)):
@@ -199,7 +210,7 @@ def command(types: tuple[str, ...], markdown: bool, stub: bool, onnx: bool, exte
             _tell(one)
 
 
-def _list_onnx(types: tuple[str, ...], markdown: bool) -> None:
+def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None:
     """The operators of ONNX of these names, or all."""
     if find_spec("onnx") is None:
         raise Unusable("the package onnx is not installed: pip install 'ir-exec[onnx]' installs it")
@@ -214,10 +225,14 @@ def _list_onnx(types: tuple[str, ...], markdown: bool) -> None:
     if missing:
         raise Unusable(f"ONNX has no operator {sorted(missing)[0]!r}")
     rows = table("Operators of ONNX", operator="left", versions="left", said="left")
-    for one in listed:
+    for one in listed[:most]:
         said = {"function": "yes", "body": "by its body", "no": "no"}[one.how]
         rows.add_row(one.shown, ", ".join(map(str, one.versions)), said)
-    show(rows, f"{sum(one.how != 'no' for one in listed)} of {len(listed)} can be said in IR")
+    show(
+        rows,
+        *left_out(len(listed), most),
+        f"{sum(one.how != 'no' for one in listed)} of {len(listed)} can be said in IR",
+    )
 
 
 class _Operator(NamedTuple):

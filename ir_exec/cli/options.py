@@ -1,32 +1,54 @@
-"""Options of several commands: shapes of inputs, in one syntax, and numbers; and what shells complete.
+"""Options of several commands: shapes of inputs, in one syntax, numbers, rows of tables; and what shells complete.
 
 Shells complete rules, operators and releases; paths are completed by the type of their parameter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import isfinite
+import json
+import os
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from math import inf, isfinite
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from ir_exec.check.what_if import join_shapes
-from ir_exec.cli.terminal import Unusable
+from ir_exec.cli.terminal import Unusable, terminal_width
 from ir_exec.errors import IRError
+from ir_exec.hints import completed
+from ir_exec.ir.urls import is_url
 from ir_exec.model import ModelPort, find_port
+from ir_exec.readers import ENDINGS
 from ir_exec.types import Shape
 
 __all__ = [
+    "MODEL",
+    "REFERENCE",
     "FiniteRange",
+    "ModelPath",
+    "Tolerance",
     "complete_operators",
     "complete_releases",
     "complete_rules",
+    "left_out",
+    "listed_rows",
     "read_shapes",
+    "read_tolerances",
+    "rows_of",
     "shape_option",
     "shapes_by_input",
+    "tolerances_of",
+    "top_option",
 ]
+
+_RANKED_ROWS = 20
+"""Rows of a table that has the most important ones first."""
+
+_LISTED_ROWS = 100
+"""Rows of a list in a terminal."""
 
 
 def shape_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -50,11 +72,54 @@ def shapes_by_input(texts: Sequence[str], ports: Sequence[ModelPort]) -> dict[st
         try:
             port = ports[0 if name == "" and len(ports) == 1 else find_port(ports, name)]
         except IRError as error:
-            raise Unusable(f"--shape: {error.message}") from None
+            raise Unusable("; ".join(filter(None, (f"--shape: {error.message}", error.hint)))) from None
         if port.name in found:
             raise Unusable(f"--shape: input {port.name!r} is given two shapes")
         found[port.name] = shape
     return found
+
+
+top_option = click.option("--top", type=click.IntRange(min=1), metavar="N", help="In text, show N rows of each table.")
+
+
+def rows_of(top: int | None, every: bool, default: int | None = _RANKED_ROWS) -> int | None:
+    """The number of rows that --top and --all ask for, None for all of them."""
+    if top is not None and every:
+        raise Unusable("give either --top N or --all")
+    return None if every else default if top is None else top
+
+
+def listed_rows() -> int | None:
+    """The default number of rows of a list: all of them where no terminal shows it."""
+    return None if terminal_width() is None else _LISTED_ROWS
+
+
+def left_out(count: int, most: int | None, noun: str = "") -> list[str]:
+    """A line that counts the rows that are not shown; none where all are."""
+    if most is None or count <= most:
+        return []
+    return [f"... {count - most:,} more{noun and f' {noun}'}; --all shows every one, --top N so many"]
+
+
+class ModelPath(click.Path):
+    """The path of a network; where there is none, but one file with .xml or .onnx behind it, that file.
+
+    endings: what may be behind it. kept: what is taken as it is.
+    """
+
+    def __init__(self, endings: Sequence[str] = ENDINGS, kept: str | None = None) -> None:
+        super().__init__()
+        self._endings = endings
+        self._kept = kept
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = os.fsdecode(super().convert(value, param, ctx))
+        found = completed(path, self._endings) if path != self._kept and not is_url(path) else []
+        return found[0] if len(found) == 1 else path
+
+
+MODEL = ModelPath()
+REFERENCE = ModelPath(kept="openvino")
 
 
 class FiniteRange(click.FloatRange):
@@ -65,6 +130,53 @@ class FiniteRange(click.FloatRange):
         if not isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
+
+
+class Tolerance(click.ParamType[tuple[str, float]]):
+    """A number for every value, or `NAME=NUMBER` for one output, as a pair of the name, "*" for all, and the number."""
+
+    name = "[output=]number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        if isinstance(value, tuple):
+            return value
+        name, _, text = str(value).rpartition("=")
+        return name or "*", FiniteRange(min=0).convert(text, param, ctx)
+
+
+def tolerances_of(
+    given: Sequence[tuple[str, float]], from_file: Mapping[str, float]
+) -> float | dict[str, float] | None:
+    """Return tolerances as `compare` takes them; those of options come before those of a file."""
+    found = {**from_file, **dict(given)}
+    if set(found) <= {"*"}:
+        return found.get("*")
+    return found
+
+
+def read_tolerances(path: str | None) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the relative and absolute tolerances of a JSON or TOML file: `{"OUTPUT or *": {"rtol": X, "atol": X}}`.
+
+    Raises Unusable for files that cannot be read or that hold something else.
+    """
+    if path is None:
+        return {}, {}
+    try:
+        with open(path, "rb") as file:
+            loaded = tomllib.load(file) if path.endswith(".toml") else json.load(file)
+    except (OSError, ValueError) as error:
+        raise Unusable(f"cannot read tolerances from {path}: {error}") from None
+    found: tuple[dict[str, float], dict[str, float]] = {}, {}
+    for name, limits in loaded.items() if isinstance(loaded, dict) else [("", loaded)]:
+        if not isinstance(limits, dict) or not limits or set(limits) - {"rtol", "atol"}:
+            raise Unusable(f'{path}: {name!r} has no tolerances, expected {{"rtol": number, "atol": number}}')
+        for kept, key in zip(found, ("rtol", "atol"), strict=True):
+            if key in limits:
+                number = limits[key]
+                if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < inf:
+                    raise Unusable(f"{path}: {key} of {name!r} is {number!r}, expected a finite number from 0")
+                kept[name] = float(number)
+    return found
 
 
 def complete_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

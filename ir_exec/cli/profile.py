@@ -11,7 +11,7 @@ from ir_exec.check import printable
 from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import FiniteRange
+from ir_exec.cli.options import MODEL, FiniteRange, left_out, rows_of, top_option
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.terminal import Steps, Table, check_hint, echo, errors_as_messages, show, table
 from ir_exec.debug.profile_report import (
@@ -28,13 +28,15 @@ from ir_exec.debug.profiling import profile
 from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision
 
-_MOST_SHOWN = 20
+_SPARE = ("memory", "GB/s", "calls", "GFLOP/s", "moved", "mult-adds", "value")
+"""Columns that terminals without room for them do without."""
+
 _LEAST_SHARE = 0.01
 """Of the time of all layers: prefixes below it are left out of the text."""
 
 
 @click.command("profile")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
 @click.option("--repeat", type=click.IntRange(min=1), default=10, show_default=True, help="Runs that medians are of.")
 @click.option("--with", "reference", type=click.Choice(["openvino"]), help="Show its own counters beside ours.")
@@ -63,7 +65,8 @@ _LEAST_SHARE = 0.01
     show_default=True,
     help="text is for people; schemas/profile.schema.json describes json; csv has a row for each layer.",
 )
-@click.option("--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every layer, type and prefix.")
 def command(
     model: str,
@@ -80,6 +83,7 @@ def command(
     trace_events: str | None,
     output_format: str,
     output: str | None,
+    top: int | None,
     every: bool,
 ) -> None:
     """Show where the time of a run goes: by layer, by type, and by prefix of names.
@@ -89,6 +93,7 @@ def command(
 
     Exit code: 0 when it ran, 1 when the network cannot be read or run, 2 for arguments or paths that cannot be used.
     """
+    most = rows_of(top, every)
     keep_freed_memory()
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
@@ -111,7 +116,7 @@ def command(
         )
     report = report.model_copy(update={"seed": asked.seed if drawn else None})
     if output_format == "text" and output is None:
-        _show(report, every)
+        _show(report, most, every)
         if trace_events is not None:
             echo(f"\none run written to {printable(trace_events)}: ui.perfetto.dev and chrome://tracing open it")
         return
@@ -131,37 +136,38 @@ def _rendered(report: Profile, output_format: str, model: str, weights: str | No
     return str(report) + "\n"
 
 
-def _show(report: Profile, every: bool) -> None:
+def _show(report: Profile, most: int | None, every: bool) -> None:
     for line in summary(report):
         echo(printable(line))
     echo("")
-    show(*_parts(report, every))
+    show(*_parts(report, most, every))
 
 
-def _parts(report: Profile, every: bool) -> Iterator[Table | str]:
+def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | str]:
     layers = slowest(report)
     shown = _table("Layers", layer="left", type="left", value="left", memory=True)
-    for layer in layers[: None if every else _MOST_SHOWN]:
+    for layer in layers[:most]:
         kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]" if layer.element_type else "-"
         shown.add_row(printable(layer.path), type_text(layer), kind, *_cells(layer), bytes_text(layer.memory))
     yield shown
-    if len(layers) > _MOST_SHOWN and not every:
-        yield f"... {len(layers) - _MOST_SHOWN:,} more; --all shows every one"
+    yield from left_out(len(layers), most)
     types = _table("Types", type="left", layers="right")
-    for group in report.by_type[: None if every else _MOST_SHOWN]:
+    for group in report.by_type[:most]:
         types.add_row(printable(group.name), f"{group.layers:,}", *_cells(group))
     yield types
+    yield from left_out(len(report.by_type), most)
     prefixes = [one for one in report.by_prefix if every or one.share >= _LEAST_SHARE]
     if prefixes:
         listed = _table("Prefixes of names", prefix="left", layers="right")
-        for group in prefixes:
+        for group in prefixes[:most]:
             listed.add_row(printable(group.name), f"{group.layers:,}", *_cells(group))
         yield listed
+        yield from left_out(len(prefixes), most)
     if report.openvino is not None:
-        yield from _openvino(report.openvino, every)
+        yield from _openvino(report.openvino, most)
 
 
-def _openvino(found: OpenVINOProfile, every: bool) -> Iterator[Table | str]:
+def _openvino(found: OpenVINOProfile, most: int | None) -> Iterator[Table | str]:
     shown = table(
         "OpenVINO",
         layer="left",
@@ -173,14 +179,13 @@ def _openvino(found: OpenVINOProfile, every: bool) -> Iterator[Table | str]:
         stands_for="left",
     )
     layers = sorted(found.layers, key=lambda layer: -layer.seconds)
-    for layer in layers[: None if every else _MOST_SHOWN]:
+    for layer in layers[:most]:
         others = [name for name in layer.layers if name != layer.name]
         times = (seconds_text(layer.seconds), f"{layer.share:.1%}", seconds_text(layer.ours) if layer.layers else "-")
         names = [layer.name, layer.type, layer.kernel]
         shown.add_row(*map(printable, names), *times, printable(_stands_for(layer.name, layer.layers, others)))
     yield shown
-    if len(layers) > _MOST_SHOWN and not every:
-        yield f"... {len(layers) - _MOST_SHOWN:,} more; --all shows every one"
+    yield from left_out(len(layers), most)
 
 
 def _stands_for(name: str, layers: Sequence[str], others: Sequence[str]) -> str:
@@ -194,7 +199,9 @@ def _table(title: str, memory: bool = False, **columns: Literal["left", "right"]
     rates["of peak"] = "right"
     if memory:
         rates["memory"] = "right"
-    return table(title, **columns, **rates)
+    shown = table(title, **columns, **rates)
+    shown.spare = _SPARE
+    return shown
 
 
 def _cells(rates: Rates) -> tuple[str, ...]:

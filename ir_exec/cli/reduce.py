@@ -14,6 +14,7 @@ from ir_exec.build.cutting import is_counted
 from ir_exec.check import counted, printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
+from ir_exec.cli.options import MODEL
 from ir_exec.cli.terminal import UNUSABLE, LayerBar, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.command import Outcome
@@ -59,12 +60,13 @@ timeout_option = click.option(
 
 
 @click.command("reduce")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @click.option("--until", required=True, metavar="COMMAND", help='What fails: "COMMAND {model}", or with {inputs} too.')
 @outcomes
 @timeout_option
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run the command at most so often.")
 @click.option(
+    "-o",
     "--output",
     metavar="SMALL.xml",
     default="reduced.xml",

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import statistics as moments
+import os
 import sys
 from collections.abc import Mapping
 from time import perf_counter
 
 import click
+import numpy as np
 
+from ir_exec.batch.input_files import outputs_of_data_set
 from ir_exec.check import printable
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, write_arrays
+from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, tell_drawn, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.config import load_extensions
-from ir_exec.cli.options import FiniteRange
+from ir_exec.cli.options import MODEL, FiniteRange
 from ir_exec.cli.parallel import worker_options
 from ir_exec.cli.process import keep_freed_memory
+from ir_exec.cli.run_output import TOP, labels_in, printed_top, printed_values, told_times
 from ir_exec.cli.terminal import (
     UNUSABLE,
     LayerBar,
@@ -25,22 +28,28 @@ from ir_exec.cli.terminal import (
     echo,
     errors_as_messages,
     show,
+    show_json,
     styled,
     table,
 )
+from ir_exec.debug.drawing import Redraw
 from ir_exec.debug.reference import differences
 from ir_exec.debug.report import told
+from ir_exec.debug.run_report import RunInput, RunReport, output_of, require_labels, times_of
 from ir_exec.debug.walk import NotFinite, first_not_finite
+from ir_exec.errors import IRError
+from ir_exec.ir.urls import suffix_of
 from ir_exec.model import Model, ModelPort, read_model
-from ir_exec.runtime import Results, compile_model
+from ir_exec.runtime import CompiledModel, Results, compile_model
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType, Shape
 
 
 @click.command("run")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
 @click.option(
+    "-o",
     "--output",
     metavar="FILE.npz|FOLDER",
     type=click.Path(),
@@ -60,13 +69,33 @@ from ir_exec.types import Array, ElementType, Shape
 @click.option("--validate", is_flag=True, help="Fail at the first layer that makes NaN or infinity of finite inputs.")
 @click.option(
     "--expected",
-    metavar="FILE.npz",
+    metavar="FILE.npz|FOLDER",
     type=click.Path(),
-    help="Fail where outputs differ from these, by name or out0, out1, ...",
+    help="Fail where outputs differ from these, by name or out0, out1, ...; or from output_*.pb of ONNX's test data.",
 )
 @click.option("--rtol", type=FiniteRange(min=0), help="For --expected: relative tolerance.")
 @click.option("--atol", type=FiniteRange(min=0), help="For --expected: absolute tolerance.")
 @click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Run so often, and time it.")
+@click.option(
+    "--warmup", type=click.IntRange(min=0), default=0, help="With --repeat: untimed runs after the first one."
+)
+@click.option(
+    "--print",
+    "printed",
+    type=click.Choice(["summary", "values", "top5"]),
+    default="summary",
+    show_default=True,
+    help="Of the outputs: statistics, their elements, or the five largest of each row with their indices.",
+)
+@click.option("--labels", metavar="FILE", type=click.Path(), help="For top5: a name for each index, one a line.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="text is for people; schemas/run.schema.json describes json.",
+)
 def command(
     model: str,
     asked: Asked,
@@ -84,12 +113,19 @@ def command(
     rtol: float | None,
     atol: float | None,
     repeat: int,
+    warmup: int,
+    printed: str,
+    labels: str | None,
+    output_format: str,
 ) -> None:
     """Run a network and show its outputs.
 
-    Inputs that are not given are drawn at random: floats from the normal distribution; integers of 16 bits and more are
-    0 or 1, narrower ones cover their whole range. Open dims have small sizes that the network takes, or what --shape
-    says.
+    Inputs that are not given are drawn at random, such as the network takes: masks are 1, ids and indices are inside of
+    their table, positions count up, images are within 0 and 1, other floats are of the normal distribution. Inputs
+    whose outputs are NaN, infinite or constant are drawn again, up to three times. Open dims have small sizes that the
+    network takes, or what --shape says.
+
+    With --repeat the first run is timed by itself, and the others are told as percentiles.
 
     Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet, or
     an .npz with --batch). Each has its outputs in a file of the folder --output, and a line in its manifest.jsonl, with
@@ -104,49 +140,97 @@ def command(
         network = read_model(model, weights=weights)
         if is_many(asked.archive) or batch or jobs or scheduler:
             _refuse_for_many(shapes=asked.shapes, validate=validate, expected=expected, repeat=repeat > 1)
-            many = Many(asked.named, asked.archive, batch, jobs, scheduler, extensions)
+            _refuse_for_many(print=printed != "summary", labels=labels, format=output_format != "text", warmup=warmup)
+            many = Many(asked.named, asked.archive, batch, jobs, scheduler, extensions, asked.pixels)
             run_many(network, many, output, max_seconds, precision, not no_optimize)
             return
         compiled = compile_model(network, max_seconds=max_seconds, precision=precision, optimize=not no_optimize)
+    is_text = output_format == "text"
+    names = labels_in(labels)
     ports = compiled.inputs
     given = asked.given(ports)
     with errors_as_messages(hint=DRAWN_HINT if any(port.name not in given for port in ports) else None):
-        arrays = asked.drawn(network, given, told=False)
-        if ports:
-            show(_inputs(ports, arrays, set(given), asked.seed))
-            echo("")
+        redraw = asked.redraw(network, given)
         if validate:
-            _validate(network, arrays, precision)
-        seconds = []
-        for _ in range(repeat):
-            compiled.reset_state()
-            start = perf_counter()
-            with LayerBar(network.graph) as bar:
-                observe = (
-                    (lambda node, *_: bar.advance(f"{node.type} {node.name}")) if bar.is_wanted else None
-                )  # called before the next bar
-                results = compiled(arrays, observe=observe)
-            seconds.append(perf_counter() - start)
+            _validate(network, redraw.arrays, precision)
+        first, results = _first_run(network, compiled, redraw, again=not validate, shows_bar=repeat == 1)
+        arrays = redraw.arrays
+        if ports and is_text:
+            show(_inputs(ports, redraw, set(given)))
+            echo("")
+        others = [_timed(network, compiled, arrays)[0] for _ in range(warmup + repeat - 1)][warmup:]
         if output is not None:
             write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name, that takes positions too
-        show(_outputs(results), _timing(seconds) + (f", outputs written to {output}" if output else ""))
-    if expected is not None:
-        with errors_as_messages(exit_code=UNUSABLE):
-            _expect(results, expected, rtol, atol)
+    found = {port.name: array for port, array in results.to_dict().items()}
+    with errors_as_messages(exit_code=UNUSABLE):
+        if names:
+            require_labels(names, found)
+        differs = None if expected is None else _differing(results, expected, rtol, atol)
+    times = times_of(first, others, warmup)
+    if is_text:
+        shown: list[Table | str] = [_outputs(results)] if printed == "summary" else []
+        shown += printed_values(found) if printed == "values" else ()
+        shown += printed_top(found, names) if printed == "top5" else ()
+        show(*shown, told_times(times) + (f", outputs written to {output}" if output else ""))
+        if differs is not None:
+            _tell_expected(differs, len(found), expected or "")
+    else:
+        drawn = {one.name: one.values for one in redraw.drawn.inputs}
+        inputs = [_input(port, arrays[port.name], drawn.get(port.name), asked.seed) for port in ports]
+        is_whole, most = printed == "values", TOP if printed == "top5" else 0
+        outputs = [output_of(one, found[one], has_values=is_whole, most=most, labels=names) for one in found]
+        report = RunReport(model=model, inputs=tuple(inputs), outputs=tuple(outputs), times=times)
+        show_json((report if differs is None else report.judged(differs)).model_dump_json(indent=1))
+    if differs:
+        sys.exit(1)
+
+
+def _timed(
+    network: Model, compiled: CompiledModel, arrays: Mapping[str, Array], *, shows_bar: bool = False
+) -> tuple[float, Results]:
+    """The seconds of a run from the initial state, and its outputs. An observer would run every layer by itself."""
+    compiled.reset_state()
+    start = perf_counter()
+    with LayerBar(network.graph) as bar:
+        is_wanted = shows_bar and bar.is_wanted
+        results = compiled(
+            dict(arrays), observe=(lambda node, *_: bar.advance(f"{node.type} {node.name}")) if is_wanted else None
+        )
+    return perf_counter() - start, results
+
+
+def _first_run(
+    network: Model, compiled: CompiledModel, redraw: Redraw, *, again: bool, shows_bar: bool
+) -> tuple[float, Results]:
+    """The seconds and outputs for inputs given or drawn; `again` allows drawing those anew that show nothing."""
+    best: tuple[float, Results] | None = None
+    failed: IRError | None = None
+    while True:
+        start = perf_counter()
+        try:
+            timed = _timed(network, compiled, redraw.arrays, shows_bar=shows_bar)
+        except IRError as error:
+            failed = failed or error
+            if not again or not redraw.again_after(error, perf_counter() - start):
+                break
+            continue
+        goes_on = again and redraw.again(list(timed[1].values()), timed[0])
+        if best is None or redraw.is_best:
+            best = timed
+        if not goes_on:
+            break
+    if best is None:
+        assert failed is not None, "no run came to its end"
+        raise failed
+    if redraw.drawn.rejected or redraw.drawn.problem:
+        tell_drawn(redraw.drawn)
+    return best
 
 
 def _refuse_for_many(**options: object) -> None:
     given = [f"--{name.rstrip('s')}" for name, value in options.items() if value]
     if given:
         raise Unusable(f"{', '.join(given)} is for a single run, not for one over many inputs")
-
-
-def _timing(seconds: list[float]) -> str:
-    if len(seconds) == 1:
-        return f"ran in {seconds[0]:.3g} s"
-    warm = seconds[1:]
-    rest = f"then {moments.median(warm):.3g} s (median), least {min(warm):.3g} s"
-    return f"ran {len(seconds)} times: first {seconds[0]:.3g} s, {rest}"
 
 
 def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision) -> None:
@@ -160,29 +244,48 @@ def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision)
         sys.exit(1)
 
 
-def _expect(results: Results, path: str, rtol: float | None, atol: float | None) -> None:
-    """Compare the outputs with those of a file; ends the program with 1 where they differ."""
-    lines = []
-    for name, found in differences(results, path, rtol, atol).items():
-        if found is None:
-            lines.append(f"  {printable(name)}: {path} has no value for it")
-        elif not found.is_within:
-            lines.append(f"  {printable(name)}: {told(found)}")
+def _differing(results: Results, path: str, rtol: float | None, atol: float | None) -> dict[str, str]:
+    """The outputs that differ from those of a file, and how."""
+    is_data_set = os.path.isdir(path) or suffix_of(path) == ".pb"
+    arrays = outputs_of_data_set(path) if is_data_set else {}
+    found: dict[str, str] = {}
+    for name, difference in differences(results, path, rtol, atol, arrays).items():
+        if difference is None:
+            found[name] = f"{path} has no value for it"
+        elif not difference.is_within:
+            found[name] = told(difference)
+    return found
+
+
+def _tell_expected(differs: Mapping[str, str], count: int, path: str) -> None:
     echo("")
-    if not lines:
+    if not differs:
         echo(f"as expected: every output is within the tolerance of {path}")
         return
-    echo(f"not as expected: {len(lines)} of {len(results)} outputs differ from {path}")
-    for line in lines:
-        echo(line)
-    sys.exit(1)
+    echo(f"not as expected: {len(differs)} of {count} outputs differ from {path}")
+    for name, how in differs.items():
+        echo(f"  {printable(name)}: {how}")
 
 
-def _inputs(ports: list[ModelPort], arrays: dict[str, Array], given: set[str], seed: int) -> Table:
+def _input(port: ModelPort, array: Array, drawn: str | None, seed: int) -> RunInput:
+    """drawn: what its elements are, None where it was given."""
+    return RunInput(
+        name=port.name,
+        element_type=str(_element_type(array)),
+        shape=np.shape(array),
+        origin="given" if drawn is None else "drawn",
+        seed=None if drawn is None else seed,
+        values=drawn,
+    )
+
+
+def _inputs(ports: list[ModelPort], redraw: Redraw, given: set[str]) -> Table:
     shown = table("Inputs", name="left", element_type="left", shape="left", values="left")
+    drawn = {one.name: one.values for one in redraw.drawn.inputs}
     for port in ports:
-        array = arrays[port.name]
-        origin = "given" if port.name in given else f"drawn with seed {seed}"
+        array = redraw.arrays[port.name]
+        values = drawn.get(port.name)
+        origin = "given" if port.name in given else f"drawn with seed {redraw.drawn.seed}{': ' * bool(values)}{values}"
         shown.add_row(printable(port.name), str(_element_type(array)), str(Shape(array.shape)), origin)
     return shown
 

@@ -13,6 +13,7 @@ from ir_exec.debug import Bundle, Comparison, NetworkDiff, TraceIndex
 from ir_exec.debug.items_report import Comparisons
 from ir_exec.debug.precision import PrecisionReport
 from ir_exec.debug.profile_report import Profile
+from ir_exec.debug.run_report import RunReport
 from ir_exec.debug.shaping import ShapesReport
 from ir_exec.ir import Document
 from ir_exec.view import PageView
@@ -30,6 +31,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "bundle": Bundle,
     "profile": Profile,
     "shapes": ShapesReport,
+    "run": RunReport,
 }
 
 

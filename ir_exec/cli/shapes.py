@@ -6,13 +6,14 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.terminal import Table, check_hint, echo, errors_as_messages, show, table
 from ir_exec.debug.shaping import InputDim, ShapesReport, shapes
 from ir_exec.model import read_model
 
 
 @click.command("shapes")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @extension_option
 @click.option(
@@ -23,7 +24,16 @@ from ir_exec.model import read_model
     show_default=True,
     help="text is for people; schemas/shapes.schema.json describes json.",
 )
-def command(model: str, weights: str | None, extensions: tuple[str, ...], output_format: str) -> None:
+@top_option
+@click.option("--all", "every", is_flag=True, help="In a terminal too, show every dim, not the first hundred.")
+def command(
+    model: str,
+    weights: str | None,
+    extensions: tuple[str, ...],
+    output_format: str,
+    top: int | None,
+    every: bool,
+) -> None:
     """Show which input sizes a network takes, and how the sizes of its outputs follow from them.
 
     Every dim of the inputs is any, fixed, within a range, a multiple of a number, or tied to others; below the table
@@ -32,32 +42,34 @@ def command(model: str, weights: str | None, extensions: tuple[str, ...], output
 
     Exit code: 0; 1 when the network cannot be read or no sizes fit, 2 for arguments or paths that cannot be used.
     """
+    most = rows_of(top, every, listed_rows())
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
         report = shapes(read_model(model, weights=weights))
     if output_format == "json":
         click.echo(report.model_dump_json(indent=1))
     else:
-        _show(report)
+        _show(report, most)
     if not report.inputs and report.notes:
         raise click.exceptions.Exit(1)
 
 
-def _show(report: ShapesReport) -> None:
+def _show(report: ShapesReport, most: int | None) -> None:
     parts: list[Table | str] = []
     if report.inputs:
         takes = table("Inputs", dim="left", declared="left", takes="left", set_by="left")
-        for dim in report.inputs:
+        takes.names = frozenset({"set by"})
+        for dim in report.inputs[:most]:
             takes.add_row(printable(dim.name), dim.declared, printable(str(dim)), printable(_set_by(dim)))
-        parts.append(takes)
+        parts += [takes, *left_out(len(report.inputs), most)]
     if report.outputs:
         gives = table("Outputs", dim="left", size="left")
-        for out in report.outputs:
+        for out in report.outputs[:most]:
             size = f"not linear, or of values{f' ({out.size} here)' if out.size is not None else ''}"
             gives.add_row(printable(f"{out.output}[{out.axis}]"), printable(out.formula or size))
-        parts.append(gives)
+        parts += [gives, *left_out(len(report.outputs), most)]
     show(*parts)
-    lines = list(dict.fromkeys(line for dim in report.inputs for line in _limits(dim)))
+    lines = list(dict.fromkeys(line for dim in report.inputs[:most] for line in _limits(dim)))
     if lines:
         echo("\nWhy")
         for line in lines:

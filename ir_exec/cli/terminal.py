@@ -1,8 +1,10 @@
 """Output of all commands: styles, tables, and errors as one message without a traceback.
 
-A table is as wide as its cells where it has the room. Otherwise the columns with the longest cells become narrower, and
-their cells go on in the next line, broken behind `,`, `/`, `:`, `_` and blanks; numbers and dims never are. Where that
-is not enough, each row is a block of its own, with the name of the column before each cell.
+A table is as wide as its cells where it has the room. Otherwise what most names start with is shown once, names lose
+their middle, and columns that can be spared are left out. Where that is not enough, the columns with the longest cells
+become narrower, and their cells go on in the next line, broken behind `,`, `/`, `:`, `_` and blanks; numbers and dims
+never are. At last each row is a block of its own, with the name of the column before each cell. Without a terminal
+everything is shown in full.
 """
 
 from __future__ import annotations
@@ -12,17 +14,17 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO
-from unicodedata import combining, east_asian_width
 
 import click
 
 from ir_exec.check import Diagnostic, render_diagnostic
+from ir_exec.cli.names import ELLIPSIS, columns_of, middles_cut, shared_prefix, without_prefix
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
 from ir_exec.model import Model
@@ -63,13 +65,6 @@ _LONGEST_PIECE = 16
 _PIECE = re.compile(r"_*[^,/:_ ]*(?:\.\.\.|[,/: ]+|_+)|_*[^,/:_ ]+")
 
 
-def columns_of(text: str) -> int:
-    """The columns of a terminal that a text takes: letters of East Asia take two."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
-
-
 def wrapped(text: str, width: int) -> list[str]:
     """The lines of a text, none wider than `width`, broken behind commas and the like as long as that is possible."""
     lines: list[str] = []
@@ -92,13 +87,26 @@ def wrapped(text: str, width: int) -> list[str]:
     return [*lines, line.rstrip()] if line.strip() or not lines else lines
 
 
+_NAMES = frozenset({"layer", "name", "prefix"})
+"""Headings of columns that hold names."""
+
+_LEAST_NAMES = (24, 16)
+"""Columns that a name keeps; fewer only where each row would be a block otherwise."""
+
+
 @dataclass
 class Table:
-    """Rows of cells below headings; `columns` says on which side the cells of each column stand."""
+    """Rows of cells below headings; `columns` says on which side the cells of each column stand.
+
+    names: headings of columns whose cells may lose their middle. spare: headings of columns that may be left out, the
+    first one first.
+    """
 
     title: str
     columns: dict[str, Literal["left", "right"]]
     rows: list[tuple[str, ...]] = field(default_factory=list)
+    names: frozenset[str] = _NAMES
+    spare: tuple[str, ...] = ()
 
     def add_row(self, *cells: str) -> None:
         assert len(cells) == len(self.columns), "a row has a cell for each column"
@@ -106,38 +114,90 @@ class Table:
 
     def without_empty_columns(self) -> Table:
         """The table without the columns in which every cell is empty."""
-        kept = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
+        return self._with_columns([place for place in range(len(self.columns)) if any(row[place] for row in self.rows)])
+
+    def _with_columns(self, places: Sequence[int]) -> Table:
         columns = list(self.columns.items())
-        rows = [tuple([row[place] for place in kept]) for row in self.rows]
-        return Table(self.title, dict([columns[place] for place in kept]), rows)
+        rows = [tuple([row[place] for place in places]) for row in self.rows]
+        return replace(self, columns=dict([columns[place] for place in places]), rows=rows)
 
     def lines(self, width: int | None = None) -> Iterator[tuple[str, str]]:
         """Each line with its role: title, heading, or "" for all others. width: the columns that there are."""
         yield "title", self.title
-        columns = [[heading, *cells] for heading, *cells in zip(self.columns, *self.rows, strict=True)]
-        widths = [max(map(columns_of, column)) for column in columns]
         gap = _GAP
+        shown, widths, notes = self, self._widths(), list[str]()
         if width is not None and _total(widths, gap) > width:
             gap = _NARROW_GAP
-            narrowed = self._narrowed(columns, widths, width)
-            if narrowed is None:
+            for least in _LEAST_NAMES:
+                shown, notes = self._shortened(width, least)
+                narrowed = shown._narrowed(width, least)
+                if narrowed is not None:
+                    break
+            else:
                 yield from self._blocks(width)
                 return
             widths = narrowed
-        for line in self._laid_out(tuple(self.columns), widths, gap):
+        for note in notes:
+            for line in wrapped(note, width or 0):
+                yield "heading", line
+        for line in shown._laid_out(tuple(shown.columns), widths, gap):
             yield "heading", line
         yield "heading", "─" * _total(widths, gap)
-        for row in self.rows:
-            for line in self._laid_out(row, widths, gap):
+        for row in shown.rows:
+            for line in shown._laid_out(row, widths, gap):
                 yield "", line
 
-    def _narrowed(self, columns: Sequence[Sequence[str]], widths: list[int], room: int) -> list[int] | None:
+    def _widths(self) -> list[int]:
+        return [max(map(columns_of, column)) for column in self._cells()]
+
+    def _cells(self) -> list[list[str]]:
+        """The cells of each column, with its heading."""
+        return [[heading, *cells] for heading, *cells in zip(self.columns, *self.rows, strict=True)]
+
+    def _shortened(self, room: int, least_name: int) -> tuple[Table, list[str]]:
+        """The table with shorter names and fewer columns, as far as it does not fit, and lines that say so."""
+        prefix = shared_prefix(cell for row in self.rows for cell in self._names_of(row))
+        shown = self._with_names(lambda name: without_prefix(name, prefix))
+        notes = [f"{ELLIPSIS} at the start of a name: {prefix}"] if prefix else []
+        left_out: list[str] = []
+        for heading in (*self.spare, ""):
+            widths = shown._widths()
+            least = [
+                min(size, least_name) if name in self.names else size
+                for name, size in zip(shown.columns, widths, strict=True)
+            ]
+            if not heading or _total(least, _NARROW_GAP) <= room:
+                break
+            shown = shown._with_columns([place for place, name in enumerate(shown.columns) if name != heading])
+            left_out.append(heading)
+        if left_out:
+            notes.append(f"no room for: {', '.join(reversed(left_out))}")
+        if _total(widths, _NARROW_GAP) <= room:
+            return shown, notes
+        size = least_name + max(0, room - _total(least, _NARROW_GAP)) // max(1, len(self.names & {*shown.columns}))
+        cut = middles_cut([cell for row in shown.rows for cell in shown._names_of(row)], size)
+        return shown._with_names(cut.__getitem__), notes
+
+    def _names_of(self, row: Sequence[str]) -> list[str]:
+        return [cell for heading, cell in zip(self.columns, row, strict=True) if heading in self.names]
+
+    def _with_names(self, changed: Callable[[str], str]) -> Table:
+        rows = [
+            tuple([changed(cell) if name in self.names else cell for name, cell in zip(self.columns, row, strict=True)])
+            for row in self.rows
+        ]
+        return replace(self, rows=rows)
+
+    def _narrowed(self, room: int, least_name: int) -> list[int] | None:
         """Widths that fit into the room; None where no cell can become narrower."""
         least = [
-            max(_least(cell, side == "left") for cell in column)
-            for column, side in zip(columns, self.columns.values(), strict=True)
+            max(
+                _least(cell, side, least_name if heading in self.names else 0) for cell in (*heading.split(" "), *cells)
+            )
+            for (heading, *cells), side in zip(self._cells(), self.columns.values(), strict=True)
         ]
-        found = widths.copy()
+        # Headings may be broken at blanks, above numbers too, which never are.
+        found = self._widths()
         while _total(found, _NARROW_GAP) > room:
             widest = max(range(len(found)), key=lambda place: (found[place] > least[place], found[place]))
             if found[widest] <= least[widest]:
@@ -187,10 +247,10 @@ def _total(widths: Sequence[int], gap: str) -> int:
     return sum(widths) + len(gap) * (len(widths) - 1)
 
 
-def _least(cell: str, may_break: bool) -> int:
-    if not may_break:
-        # Headings of numbers may be broken at blanks; no number has one.
-        return max(map(columns_of, cell.split(" ")))
+def _least(cell: str, side: Literal["left", "right"], kept: int) -> int:
+    """The columns that a cell needs; up to `kept` it stays in one line."""
+    if side == "right" or columns_of(cell) <= kept:
+        return columns_of(cell)
     return max((min(columns_of(piece.rstrip()), _LONGEST_PIECE) for piece in _PIECE.findall(cell)), default=0)
 
 

@@ -7,19 +7,19 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
+from ir_exec.cli.options import MODEL, left_out, rows_of, top_option
 from ir_exec.cli.terminal import LayerBar, Table, check_hint, errors_as_messages, show, table
 from ir_exec.debug import Trace, trace
 from ir_exec.debug.report import number
 from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision
 
-_MOST_SHOWN = 20
-
 
 @click.command("trace")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
 @click.option(
+    "-o",
     "--output",
     required=True,
     metavar="DIR",
@@ -36,6 +36,7 @@ _MOST_SHOWN = 20
     show_default=True,
     help="What f16 and bf16 are computed in: f32, or the types of the file.",
 )
+@top_option
 @click.option("--all", "every", is_flag=True, help="Show every value in the table, not the first twenty.")
 def command(
     model: str,
@@ -47,6 +48,7 @@ def command(
     types: tuple[str, ...],
     no_constants: bool,
     precision: Precision,
+    top: int | None,
     every: bool,
 ) -> None:
     """Write every value of a run to a folder as it is computed.
@@ -58,6 +60,7 @@ def command(
     Exit code: 0 when it ran, 1 when the network cannot be read or run or the disk is full, 2 for arguments or paths
     that cannot be used.
     """
+    most = rows_of(top, every)
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
         network = read_model(model, weights=weights)
@@ -73,17 +76,16 @@ def command(
             precision=precision,
             progress=bar.advance if bar.is_wanted else None,
         )
-    left = len(written) - _MOST_SHOWN
-    shown = _table(written, every)
-    more = [f"... {left:,} more; --all shows every one"] if left > 0 and not every else []
-    show(shown, *more, f"{len(written):,} value{'s' * (len(written) != 1)} written to {output}")
+    more = left_out(len(written), most)
+    show(_table(written, most), *more, f"{len(written):,} value{'s' * (len(written) != 1)} written to {output}")
 
 
-def _table(written: Trace, every: bool) -> Table:
+def _table(written: Trace, most: int | None) -> Table:
     columns = {"layer": "left", "type": "left", "value": "left", "min": "right", "max": "right", "mean": "right"}
     shown = table("Values", **columns, NaN="right", inf="right")  # type: ignore[arg-type]  # all are left or right
+    shown.spare = ("mean",)
     values = written.index.values
-    for name, value in list(zip(written, values, strict=True))[: None if every else _MOST_SHOWN]:
+    for name, value in list(zip(written, values, strict=True))[:most]:
         facts = value.facts
         numbers = [number(one) for one in (facts.min, facts.max, facts.mean)]
         kind = f"{value.element_type}[{','.join(map(str, value.shape))}]"

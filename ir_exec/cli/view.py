@@ -10,13 +10,14 @@ import click
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_bytes
+from ir_exec.cli.options import MODEL
 from ir_exec.cli.terminal import UNUSABLE, LayerBar, echo, errors_as_messages
 from ir_exec.model import read_model
 from ir_exec.view import html_of, view
 
 
 @click.command("view")
-@click.argument("model", metavar="MODEL", type=click.Path())
+@click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
 @click.option("--draw", is_flag=True, help="Run the network on inputs that are drawn.")
 @click.option("--compare", metavar="REPORT.json", type=click.Path(), help="Show what `compare --format json` found.")

@@ -30,6 +30,7 @@ from ir_exec.debug.reducing import (
 )
 from ir_exec.debug.report import (
     ComparedLayer as ComparedLayer,
+    ComparedOutput as ComparedOutput,
     Comparison as Comparison,
     LayerFault as LayerFault,
     Unmatched as Unmatched,

@@ -129,7 +129,8 @@ def _forward(process: subprocess.Popen[bytes], answers: queue.SimpleQueue[bytes]
 
 
 Stored = dict[str, Any]
-"""An array in a file: `type`, `shape` and `file`; the elements lie there as in a .bin."""
+"""An array in a file: `type`, `shape`, `file`, and where its elements are there, as in a .bin: `size` bytes at `start`;
+the whole file without these."""
 
 
 def store_arrays(arrays: Sequence[Array], folder: Path) -> list[Stored]:
@@ -145,11 +146,19 @@ def store_arrays(arrays: Sequence[Array], folder: Path) -> list[Stored]:
     return stored
 
 
-def load_stored(stored: Stored) -> Array:
-    """The array that a child wrote, mapped and not read."""
+def load_stored(stored: Stored, mapped: dict[str, Array] | None = None) -> Array:
+    """The array that a child wrote, mapped and not read.
+
+    mapped: files that are mapped already, by their paths, which gets those that are not.
+    """
     path, kind, shape = stored["file"], ElementType.parse(stored["type"]), tuple(stored["shape"])
+    mapped = {} if mapped is None else mapped
     try:
-        size = Path(path).stat().st_size
-        return decode(kind, shape, np.memmap(path, np.uint8, "r") if size else b"")
+        if path not in mapped:
+            mapped[path] = (
+                np.asarray(np.memmap(path, np.uint8, "r")) if Path(path).stat().st_size else np.empty(0, "u1")
+            )
+        start = stored.get("start", 0)
+        return decode(kind, shape, mapped[path][start : start + stored.get("size", len(mapped[path]))])
     except (OSError, ValueError) as error:
         raise damaged(path, error) from None

@@ -7,8 +7,7 @@ inputs shows the error that is its own; our value shows the error that was carri
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,8 +15,13 @@ from typing import Any
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.entries import Entry, Key, by_key, entries_of
-from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, as_type_of, maker_of, takers, unmatched_of
+from ir_exec.debug.advice import advice_of, computed_type
+from ir_exec.debug.draw.record import Drawn
+from ir_exec.debug.ends import Pairing, asked_pairs, paired_ends, unnamed_pairs
+from ir_exec.debug.entries import Entry, Key, by_key, entries_of, holder_names
+from ir_exec.debug.fusions import Own, from_undoubted, in_doubt, is_doubtful
+from ir_exec.debug.judging import elements_not_compared, fits, judged_outputs, verdict_of
+from ir_exec.debug.known import SAME, Anchor, BodyPair, Found, Takers, as_type_of, maker_of, unmatched_of
 from ir_exec.debug.matching import matched
 from ir_exec.debug.metrics import (
     Difference,
@@ -27,13 +31,15 @@ from ir_exec.debug.metrics import (
     no_difference,
     same_bits,
 )
-from ir_exec.debug.reference import Adviser, IRReference, Reference
+from ir_exec.debug.reference import Adviser, IRReference, Lowered, Reference
 from ir_exec.debug.report import ComparedLayer, Comparison, LayerFault, Status
+from ir_exec.debug.rounded import ROUNDED, RoundedWeights, same_storage
+from ir_exec.debug.sensitivity import Untested, driven_values, untested
 from ir_exec.debug.steps import jump_of, on_steps
 from ir_exec.debug.terms import cancelling_terms
 from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.graph import Graph, Node
+from ir_exec.graph import Graph, Node, Value
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable
@@ -41,6 +47,9 @@ from ir_exec.runtime.precision import as_declared
 from ir_exec.types import Array, ElementType
 
 __all__ = ["compare_with"]
+
+_MOST_CALLS = 4
+"""With inputs that are drawn anew to run every branch."""
 
 _MOST_INCLUDED = 20
 """Of a chain of layers without partners no more are named."""
@@ -52,30 +61,81 @@ def compare_with(
     calls: Sequence[Sequence[Array]],
     settings: Settings,
     *,
-    seed: int | None = None,
+    further: Callable[[int], Sequence[Array]] | None = None,
+    asked: Mapping[str, str] | None = None,
+    drawn: Drawn | None = None,
     name: str | None = None,
 ) -> Comparison:
     """Run both from the same inputs, which are in the order of the network's, and compare every value.
 
     calls: the inputs of calls in a row; each goes on from what its own network has left in the variables.
+    further: gives the inputs of a call from its number on, for calls after these while there are bodies that none has
+        run.
+    asked: names of values of both networks that go together, ours first.
+    drawn: what was drawn of the first inputs.
     Raises what a run raises; a reference that fails on its way is told by `notes` and leaves values without partner.
     """
     ours = list(entries_of(model))
     theirs = reference.entries()
-    partners = matched(ours, theirs)
+    partners, pairings = _partners(ours, reference, asked or {})
+    stored, conversions = same_storage(ours, theirs, partners)
+    partners |= stored
     if not any(not entry.is_input and not entry.is_constant for entry in ours if entry.key in partners):
         message = f"{reference.title} has no value in common with the network: no name of a tensor or layer is the same"
-        raise EvaluationError(message, code=Code.unknown_input)
+        hint = "name an output of each that go together: --map OURS=THEIRS"
+        raise EvaluationError(message, code=Code.unknown_input, hint=hint)
     wanted = {partner.key for partner in partners.values()}
     comparing = _Comparing(model, reference, by_key(ours), partners, settings)
-    for arrays in calls:
+    pending = list(calls)
+    while pending:
+        arrays = pending.pop(0)
         reference.run(_given(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
-        comparing.settings = replace(settings, computes_in=reference.computes_in)
+        comparing.settings = replace(comparing.settings, computes_in=reference.computes_in)
         comparing.run(arrays)
         if reference.failure is not None:
             break
+        if not pending and further is not None and comparing.calls < _MOST_CALLS and comparing.not_run():
+            pending.append(further(comparing.calls))
     shapes = {port.name: array.shape for port, array in zip(model.inputs, calls[0], strict=True)}
-    return comparing.report(ours, theirs, name).model_copy(update={"seed": seed, "inputs": shapes})
+    theirs = [entry for entry in theirs if entry.key not in conversions]
+    found = comparing.report(ours, theirs, name)
+    seed = None if drawn is None else drawn.seed
+    return found.model_copy(update={"seed": seed, "drawn": drawn, "inputs": shapes, "pairings": tuple(pairings)})
+
+
+def _partners(
+    ours: Sequence[Entry], reference: Reference, asked: Mapping[str, str]
+) -> tuple[dict[Key, Entry], list[Pairing]]:
+    """For each of our values the one of the reference that it stands for; ends without a common name lead to others."""
+    theirs = reference.entries()
+    given, pairings = asked_pairs(ours, theirs, asked)
+    partners = matched(ours, theirs, given)
+    ends, more = paired_ends(ours, theirs, partners)
+    if ends:
+        partners = matched(ours, theirs, {**given, **ends}) | ends
+    if ends and isinstance(reference, Lowered) and all(partners[key].is_end for key in partners):
+        partners |= _by_structure(ours, theirs, reference, ends)
+    pairings += more
+    return partners, pairings + unnamed_pairs(ours, partners, pairings)
+
+
+def _by_structure(
+    ours: Sequence[Entry], theirs: Sequence[Entry], reference: Lowered, ends: Mapping[Key, Entry]
+) -> dict[Key, Entry]:
+    """The partners that the reference's network has once it is lowered to IR, where its layers have other names."""
+    lowered = reference.lowered()
+    if lowered is None:
+        return {}
+    entries = list(entries_of(lowered))
+    by_name = {name: entry for entry in entries for name in entry.names}
+    tensors = {name: entry for entry in theirs for name in entry.names}
+    seeds = {key: by_name[name] for key, end in ends.items() for name in end.names if name in by_name}
+    found = {}
+    for key, entry in matched(ours, entries, seeds).items():
+        tensor = next((tensors[name] for name in entry.names if name in tensors), None)
+        if tensor is not None and not entry.is_end:
+            found[key] = tensor
+    return found
 
 
 def _given(
@@ -94,9 +154,6 @@ def _given(
     if len(others) == len(left):
         found |= {entry.key: array for entry, array in zip(others, left, strict=True)}
     return found
-
-
-_ADVISERS = {"kernel": "OpenVINO's reference kernel", "alone": "OpenVINO, given this layer alone,"}
 
 
 class _Comparing:
@@ -120,12 +177,19 @@ class _Comparing:
         self._outputs = {node.values_in[0] for node in model.graph.results}
         self._assigned: dict[str, Array] = {}
         self._kept: dict[str, Array] = {}
-        self._frames: dict[Where, dict[int, Anchor]] = defaultdict(dict)
+        self._frames: list[tuple[Where, dict[int, Anchor]]] = []
         self._found: dict[tuple[tuple[str, ...], str], Found] = {}
         self._output_errors: dict[tuple[Key, int], Difference | None] = {}
+        self._visible_errors: dict[tuple[Key, int], Difference] = {}
+        self._output_shapes: dict[Key, tuple[int, ...]] = {}
         self._on_steps: set[tuple[Where, str, int]] = set()
+        self._scopes = {"/".join((*entry.scope, entry.layer_name)): entry.scope for entry in entries.values()}
+        graphs = [model.graph, *(body.graph for node in model.graph.all_nodes() for body in node.bodies)]
+        self._driven = frozenset[Value]().union(*map(driven_values, graphs))
         self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
-        self._bodies: dict[tuple[str, ...], BodyPair | None] = {}
+        self._bodies: dict[tuple[str, ...], BodyPair] = {}
+        self._rounded = RoundedWeights()
+        self._takers = Takers(model.graph)
 
     def run(self, arrays: Sequence[Array]) -> None:
         self.calls += 1
@@ -139,47 +203,53 @@ class _Comparing:
         node, where = visit.node, visit.where
         if self.settings.progress is not None:
             self.settings.progress(visit.path)
-        frame = self._frames[where]
+        frame = self._frame(where)
         anchors = [frame[value.number] for value in node.values_in]
         if isinstance(node.op, AssignsVariable) and anchors[0].is_known and not where.scope:
             self._assigned[node.op.variable_id] = np.array(anchors[0].value(visit.inputs[0]))
-        if isinstance(node.op, Const) and any(where.iterations):
-            # The constants of a body are the same in each iteration.
+        if self._is_known_constant(node, where):
             frame[node.outputs[0].number] = self._constants[where.scope, node]
         elif node.outputs:
             values = [self._value(node, where, position) for position in range(len(node.outputs))]
             if not self._is_same_again(visit, anchors, values):
-                self._remember(self._layer(visit, anchors, values, frame), where)
+                self._remember(self._layer(visit, anchors, values, frame), visit)
             else:
                 frame.update((value.number, SAME) for value in node.outputs)
-        if node.bodies:
-            self._forget(where, node)
         for number in visit.dying:
             frame.pop(number, None)
 
-    def _forget(self, where: Where, node: Node) -> None:
-        depth = len(where.scope)
-        ended = [
-            one
-            for one in self._frames
-            if one.scope[:depth] == where.scope and one.scope[depth : depth + 1] == (node.name,)
-        ]
-        for one in ended:
-            del self._frames[one]
+    def _frame(self, where: Where) -> dict[int, Anchor]:
+        """The anchors of a graph that runs now, by the numbers of its values; those of bodies that have ended go."""
+        depth = len(where.iterations)
+        del self._frames[depth + 1 :]
+        while len(self._frames) <= depth:
+            self._frames.append((where, {}))
+        if self._frames[depth][0] != where:
+            self._frames[depth] = where, {}
+        return self._frames[depth][1]
+
+    def _is_known_constant(self, node: Node, where: Where) -> bool:
+        """Whether this is a constant of a body that ran before, in the first iteration or in a later one of a loop
+        around it. Only what stands for it may be another in each iteration."""
+        if not isinstance(node.op, Const) or not any(where.iterations) or (where.scope, node) not in self._constants:
+            return False
+        partner = self._partners.get((where.scope, node.id, 0))
+        return partner is None or partner.is_constant
 
     def _is_same_iteration(self, graph: Graph, where: Where, values: Mapping[int, Array]) -> bool:
         """Whether nothing is to be added to what is known of the layers of a body but that they ran once more."""
         assert isinstance(self._reference, IRReference), "others hold no iterations"
         if self.settings.metrics:
             return False
-        if where.scope not in self._bodies:
-            self._bodies[where.scope] = self._body(graph, where.scope, self._reference)
-        body = self._bodies[where.scope]
-        theirs = None if body is None else self._reference.iteration(Where(body.scope, where.iterations))
-        if body is None or theirs is None or not body.is_same(values, theirs):
+        body = self._bodies.get(where.scope) or self._body(graph, where.scope, self._reference)
+        if body is None:
             return False
-        for one in body.layers:
-            one.runs += 1
+        self._bodies[where.scope] = body
+        theirs = self._reference.iteration(Where(body.scope, where.iterations))
+        if theirs is None or not body.is_same(values, theirs):
+            return False
+        for node, known in body.layers:
+            known.ran(node, [values[value.number] for value in node.outputs])
         return True
 
     def _body(self, graph: Graph, scope: tuple[str, ...], reference: IRReference) -> BodyPair | None:
@@ -187,13 +257,14 @@ class _Comparing:
         layers, partners = [], []
         for node in graph.nodes:
             if isinstance(node.op, Const):
-                if not self._constants[scope, node].same:
+                anchor = self._constants.get((scope, node))
+                if anchor is None or not anchor.same:
                     return None
             elif node.outputs:
                 known = self._found.get((scope, node.id))
                 if known is None or known.layer.status == "unmatched":
                     return None
-                layers.append(known)
+                layers.append((node, known))
                 partners += [(one.number, self._partners.get((scope, node.id, one.position))) for one in node.outputs]
         keys = [(number, partner.key) for number, partner in partners if partner is not None]
         if len(keys) < len(partners) or len({key[0] for _, key in keys}) != 1:
@@ -211,7 +282,7 @@ class _Comparing:
         pairs = zip(visit.outputs, values, strict=False)
         if not all(wanted is not None and self._is_same(ours, wanted) for ours, wanted in pairs):
             return False
-        known.runs += 1
+        known.ran(visit.node, visit.outputs)
         return True
 
     def _is_same(self, ours: Array, wanted: Array) -> bool:
@@ -226,7 +297,8 @@ class _Comparing:
         self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None], frame: dict[int, Anchor]
     ) -> ComparedLayer:
         node, where = visit.node, visit.where
-        own, inputs, problem = self._own(visit, anchors, values)
+        computed = from_undoubted(partial(self._own, visit, values=values), anchors, values, self.settings, self._found)
+        anchors, (own, inputs, problem) = computed.anchors, computed.own
         includes = tuple(dict.fromkeys(name for anchor in anchors for name in anchor.includes))
         layers = []
         is_read = [value.number not in visit.dying for value in node.outputs]
@@ -255,10 +327,8 @@ class _Comparing:
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
                 self._note_steps(visit, values, tolerance)
-            elif not includes and not where.scope:
-                layer = layer.model_copy(
-                    update={"note": self._opinions(node, inputs, position, own[position], values[position], tolerance)}
-                )
+            else:
+                layer = self._with_advice(layer, visit, inputs, position, own[position], values[position], tolerance)
         elif layer.status == "carried" and layer.own is not None and inputs is not None:
             wanted = values[position]
             assert layer.carried is not None, "it is known to be carried"
@@ -276,27 +346,38 @@ class _Comparing:
             if jump is not None:
                 self._note_steps(visit, values, Tolerance(layer.carried.rtol, layer.carried.atol))
                 layer = layer.model_copy(update={"status": "step", "jump": jump, "note": str(jump)})
+        if isinstance(self._reference, Adviser) and self._reference.fuses and is_doubtful(layer, computed):
+            in_doubt(visit, computed, frame)
         return layer
 
-    def _opinions(
+    def _with_advice(
         self,
-        node: Node,
+        layer: ComparedLayer,
+        visit: Visit,
         inputs: Sequence[Array],
         position: int,
         made: Array,
         wanted: Array | None,
         tolerance: Tolerance,
-    ) -> str | None:
-        """Whom other ways of the reference to compute a layer agree with."""
-        if not isinstance(self._reference, Adviser) or wanted is None:
-            return None
-        notes = []
-        for who, arrays in self._reference.opinions(node, inputs).items():
-            sides = {"ir_exec": made, "its run of the network": wanted}
-            agrees = [name for name, side in sides.items() if difference(arrays[position], side, tolerance).is_within]
-            if len(agrees) == 1:
-                notes.append(f"{_ADVISERS[who]} agrees with {agrees[0]}")
-        return "; ".join(notes) or None
+    ) -> ComparedLayer:
+        """The layer with what else is known of it: it may be the reference's fault."""
+        if visit.where.scope:
+            return layer
+        partners = [self._partners.get((visit.where.scope, visit.node.id, one.position)) for one in visit.node.outputs]
+        names = [None if one is None else one.layer_name for one in partners]
+        found = advice_of(
+            self._reference,
+            visit.node,
+            inputs,
+            position,
+            made,
+            wanted,
+            tolerance,
+            names,
+            is_chain=bool(layer.includes),
+        )
+        status = "reference" if found.is_reference else layer.status
+        return layer.model_copy(update={"status": status, "note": found.note})
 
     def _note_steps(self, visit: Visit, values: Sequence[Array | None], tolerance: Tolerance) -> None:
         """Remember layers whose outputs differ in ties and on steps alone, seen from our inputs as well."""
@@ -307,9 +388,7 @@ class _Comparing:
         partner = self._partners.get((where.scope, node.id, position))
         return None if partner is None else self._reference.value(partner.key, where.iterations)
 
-    def _own(
-        self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]
-    ) -> tuple[list[Array] | None, Sequence[Array] | None, str | None]:
+    def _own(self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]) -> Own:
         """What the layer makes of the anchors of its inputs, those anchors, and why it cannot."""
         node = visit.node
         if isinstance(node.op, Parameter) and visit.where.scope:
@@ -353,34 +432,43 @@ class _Comparing:
             "call": self.calls,
         }
         output = (entry.key, self.calls)
+        if entry.output:
+            self._output_shapes[entry.key] = ours.shape
         if wanted is None:
             if entry.output:
                 self._output_errors[output] = None
             return ComparedLayer(**layer, status="unmatched"), made is ours
         settings = self.settings
-        kinds = ElementType.of(ours), ElementType.of(wanted)
+        kinds = ElementType.of(ours), computed_type(wanted)
         same = self._is_same(ours, wanted)
         terms = partial(cancelling_terms, visit.node, visit.inputs)
         if same:
             carried = no_difference(ours, wanted, settings.metrics)
         else:
-            carried = difference(ours, wanted, settings.carried(kinds), settings.metrics, terms)
+            carried = difference(ours, wanted, settings.carried(kinds, visit.node), settings.metrics, terms)
         own = None
         if made is not None and not isinstance(visit.node.op, Parameter):
             own = carried
             if made is not ours or not same:
-                # The rounding of a chain of layers is that of a network.
-                tolerance = settings.carried(kinds) if includes else settings.own(visit.node, inputs or (), kinds)
+                tolerance = self._own_tolerance(visit.node, inputs or (), kinds, includes)
                 own_terms = partial(cancelling_terms, visit.node, inputs or ())
                 own = difference(made, wanted, tolerance, settings.metrics, own_terms)
         if entry.output:
             plain = self._reference.output(self._partners[entry.key].key)
-            self._output_errors[output] = carried
+            tolerance = settings.outputs.get(entry.key, settings.carried(kinds, visit.node))
+            error = carried
+            if not same and entry.key in settings.outputs:
+                error = difference(ours, wanted, tolerance, settings.metrics)
             if plain is not None and not same_bits(plain, wanted):
-                self._output_errors[output] = difference(ours, plain, settings.carried(kinds), terms=terms)
+                self._visible_errors[output] = error
+                error = difference(ours, plain, tolerance, settings.metrics, terms)
+            self._output_errors[output] = error
         status: Status = "equal" if same else "close" if carried.is_within else "carried"
         if own is not None and not own.is_within:
             status = "wrong"
+            if isinstance(visit.node.op, Const) and self._is_rounded(visit.node.op, entry, ours, wanted, own):
+                status = "close"
+                own = carried = difference(ours, wanted, ROUNDED, settings.metrics)
         partner = self._partners[entry.key]
         found = {
             "status": status,
@@ -390,6 +478,25 @@ class _Comparing:
             "includes": includes[-_MOST_INCLUDED:] if status == "wrong" else (),
         }
         return ComparedLayer(**layer, **found), same
+
+    def _is_rounded(self, constant: Const, entry: Entry, ours: Array, wanted: Array, own: Difference) -> bool:
+        """Return True for weights that are those of the reference in another type; the tolerances then follow it."""
+        kind = self._partners[entry.key].element_type
+        stored = constant.element_type, None if kind is None else ElementType.parse(kind)
+        found = self.settings.given is None and self._rounded.add(entry.key, ours, wanted, own, stored)
+        self.settings = replace(self.settings, weights=self._rounded.element_type)
+        return found
+
+    def _own_tolerance(
+        self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType], includes: Sequence[str]
+    ) -> Tolerance:
+        """The tolerance of what a layer makes of the reference's inputs.
+
+        In the bodies of a layer there may be weights that are rounded: their effect is none of the layer's own.
+        """
+        if node.bodies and self.settings.weights is not None:
+            return self.settings.carried(kinds)
+        return self.settings.chain(kinds) if includes else self.settings.own(node, inputs, kinds)
 
     def _anchor(
         self,
@@ -419,59 +526,71 @@ class _Comparing:
         assert array is not None, "it was there before"
         return array
 
-    def _remember(self, layer: ComparedLayer, where: Where) -> None:
-        place = (where.scope, layer.layer_id)
+    def _remember(self, layer: ComparedLayer, visit: Visit) -> None:
+        place = (visit.where.scope, layer.layer_id)
         known = self._found.get(place)
         if known is None:
-            self._found[place] = Found(layer)
+            self._found[place] = Found(layer, self._untested(visit))
             return
-        known.runs += 1
+        known.ran(visit.node, visit.outputs)
         # The first call that shows what is the matter with a layer tells more than later ones, which follow from it.
         is_first = layer.call == known.layer.call or layer.severity > known.layer.severity
         if is_first and layer.rank > known.layer.rank:
             known.layer = layer
 
     def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
-        layers = [one.layer.model_copy(update={"runs": one.runs}) for one in self._found.values()]
+        layers = [one.counted for one in self._found.values()]
         wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
-        faults = []
-        for place, layer in wrong:
-            around = (*place[0], layer.layer_name)
-            if not any(other[0][: len(around)] == around for other, _ in wrong):
-                faults.append(self._fault(place, layer))
+        inside = {scope[:depth] for (scope, _), _ in wrong for depth in range(1, len(scope), 2)}
+        faults = [
+            self._fault(place, layer)
+            for place, layer in wrong
+            if inside.isdisjoint((*place[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
+        ]
         faults.sort(key=lambda fault: fault.call)
-        unmatched = unmatched_of(ours, theirs, self._partners, self._found)
-        outputs = [entry for entry in ours if entry.output]
-        if self._reference.is_partial:
-            matched = [(place, one) for place, one in zip(self._found, layers, strict=True) if one.partner is not None]
-            within = all(_fits(one) or self._is_on_steps(place, one) for place, one in matched)
-        else:
-            within = all(self._output_fits(entry, call + 1) for entry in outputs for call in range(self.calls))
-        failed = self._reference.failure is not None
-        beyond = [one for one in layers if one.status in ("carried", "step", "wrong") and not _fits(one)]
+        seen = self._output_errors, self._visible_errors, self._output_shapes
+        outputs = judged_outputs(self._model, self._partners, *seen, self._on_steps, self.calls)
+        not_compared = 0 if self.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
+        verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps)
+        beyond = [one for one in layers if one.status in ("carried", "step", "reference", "wrong") and not fits(one)]
+        computes_in = self._reference.computes_in
         return Comparison(
             model=name or self._model.name,
             reference=self._reference.title,
-            equal=within and not faults and not failed,
+            verdict=verdict,
+            equal=verdict == "equal",
+            output_results=tuple(outputs),
+            not_compared=not_compared,
+            untested=sum(one.untested is not None for one in layers) + self.not_run(),
+            not_run=self.not_run(),
             first_fault=faults[0] if faults else None,
             faults=tuple(faults),
             first_carried=min(beyond, key=lambda one: one.call).path if beyond else None,
             layers=tuple(layers),
-            outputs=tuple(entry.path for entry in outputs),
-            unmatched=tuple(unmatched),
+            outputs=tuple(entry.path for entry in ours if entry.output),
+            unmatched=tuple(unmatched_of(ours, theirs, self._partners, self._found)),
             notes=tuple(self._reference.notes),
+            weights=self._rounded.note(),
             calls=self.calls,
             rounds=self._reference.rounds,
             failure=self._reference.failure,
+            computes_in=None if computes_in is None else computes_in.name,
         )
 
-    def _is_on_steps(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> bool:
-        """Whether a layer differs on steps and in ties alone, seen from our inputs as well as from the reference's."""
-        return (Where(place[0], layer.iterations), place[1], layer.call) in self._on_steps
+    def not_run(self) -> int:
+        """Return the number of layers in bodies that no call has run."""
+        run = {scope for scope, _ in self._found}
+        left = {(entry.scope, entry.layer_id) for entry in self._entries.values() if entry.scope not in run}
+        return sum(scope != () for scope, _ in left)
 
-    def _output_fits(self, entry: Entry, call: int) -> bool:
-        error = self._output_errors.get((entry.key, call))
-        return error is not None and (error.is_within or (Where(), entry.layer_id, call) in self._on_steps)
+    def _is_on_steps(self, layer: ComparedLayer) -> bool:
+        """Return True if a layer differs on steps and in ties alone, from our inputs and from the reference's."""
+        scope = self._scopes.get(layer.path, ())
+        return (Where(scope, layer.iterations), layer.layer_id, layer.call) in self._on_steps
+
+    def _untested(self, visit: Visit) -> Untested | None:
+        driven = any(value in self._driven for value in visit.node.outputs)
+        return untested(visit.node, visit.outputs) if driven and visit.inputs else None
 
     def _fault(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
         return LayerFault(
@@ -483,10 +602,6 @@ class _Comparing:
             carried=layer.carried,
             call=layer.call,
             includes=layer.includes,
-            taken_by=takers(self._model.graph, place) if canonical(layer.type) == "Const" else (),
+            taken_by=self._takers(place) if canonical(layer.type) == "Const" else (),
             note=layer.note,
         )
-
-
-def _fits(layer: ComparedLayer) -> bool:
-    return layer.carried is not None and layer.carried.is_within

@@ -17,6 +17,8 @@ from ir_exec.debug.facts import Record, as_numbers
 from ir_exec.debug.metrics import Difference, Tolerance, difference, same_bits
 from ir_exec.debug.pairing import Side, is_generated, paired, plain_attributes
 from ir_exec.debug.report import told
+from ir_exec.debug.rounded import WeightsNote
+from ir_exec.debug.stored import StoredWeights
 from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ir import RtInfo, Weights
@@ -80,6 +82,8 @@ class NetworkDiff(Record):
     unchanged: the number of layers that do not differ. constants_not_compared: the number of constants that a missing
     .bin hides. order: what stands in another order, and what differs in the network itself. consequences: layers whose
     types or dims differ because those of their inputs do; they do not make networks differ by themselves.
+    weights: constants that one network holds in a shorter type of float than the other, where that is all by which they
+    differ; they and their conversions are in no other list.
     """
 
     a: str
@@ -92,6 +96,7 @@ class NetworkDiff(Record):
     removed: tuple[Place, ...] = ()
     changed: tuple[ChangedLayer, ...] = ()
     consequences: tuple[ChangedLayer, ...] = ()
+    weights: WeightsNote | None = None
 
     @property
     def summary(self) -> str:
@@ -104,7 +109,8 @@ class NetworkDiff(Record):
         parts.append(f"{self.unchanged:,} unchanged")
         if self.constants_not_compared:
             parts.append(f"{self.constants_not_compared:,} constants not compared: a .bin is missing")
-        return ("equal" if self.equal else "different") + f": layers: {'; '.join(parts)}"
+        stored = "" if self.weights is None else f"{self.weights}; "
+        return ("equal" if self.equal else "different") + f": {stored}layers: {'; '.join(parts)}"
 
     def lines(self, *, every: bool = False) -> Iterator[tuple[str, str]]:
         """Each line with what it tells of: added, removed, changed, or "". every: consequences too, all of them."""
@@ -157,10 +163,11 @@ def diff(
     found.graphs(mine.graph, theirs.graph, (), is_touched=False)
     if rt_info:
         found.order += [f"{one.what} of the network" for one in _info_changes(mine.rt_info, theirs.rt_info)]
+    weights_note = found.stored.note()
     return NetworkDiff(
         a=mine.graph.path or mine.graph.name,
         b=theirs.graph.path or theirs.graph.name,
-        equal=not (found.added or found.removed or found.changed or found.order),
+        equal=not (found.added or found.removed or found.changed or found.order or weights_note),
         unchanged=found.unchanged,
         constants_not_compared=found.not_compared,
         order=tuple(found.order),
@@ -168,6 +175,7 @@ def diff(
         removed=tuple(found.removed),
         changed=tuple(found.changed),
         consequences=tuple(found.consequences),
+        weights=weights_note,
     )
 
 
@@ -206,14 +214,18 @@ class _Diff:
         self.removed: list[Place] = []
         self.changed: list[ChangedLayer] = []
         self.consequences: list[ChangedLayer] = []
+        self.stored = StoredWeights(weights)
 
     def graphs(self, a: Graph, b: Graph, scope: tuple[str, ...], *, is_touched: bool) -> None:
         """Compare two graphs. is_touched: whether what comes from the graph around them differs."""
         mine, theirs = Side(a, self._weights[0]), Side(b, self._weights[1])
         pairs = paired(mine, theirs)
         partners = set(pairs.values())
-        self.removed += [_place(node, scope) for node in mine.nodes if node not in pairs]
-        self.added += [_place(node, scope) for node in theirs.nodes if node not in partners]
+        removed = [node for node in mine.nodes if node not in pairs]
+        added = [node for node in theirs.nodes if node not in partners]
+        conversions = self.stored.add(pairs, (*removed, *added), scope)
+        self.removed += [_place(node, scope) for node in removed if node not in conversions]
+        self.added += [_place(node, scope) for node in added if node not in conversions]
         for what, nodes, others in (("inputs", a.parameters, b.parameters), ("outputs", a.results, b.results)):
             kept = [pairs[node] for node in nodes if node in pairs]
             if kept != [node for node in others if node in partners]:
@@ -221,11 +233,15 @@ class _Diff:
         touched = set(a.parameters) if is_touched else set()
         for node in mine.nodes:
             is_below = any(value.node in touched for value in node.values_in) or node in touched
+            if node in conversions:
+                continue
             if node not in pairs or self._layers(node, pairs[node], pairs, scope, is_below=is_below) or is_below:
                 touched.add(node)
 
     def _layers(self, a: Node, b: Node, pairs: dict[Node, Node], scope: tuple[str, ...], *, is_below: bool) -> bool:
         """Compare two layers; whether they differ. is_below: whether something that they depend on does."""
+        if self.stored.is_pair(a, b):
+            return False
         changes = [*self._own_changes(a, b), *self._edges(a, b, pairs)]
         changes += self._requantised(a, b, pairs)
         constant = None
@@ -278,7 +294,7 @@ class _Diff:
 
     def _edges(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
         for position in range(max(len(a.inputs), len(b.inputs))):
-            mine, theirs = _input(a, position), _input(b, position)
+            mine, theirs = (self.stored.through(_input(node, position)) for node in (a, b))
             if mine is None or theirs is None:
                 same = mine is theirs
             else:
@@ -294,7 +310,7 @@ class _Diff:
         if canonical(a.type) in ("Convert", "Subtract", "Multiply") or None in self._weights:
             return
         for position in range(min(len(a.inputs), len(b.inputs))):
-            mine, theirs = _input(a, position), _input(b, position)
+            mine, theirs = (self.stored.through(_input(node, position)) for node in (a, b))
             if mine is None or theirs is None or mine.node.op.__class__ is theirs.node.op.__class__ is Const:
                 continue
             stored, restored = list(constants_behind(mine)), list(constants_behind(theirs))
@@ -310,7 +326,10 @@ class _Diff:
     def _differ(self, a: list[Node], b: list[Node], pairs: dict[Node, Node]) -> bool:
         if len(a) != len(b) or any(pairs.get(one) is not other for one, other in zip(a, b, strict=True)):
             return True
-        return any(constant_difference(one, other, self._weights) for one, other in zip(a, b, strict=True))
+        return any(
+            not self.stored.is_pair(one, other) and constant_difference(one, other, self._weights)
+            for one, other in zip(a, b, strict=True)
+        )
 
 
 def _apart(a: Value, b: Value, weights: tuple[Weights | None, Weights | None]) -> Difference | None:

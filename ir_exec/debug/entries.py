@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
-from ir_exec.graph import Graph
-from ir_exec.graph.order import suggested
+from ir_exec.graph import Graph, Node
+from ir_exec.hints import suggested
 from ir_exec.infer import Types
 from ir_exec.ir import RtInfo, Weights, split_names
 from ir_exec.model import Model
@@ -17,7 +18,7 @@ from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import ElementType
 
-__all__ = ["Entry", "Key", "by_key", "entries_of", "find"]
+__all__ = ["Entry", "Key", "by_key", "conversions_of_constants", "entries_of", "find", "holder_names"]
 
 Key = tuple[tuple[str, ...], str, int]
 """A value of a network: the scope that its layer is in, the id of the layer, and the position of the output."""
@@ -35,7 +36,8 @@ class Entry:
     names: its tensor names. fused: names of the layers that the layer was made of. output: whether it is an output of
     the network. shape: as far as it is declared; None where it is not known. sources: the values that the layer reads;
     None where that is not known, as in files of arrays. attributes: those that the file has of a layer that takes
-    constants. numbers: of a constant of few integers, what it holds.
+    constants. numbers: of a constant of few integers, what it holds. place: of an output of the network, its position
+    among the outputs, where that is known.
     """
 
     scope: tuple[str, ...]
@@ -52,23 +54,38 @@ class Entry:
     sources: tuple[Key | None, ...] | None = None
     attributes: tuple[tuple[str, str], ...] = ()
     numbers: tuple[int, ...] | None = None
+    place: int | None = None
 
-    @property
+    @cached_property
     def key(self) -> Key:
         return self.scope, self.layer_id, self.port
 
-    @property
+    @cached_property
     def path(self) -> str:
         """`loop/body/name`, with the position of the output where there are several."""
         return "/".join((*self.scope, self.layer_name)) + (f":{self.port}" if self.ports > 1 else "")
 
     @property
+    def holder_names(self) -> tuple[str, str]:
+        return holder_names(self.layer_name, self.layer_id)
+
+    @cached_property
     def is_constant(self) -> bool:
         return canonical(self.type) == "Const"
 
     @property
+    def is_end(self) -> bool:
+        """Return True for inputs and outputs of the network."""
+        return self.is_input or self.output
+
+    @cached_property
     def is_input(self) -> bool:
         return canonical(self.type) == "Parameter" and not self.scope
+
+
+def holder_names(name: str, layer_id: str) -> tuple[str, str]:
+    """The names that a layer may have in the paths of its bodies, as `Graph.holder_names` gives them."""
+    return name, f"{name}#{layer_id}"
 
 
 def entries_of(model: Model) -> Iterator[Entry]:
@@ -78,14 +95,15 @@ def entries_of(model: Model) -> Iterator[Entry]:
 
 def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights: Weights | None) -> Iterator[Entry]:
     """types: as they are inferred; what bodies declare is all that is known of them before a run."""
-    outputs = {result.values_in[0] for result in graph.results} if not scope else set()
+    outputs = {result.values_in[0]: place for place, result in reversed([*enumerate(graph.results)]) if not scope}
     output_names: dict[object, list[str]] = defaultdict(list)
     for result in graph.results if not scope else ():
         output_names[result.values_in[0]] += [*result.layer.output_names, result.name]
+    holders = graph.holder_names()
     for node in graph.nodes:
         for body in node.bodies:
-            yield from _entries(body.graph, (*scope, node.name, body.name), None, weights)
-        takes_constants = any(isinstance(value.node.op, Const) for value in node.values_in)
+            yield from _entries(body.graph, (*scope, holders[node], body.name), None, weights)
+        takes_constants = any(_is_constant(value.node) for value in node.values_in)
         attributes = tuple(sorted(node.layer.data.items())) if takes_constants else ()
         sources = tuple([None if one is None else (scope, one.node.id, one.position) for one in node.inputs])
         for value in node.outputs:
@@ -108,7 +126,15 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
                 sources=sources,
                 attributes=attributes,
                 numbers=_numbers(node.op, weights) if isinstance(node.op, Const) else None,
+                place=outputs.get(value),
             )
+
+
+def _is_constant(node: Node) -> bool:
+    """Return True for a constant, and for the conversion of one."""
+    if canonical(node.type) == "Convert" and node.values_in:
+        node = node.values_in[0].node
+    return isinstance(node.op, Const)
 
 
 def _numbers(constant: Const, weights: Weights | None) -> tuple[int, ...] | None:
@@ -127,6 +153,20 @@ def _fused(info: RtInfo) -> tuple[str, ...]:
 
 def by_key(entries: Iterable[Entry]) -> dict[Key, Entry]:
     return {entry.key: entry for entry in entries}
+
+
+def conversions_of_constants(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
+    """Yield each conversion of a constant between types of float, and that constant."""
+    known = by_key(entry for entry in entries if entry.is_constant and _is_float(entry))
+    for entry in entries:
+        if canonical(entry.type) == "Convert" and entry.sources and _is_float(entry):
+            source = known.get(entry.sources[0]) if entry.sources[0] is not None else None
+            if source is not None:
+                yield entry, source
+
+
+def _is_float(entry: Entry) -> bool:
+    return entry.element_type is not None and ElementType.parse(entry.element_type).is_float
 
 
 def find(entries: Sequence[Entry], name: str) -> Entry:

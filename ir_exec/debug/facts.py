@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer
 from ir_exec.ir.packing import encode
 from ir_exec.types import STRING, Array, ElementType, convert
 
-__all__ = ["PIECE", "Facts", "Number", "Record", "as_numbers", "digest", "facts_of", "pieces"]
+__all__ = ["PIECE", "Facts", "Number", "Record", "as_numbers", "digest", "facts_of", "not_finite_in", "pieces"]
 
 
 class Record(BaseModel):
@@ -88,6 +88,18 @@ def _finite(number: float) -> float | None:
     return number if np.isfinite(number) else None
 
 
+def not_finite_in(array: Array) -> int:
+    """Return the number of elements that are NaN or infinite; 0 for integers, booleans and strings."""
+    if array.dtype.kind not in "fV" or not ElementType.of(array).is_float:
+        return 0
+    count = 0
+    with np.errstate(all="ignore"):
+        for _, (part,) in pieces(array):
+            numbers = part if part.dtype.kind == "f" else as_numbers(part)
+            count += part.size - int(np.count_nonzero(np.isfinite(numbers)))
+    return count
+
+
 def digest(array: Array) -> str:
     """32 hexadecimal digits that arrays of the same element type, shape and bits share."""
     kind = ElementType.of(array)
@@ -106,6 +118,8 @@ PIECE = 2**18
 
 def as_numbers(array: Array) -> Array:
     """The elements as f64; those of 64-bit integers that it cannot hold are rounded. ValueError for strings."""
+    if array.dtype == np.float32 or array.dtype == np.float64:
+        return array.astype(np.float64, copy=False)
     kind = ElementType.of(array)
     if kind in STRING:
         raise ValueError("strings are no numbers")

@@ -15,6 +15,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
+from ir_exec.hints import path_hint
 from ir_exec.ir.packing import decode_strings, encode
 from ir_exec.types import STRING, Array, ElementType, element_types
 
@@ -25,6 +26,7 @@ __all__ = [
     "damaged",
     "load_npz",
     "nearest",
+    "objects_hint",
     "read_value",
     "storable",
     "store_npz",
@@ -86,7 +88,19 @@ def damaged(path: str | os.PathLike[str], error: Exception) -> EvaluationError:
     """The error for a file that does not hold what it should."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else getattr(error, "message", str(error))
     code = Code.unreadable_path if isinstance(error, FileNotFoundError) else Code.unknown_input
-    return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code=code)
+    hint = objects_hint(error)
+    reason = "it holds an array of Python objects" if hint else reason
+    if code == Code.unreadable_path:
+        hint = path_hint(os.fspath(path))
+    return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code=code, hint=hint)
+
+
+def objects_hint(error: Exception) -> str | None:
+    """The hint for arrays of Python objects, which NumPy stores as pickles; None for another error."""
+    # NumPy says "pickled data" of whatever it does not know.
+    if not str(error).startswith("Object arrays"):
+        return None
+    return "reading objects would run code of the file: save them as numbers or text, array.astype('float32') or 'str'"
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> ResourceError:

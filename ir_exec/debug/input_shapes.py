@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isqrt, lcm
 
-from ir_exec.debug.drawing import Pattern, first_fit, pattern_of, repaired, with_size, without_needless
+from ir_exec.debug.draw.patterns import Pattern, pattern_of
+from ir_exec.debug.draw.sizes import first_fit, repaired, with_size, without_needless
 from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
 
 __all__ = ["Directions", "Found", "Free", "explore"]

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from ir_exec.debug.facts import Record
-from ir_exec.debug.report import ComparedLayer, Comparison, details, rows_as_csv, told, verdict
+from ir_exec.debug.report import ComparedLayer, Comparison, details, headline, rows_as_csv, told
 
 __all__ = ["ComparedItem", "Comparisons", "WorstLayer", "junit"]
 
@@ -32,7 +32,7 @@ class ComparedItem(Record):
     def verdict(self) -> str:
         """The answer in one line."""
         if self.comparison is not None:
-            return verdict(self.comparison)
+            return headline(self.comparison)
         return f"could not be compared: {self.error}".splitlines()[0]
 
 
@@ -62,7 +62,8 @@ class Comparisons(Record):
     @property
     def is_whole(self) -> bool:
         """Whether every item could be compared."""
-        return all(item.comparison is not None and item.comparison.failure is None for item in self.items)
+        unusable = ("failed", "not compared")
+        return all(item.comparison is not None and item.comparison.verdict not in unusable for item in self.items)
 
     def worst_layers(self) -> list[WorstLayer]:
         """Every layer that ran on any of the items, in the order of computation."""
@@ -93,8 +94,8 @@ class Comparisons(Record):
 
 
 def junit(report: Comparison | Comparisons) -> str:
-    """A test case for each layer: those that are wrong by themselves fail, those that cannot be judged are skipped; a
-    further one for the whole comparison. Of many inputs each is a test suite."""
+    """A test case for each layer: where outputs differ, those that are wrong by themselves fail; those that cannot be
+    judged are skipped; a further one for the whole comparison. Of many inputs each is a test suite."""
     if isinstance(report, Comparison):
         suites = [_suite(f"{report.model} against {report.reference}", report, None)]
     else:
@@ -108,12 +109,13 @@ def _suite(name: str, report: Comparison | None, error: str | None) -> str:
     cases = [_whole(report, error)]
     for layer in () if report is None else report.layers:
         body = ""
-        if layer.status == "wrong":
+        if layer.status == "wrong" and report is not None and not report.equal:
             body = _failure(f"{layer.type} is wrong by itself", [told(layer.own)] if layer.own else [])
-        elif layer.status in ("unmatched", "failed"):
+        elif layer.status in ("unmatched", "failed", "skipped"):
             body = f"<skipped message={quoteattr(_clean(layer.note or 'no value to compare with'))}/>"
-        elif layer.status == "step":
-            body = f"<system-out>{escape(_clean(layer.note or ''))}</system-out>"
+        elif layer.status in ("step", "wrong", "reference"):
+            text = layer.note or ("" if layer.own is None else told(layer.own))
+            body = f"<system-out>{escape(_clean(text))}</system-out>"
         cases.append(_case(layer.type, f"{layer.layer_id} {layer.path}", body))
     counts = [sum(mark in case for case in cases) for mark in ("<failure", "<error", "<skipped")]
     failures, errors, skipped = counts
@@ -129,7 +131,7 @@ def _whole(report: Comparison | None, error: str | None) -> str:
     if report is None:
         body = f"<error message={quoteattr(_clean(error or ''))}/>"
     elif not report.equal:
-        body = _failure(verdict(report), details(report))
+        body = _failure(headline(report), details(report))
     return _case("comparison", "comparison", body)
 
 

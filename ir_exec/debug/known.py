@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ir_exec.debug.entries import Entry, Key
 from ir_exec.debug.metrics import same_bits
 from ir_exec.debug.report import ComparedLayer, Unmatched
-from ir_exec.graph import Graph
+from ir_exec.debug.sensitivity import Untested, untested
+from ir_exec.graph import Graph, Node
 from ir_exec.types import STRING, Array, ElementType, convert
 
-__all__ = ["SAME", "Anchor", "BodyPair", "Found", "as_type_of", "maker_of", "takers", "unmatched_of"]
+__all__ = ["SAME", "Anchor", "BodyPair", "Found", "Place", "Takers", "as_type_of", "maker_of", "unmatched_of"]
+
+
+Place: TypeAlias = tuple[tuple[str, ...], str]
+"""A layer: the scope that it is in, and its id."""
 
 
 @dataclass(slots=True)
@@ -21,7 +27,8 @@ class Anchor:
 
     load: the array. same: whether it is our value to the bit. is_known: whether the reference says anything of it.
     includes: layers without a partner between the reference's values and this one. maker: the path of the nearest layer
-    above whose own error is in it.
+    above whose own error is in it. other: where the reference's value is in doubt, what our layers make in its place;
+    inside: of such a value, the layers whose values are in doubt.
     """
 
     load: Callable[[], Array]
@@ -29,6 +36,8 @@ class Anchor:
     is_known: bool = True
     includes: tuple[str, ...] = ()
     maker: str | None = None
+    other: Anchor | None = None
+    inside: tuple[Place, ...] = ()
 
     def value(self, ours: Array) -> Array:
         return ours if self.same else self.load()
@@ -43,38 +52,66 @@ SAME = Anchor(_ours, same=True)
 
 @dataclass(slots=True)
 class Found:
-    """What is known of a layer after some of its runs."""
+    """What is known of a layer after some of its runs. untested: why none of them could have shown a fault."""
 
     layer: ComparedLayer
+    untested: Untested | None = None
     runs: int = 1
+
+    def ran(self, node: Node, outputs: Sequence[Array]) -> None:
+        """Count a further run, which may be the first that could have shown a fault."""
+        self.runs += 1
+        if self.untested is not None:
+            self.untested = untested(node, outputs)
+
+    @property
+    def counted(self) -> ComparedLayer:
+        """The layer with the number of its runs, and why none of them could have shown a fault."""
+        agrees = self.layer.status in ("equal", "close", "unmatched")
+        untested = self.untested if agrees else None
+        if (self.layer.runs, self.layer.untested) == (self.runs, untested):
+            return self.layer
+        return self.layer.model_copy(update={"runs": self.runs, "untested": untested})
 
 
 class BodyPair(NamedTuple):
     """A body beside the reference's.
 
-    scope: that of theirs. numbers: of values, ours and theirs. layers: what is known of ours.
+    scope: that of theirs. numbers: of values, ours and theirs. layers: ours, with what is known of them.
     """
 
     scope: tuple[str, ...]
     numbers: list[tuple[int, int]]
-    layers: list[Found]
+    layers: list[tuple[Node, Found]]
 
     def is_same(self, ours: Mapping[int, Array], theirs: Mapping[int, Array]) -> bool:
         """Whether the values of an iteration are the same."""
         return all(same_bits(ours[number], theirs[other]) for number, other in self.numbers)
 
 
-def takers(graph: Graph, place: tuple[tuple[str, ...], str]) -> tuple[str, ...]:
-    """The names of the layers that take the outputs of a layer."""
-    scope, layer_id = place
-    for step in range(0, len(scope), 2):
-        node = next(node for node in graph.nodes if node.name == scope[step] and node.bodies)
-        graph = next(body.graph for body in node.bodies if body.name == scope[step + 1])
-    return tuple(
-        node.name
-        for node in graph.nodes
-        if any(value is not None and value.node.id == layer_id for value in node.inputs)
-    )
+class Takers:
+    """For the place of a layer the names of the layers that take its outputs."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._names: dict[tuple[str, ...], dict[str, dict[Node, None]]] = {}
+
+    def __call__(self, place: tuple[tuple[str, ...], str]) -> tuple[str, ...]:
+        scope, layer_id = place
+        if scope not in self._names:
+            self._names[scope] = self._in_scope(scope)
+        return tuple([node.name for node in self._names[scope].get(layer_id, ())])
+
+    def _in_scope(self, scope: tuple[str, ...]) -> dict[str, dict[Node, None]]:
+        graph = self._graph
+        for step in range(0, len(scope), 2):
+            node = next(node for node, name in graph.holder_names().items() if name == scope[step])
+            graph = next(body.graph for body in node.bodies if body.name == scope[step + 1])
+        found: dict[str, dict[Node, None]] = defaultdict(dict)
+        for node in graph.nodes:
+            for value in node.values_in:
+                found[value.node.id][node] = None
+        return found
 
 
 def unmatched_of(

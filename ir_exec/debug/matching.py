@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
-from ir_exec.debug.entries import Entry, Key, by_key
+from ir_exec.debug.ends import agree, same_family
+from ir_exec.debug.entries import Entry, Key, by_key, conversions_of_constants
 from ir_exec.ops.base.registry import type_key
-from ir_exec.types import ElementType
 
 __all__ = ["matched"]
 
@@ -23,27 +23,29 @@ _AGREEMENT = 0.9
 """The share of equal generated names whose layers must be of one type and shape for these names to count."""
 
 
-def matched(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, Entry]:
+def matched(
+    ours: Sequence[Entry], theirs: Sequence[Entry], known: Mapping[Key, Entry] | None = None
+) -> dict[Key, Entry]:
     """For each of our values the one of theirs that it stands for, where there is one.
 
     They go together by tensor name, then by layer name, by `fused_names`, as neighbours of such pairs, and by position
     among layers of one type. Constants follow the layers that take them: one of the same name that another layer takes
     is another, and one of integers that goes by another name may say the same in other words (axis 2, axis -1), so it
-    has no partner. Bodies are matched where the layers around them are.
+    has no partner. Bodies are matched where the layers around them are. known: pairs that are given, outside of bodies.
     """
     found: dict[Key, Entry] = {}
     our_scopes, their_scopes = _by_scope(ours), _by_scope(theirs)
     pending: list[tuple[tuple[str, ...], tuple[str, ...]]] = [((), ())]
     while pending:
         mine, other = pending.pop()
-        pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []))
+        given = {} if mine or known is None else known
+        pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []), given)
         found |= {entry.key: partner for entry, partner in pairs}
-        partners = {entry.layer_name: partner.layer_name for entry, partner in pairs}
-        pending += [
-            (scope, (*other, partners[scope[-2]], scope[-1]))
-            for scope in our_scopes
-            if len(scope) == len(mine) + 2 and scope[:-2] == mine and scope[-2] in partners
-        ]
+        partners = {name: partner for entry, partner in pairs for name in entry.holder_names}
+        for scope in our_scopes:
+            if len(scope) == len(mine) + 2 and scope[:-2] == mine and scope[-2] in partners:
+                names = partners[scope[-2]].holder_names
+                pending += [(scope, one) for name in names if (one := (*other, name, scope[-1])) in their_scopes]
     return found
 
 
@@ -57,18 +59,24 @@ def _by_scope(entries: Iterable[Entry]) -> dict[tuple[str, ...], list[Entry]]:
 class _Pairs:
     """What was matched so far in one scope; nothing is matched twice."""
 
-    def __init__(self) -> None:
+    def __init__(self, ours: list[Entry], known: Mapping[Key, Entry]) -> None:
         self.found: list[tuple[Entry, Entry]] = []
         self.of_ours: dict[Key, Key] = {}
         self.of_theirs: dict[Key, Key] = {}
+        for entry in ours:
+            self.add(entry, known.get(entry.key))
 
     def add(self, entry: Entry | None, partner: Entry | None) -> None:
-        if entry is None or partner is None or entry.key in self.of_ours or partner.key in self.of_theirs:
+        if entry is None or partner is None or self.has(entry, partner):
             return
         if _comparable(entry, partner):
             self.found.append((entry, partner))
             self.of_ours[entry.key] = partner.key
             self.of_theirs[partner.key] = entry.key
+
+    def has(self, entry: Entry, partner: Entry) -> bool:
+        """Whether one of them has a partner."""
+        return entry.key in self.of_ours or partner.key in self.of_theirs
 
     def left(self, ours: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
         """What has no partner so far."""
@@ -76,26 +84,41 @@ class _Pairs:
         return mine, [entry for entry in theirs if entry.key not in self.of_theirs]
 
 
-def _in_scope(ours: list[Entry], theirs: list[Entry]) -> list[tuple[Entry, Entry]]:
+def _in_scope(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
     if all(one.sources is not None for one in (*ours, *theirs)):
-        return _in_graphs(ours, theirs)
-    pairs = _Pairs()
+        return _in_graphs(ours, theirs, known)
+    pairs = _Pairs(ours, known)
     _pair_by_names(ours, theirs, _trusted(ours, theirs, _GENERATED), pairs.add)
-    _pair_by_position(*pairs.left(ours, theirs), pairs.add)
+    if _have_the_same_layers(ours, theirs):
+        _pair_by_position(*pairs.left(ours, theirs), pairs.add)
+    _pair_outputs(*pairs.left(ours, theirs), pairs.add)
     return pairs.found
 
 
-def _in_graphs(ours: list[Entry], theirs: list[Entry]) -> list[tuple[Entry, Entry]]:
+_SAME_LAYERS = 0.6
+"""The share of layers with one of their type on the other side that makes two files one network."""
+
+
+def _have_the_same_layers(ours: list[Entry], theirs: list[Entry]) -> bool:
+    """Return True if nearly all layers of either side have one of their type on the other side.
+
+    Where two programs wrote a network, as many layers of one type may be there by chance.
+    """
+    mine, other = (Counter(type_key(entry.type) for entry in side if not entry.is_constant) for side in (ours, theirs))
+    return (mine & other).total() >= _SAME_LAYERS * max(mine.total(), other.total())
+
+
+def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
     """Pairs of two graphs, in which it is known what stands around each value."""
-    if list(map(_identity, ours)) == list(map(_identity, theirs)):
+    if not known and list(map(_identity, ours)) == list(map(_identity, theirs)):
         # Two runs of one file, or a copy of it with other weights or operators.
         return [pair for pair in zip(ours, theirs, strict=True) if _comparable(*pair)]
-    pairs, here, there = _Pairs(), _Around(ours), _Around(theirs)
+    pairs, here, there = _Pairs(ours, known), _Around(ours), _Around(theirs)
     layers, others = ([one for one in side if not one.is_constant] for side in (ours, theirs))
     has_names = any(entry.names for entry in layers) and any(entry.names for entry in others)
 
     def add_named(entry: Entry, partner: Entry | None) -> None:
-        if partner is None or _is_in_another_form(entry, partner, here, there):
+        if partner is None or pairs.has(entry, partner) or _is_in_another_form(entry, partner, here, there):
             return
         mine, other = set(entry.names), set(partner.names)
         is_shared = not has_names or mine == other or not mine.isdisjoint(other)
@@ -103,6 +126,8 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry]) -> list[tuple[Entry, Entr
             pairs.add(entry, partner)
 
     def add_alike(entry: Entry, partner: Entry) -> None:
+        if pairs.has(entry, partner):
+            return  # before what takes as long as the layer has inputs
         if _look_alike(entry, partner) and _stand_alike(entry, partner, pairs, here, there):
             pairs.add(entry, partner)
 
@@ -111,7 +136,7 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry]) -> list[tuple[Entry, Entr
     # What reads the same and has the same name is the same, whatever it makes of it.
     names = _unique((_port_name(entry), entry) for entry in others)
     for name, entry in _unique((_port_name(entry), entry) for entry in layers).items():
-        if name in names and _stand_alike(entry, names[name], pairs, here, there):
+        if name in names and not pairs.has(entry, names[name]) and _stand_alike(entry, names[name], pairs, here, there):
             pairs.add(entry, names[name])
     _pair_neighbours(pairs, here, there, add_alike)
     _pair_by_position(*pairs.left(layers, others), add_alike)
@@ -152,21 +177,25 @@ def _pair_by_names(
 
 
 class _Around:
-    """The values of a graph by their keys, and who reads them: layers, by their first output, and at which input."""
+    """The values of a graph by their keys, and who reads them: layers, by their first output, and at which input.
+
+    A constant that is stored in a shorter type of float is read by the layers that take its conversion.
+    """
 
     def __init__(self, entries: list[Entry]) -> None:
         self.values = by_key(entries)
         self.readers: dict[Key, list[tuple[Entry, int]]] = defaultdict(list)
+        self._stored = {entry.key: source.key for entry, source in conversions_of_constants(entries)}
         for entry in entries:
             if entry.port == 0:
                 for position, source in enumerate(entry.sources or ()):
                     if source is not None:
-                        self.readers[source].append((entry, position))
+                        self.readers[self._stored.get(source, source)].append((entry, position))
 
     def source(self, entry: Entry, position: int) -> Entry | None:
         sources = entry.sources or ()
         key = sources[position] if position < len(sources) else None
-        return None if key is None else self.values.get(key)
+        return None if key is None else self.values.get(self._stored.get(key, key))
 
 
 def _pair_neighbours(pairs: _Pairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:
@@ -183,27 +212,15 @@ def _pair_neighbours(pairs: _Pairs, ours: _Around, theirs: _Around, pair: Callab
                 pair(a, b)
 
 
-def _agree(shape: str | None, other: str | None) -> bool:
-    """Whether two shapes are the same as far as they are known."""
-    if shape is None or other is None or shape == other:
-        return True
-    if "..." in shape + other:
-        return True  # any rank
-    dims, others = ([dim for dim in text[1:-1].split(",") if dim] for text in (shape, other))
-    if len(dims) != len(others):
-        return False
-    return all(a == b or not a.isdigit() or not b.isdigit() for a, b in zip(dims, others, strict=True))
-
-
 def _is_in_another_form(entry: Entry, partner: Entry, ours: _Around, theirs: _Around) -> bool:
     """Whether a value has another shape for no fault of its layer's: because the name is one of several of a layer that
     has taken the place of others, or the layers above have other shapes as well."""
-    if _agree(entry.shape, partner.shape) or (entry.output and partner.output):
+    if agree(entry.shape, partner.shape) or (entry.output and partner.output):
         return False
     if type_key(entry.type) != type_key(partner.type) or len(entry.names) != len(partner.names):
         return True
     beside = [(ours.source(entry, i), theirs.source(partner, i)) for i in range(len(entry.sources or ()))]
-    return any(a is not None and b is not None and not _agree(a.shape, b.shape) for a, b in beside)
+    return any(a is not None and b is not None and not agree(a.shape, b.shape) for a, b in beside)
 
 
 def _stand_alike(entry: Entry, partner: Entry, pairs: _Pairs, ours: _Around, theirs: _Around) -> bool:
@@ -217,7 +234,7 @@ def _stand_alike(entry: Entry, partner: Entry, pairs: _Pairs, ours: _Around, the
             if a is not b:
                 return False
             continue
-        if a.is_constant != b.is_constant or not _agree(a.shape, b.shape) or a.numbers != b.numbers:
+        if a.is_constant != b.is_constant or not agree(a.shape, b.shape) or a.numbers != b.numbers:
             return False
         if pairs.of_ours.get(a.key) == b.key:
             continue
@@ -233,7 +250,7 @@ def _look_alike(entry: Entry, partner: Entry) -> bool:
     return (
         type_key(entry.type) == type_key(partner.type)
         and (entry.port, entry.ports) == (partner.port, partner.ports)
-        and _agree(entry.shape, partner.shape)
+        and agree(entry.shape, partner.shape)
     )
 
 
@@ -289,17 +306,20 @@ def _port_name(entry: Entry) -> str:
 
 
 def _comparable(entry: Entry, partner: Entry) -> bool:
-    """A constant of integers is not one of floats under the same name: it is the first of a chain that makes it."""
-    if not (entry.is_constant and partner.is_constant):
+    """A constant of integers is not one of floats under the same name: it is the first of a chain that makes it.
+
+    So it is with inputs, whose names may be given in another order.
+    """
+    if not (entry.is_constant and partner.is_constant) and not (entry.is_input and partner.is_input):
         return True
-    kinds = [entry.element_type, partner.element_type]
-    if None in kinds or str(ElementType.dynamic) in kinds:
-        return True
-    return ("f" in str(kinds[0])) == ("f" in str(kinds[1]))
+    return same_family(entry, partner)
 
 
 def _trusted(ours: Sequence[Entry], theirs: Sequence[Entry], generated: re.Pattern[str]) -> Callable[[str], bool]:
-    """Which names count: those that are generated only where they mean the same on both sides."""
+    """Which names count: those that are generated only where they mean the same on both sides. Arrays that somebody has
+    named say no more than their names, which are those of this network."""
+    if not any(entry.type for entry in theirs):
+        return lambda name: True
     others = {entry.layer_name: entry for entry in theirs if generated.match(entry.layer_name)}
     shared = [_is_same_name(entry, others[entry.layer_name]) for entry in ours if entry.layer_name in others]
     if not shared or sum(shared) >= _AGREEMENT * len(shared) - 1:
@@ -353,6 +373,18 @@ def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: Callable[[En
         for block in matcher.get_matching_blocks():
             for step in range(block.size):
                 pair(entries[block.a + step], partners[block.b + step])
+
+
+def _pair_outputs(ours: list[Entry], theirs: list[Entry], pair: Callable[[Entry, Entry], None]) -> None:
+    """The outputs of two networks in their order, where as many are left on both sides and the order is known."""
+    mine, others = (sorted(_places(side), key=lambda one: one[0]) for side in (ours, theirs))
+    if [place for place, _ in mine] == [place for place, _ in others]:
+        for (_, entry), (_, partner) in zip(mine, others, strict=True):
+            pair(entry, partner)
+
+
+def _places(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
+    return [(entry.place, entry) for entry in entries if entry.place is not None]
 
 
 def _signs(entries: Sequence[Entry]) -> list[tuple[int, int, str | None, str | None]]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.facts import PIECE, Number, Record, as_numbers, pieces
-from ir_exec.debug.terms import terms_count
+from ir_exec.debug.facts import PIECE, Number, Record, as_numbers, not_finite_in, pieces
+from ir_exec.debug.tolerances import Tolerance, own_tolerance, relative_step, tolerance_of
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
 from ir_exec.ops.infrastructure.values import Const
@@ -41,23 +41,6 @@ Metric: TypeAlias = Callable[[Array, Array], float]
 COLUMNS = ("max_abs", "mean_abs", "max_rel", "rmse", "cosine", "sqnr_db", "max_ulp", "beyond")
 """The metrics that every difference has."""
 
-_EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7, "f8e4m3": 2.0**-3, "f8e5m2": 2.0**-2}
-_CARRIED = {"f64": 1e-9, "f32": 1e-3, "f16": 2e-2, "bf16": 1e-1}
-"""Of the largest element: how far outputs of networks of this type drift apart without any fault, by experience."""
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """Elements may differ by atol + scale * (greatest finite element of the reference) + rtol * (the reference's).
-
-    terms: or, where that is more, by this much of the sum of the magnitudes of an element's terms, if those are known.
-    """
-
-    rtol: float = 0.0
-    atol: float = 0.0
-    scale: float = 0.0
-    terms: float = 0.0
-
 
 class Difference(Record):
     """How far our value is from the reference's.
@@ -65,9 +48,10 @@ class Difference(Record):
     max_abs, mean_abs, rmse: of the absolute error. max_rel: of the error relative to the reference's element. cosine:
     of the angle between both as vectors; None where one is zero. sqnr_db: the signal to noise ratio in decibels; None
     without noise. max_ulp: in steps of the coarser of both element types at the reference's element. beyond: the share
-    of elements beyond the tolerance, `beyond_count` of `elements`. worst: the index of the worst element, `ours` and
-    `reference` the values there. Elements that are NaN or the same infinity on both sides are equal; where one side is
-    not finite the error is infinite and left out of the means. rtol, atol: the tolerance, atol with its scale worked
+    of elements beyond the tolerance, `beyond_count` of `elements`. not_finite: the number of elements that are NaN, or
+    the same infinity, on both sides: they are not beyond the tolerance, and show nothing. worst: the index of the worst
+    element, `ours` and `reference` the values there. Where one side alone is not finite the error is infinite and left
+    out of the means. rtol, atol: the tolerance, atol with its scale worked
     in, and the size of the terms of the worst element where they cancel. problem: why the values cannot be compared by
     elements. custom: by the names of metrics of one's own.
     """
@@ -81,6 +65,7 @@ class Difference(Record):
     max_ulp: Number = 0.0
     beyond: float = 0.0
     beyond_count: int = 0
+    not_finite: int = 0
     elements: int = 0
     worst: tuple[int, ...] | None = None
     ours: Number | str | None = None
@@ -94,6 +79,11 @@ class Difference(Record):
     def is_within(self) -> bool:
         """Whether no element is beyond the tolerance."""
         return self.problem is None and not self.beyond_count
+
+    @property
+    def compared(self) -> int:
+        """The number of elements that could have shown a difference."""
+        return self.elements - self.not_finite
 
 
 def same_bits(ours: Array, reference: Array) -> bool:
@@ -130,34 +120,6 @@ _FEW_BYTES = 2**14
 """Bytes up to which copies are compared sooner than views of words are made."""
 
 
-def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
-    """How far a layer may be from the same layer of another implementation, for the same inputs.
-
-    It grows with the step of the coarsest element type, and with the square root of the length of the layer's sums.
-    Integers, booleans and strings are to be equal.
-    """
-    if not _step(kinds):
-        return Tolerance()
-    # What comes in a short type may have been kept longer by the other implementation.
-    step = _step([*kinds, *(ElementType.of(array) for array in inputs)])
-    length = math.sqrt(terms_count(node, inputs))
-    return Tolerance(rtol=32 * step, scale=step * (16 + 4 * length), terms=step * (2 + length / 2))
-
-
-def tolerance_of(kinds: Sequence[ElementType]) -> Tolerance:
-    """How far the same layer of two networks may be apart where rounding errors have come all the way to it."""
-    if not any(kind.is_float for kind in kinds):
-        return Tolerance()
-    least = max(_CARRIED.get(kind.name, 0.3 if kind.is_float else 0.0) for kind in kinds)
-    # Errors of the terms have no common direction.
-    return Tolerance(rtol=least, scale=least, terms=least / 10)
-
-
-def _step(kinds: Sequence[ElementType]) -> float:
-    """The relative step of the coarsest of these types; 0 where none is a float."""
-    return max((_EPSILON.get(kind.name, 0.5) if kind.is_float else 0.0 for kind in kinds), default=0.0)
-
-
 def difference(
     ours: Array,
     reference: Array,
@@ -183,7 +145,7 @@ def difference(
     atol = tolerance.atol
     if tolerance.scale:
         atol += tolerance.scale * _greatest(reference)
-    sums = _Sums(_step(kinds))
+    sums = _Sums(relative_step(kinds))
     with np.errstate(all="ignore"):
         for start, (a, b) in pieces(ours, reference):
             numbers = as_numbers(b)
@@ -192,7 +154,7 @@ def difference(
     sizes = None if found.is_within or not tolerance.terms or terms is None else terms()
     if sizes is None or sizes.shape != ours.shape:
         return found
-    sums = _Sums(_step(kinds))
+    sums = _Sums(relative_step(kinds))
     with np.errstate(all="ignore"):
         for start, (a, b, part) in pieces(ours, reference, sizes):
             numbers = as_numbers(b)
@@ -205,14 +167,15 @@ def difference(
 
 def no_difference(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None = None) -> Difference:
     """The difference of values of the same bits."""
+    found = _none_of(ours.size, not_finite_in(ours))
     if not metrics:
-        return _none_of(ours.size)
-    return _none_of(ours.size).model_copy(update={"custom": _custom(ours, reference, metrics)})
+        return found
+    return found.model_copy(update={"custom": _custom(ours, reference, metrics)})
 
 
 @lru_cache(maxsize=256)
-def _none_of(size: int) -> Difference:
-    return Difference(elements=size, cosine=1.0 if size else None)
+def _none_of(size: int, not_finite: int) -> Difference:
+    return Difference(elements=size, not_finite=not_finite, cosine=1.0 if size > not_finite else None)
 
 
 def _custom(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None) -> dict[str, float]:
@@ -228,6 +191,9 @@ def _greatest(array: Array) -> float:
     return greatest
 
 
+_TINY = np.finfo(np.float64).tiny
+
+
 class _Sums:
     """What is summed up over the pieces of two values."""
 
@@ -235,16 +201,22 @@ class _Sums:
         self._step = step
         self._max_abs = self._max_rel = self._max_ulp = 0.0
         self._total = self._noise = self._signal = self._ours = self._product = 0.0
-        self._finite = self._beyond = 0
+        self._finite = self._beyond = self._not_finite = 0
         self._worst = (-1.0, 0)
 
     def add(self, start: int, ours: Array, reference: Array, limit: Array) -> None:
+        if np.isfinite(ours).all() and np.isfinite(reference).all():
+            self._add_finite(start, ours, reference, limit)
+            return
         error = np.abs(ours - reference)
         equal = (ours == reference) | (np.isnan(ours) & np.isnan(reference))
         error[equal] = 0.0
         error[np.isnan(error)] = np.inf
         magnitude = np.abs(reference)
-        limit = np.where(np.isfinite(magnitude), limit, 0.0)
+        is_finite = np.isfinite(magnitude)
+        if not is_finite.all():
+            self._not_finite += int(np.count_nonzero(equal & ~is_finite))
+            limit = np.where(is_finite, limit, 0.0)
         excess = np.where(equal, 0.0, error / np.maximum(limit, np.finfo(np.float64).tiny))
         self._beyond += int(np.count_nonzero((error > limit) & ~equal))
         place = int(excess.argmax())
@@ -265,6 +237,27 @@ class _Sums:
         self._ours += float(np.dot(a, a))
         self._product += float(np.dot(a, b))
 
+    def _add_finite(self, start: int, ours: Array, reference: Array, limit: Array) -> None:
+        """What `add` does, with fewer passes over the elements: what most layers need, and all that small ones take."""
+        error, magnitude = np.abs(ours - reference), np.abs(reference)
+        excess = error / np.maximum(limit, _TINY)
+        place = int(excess.argmax())
+        if excess[place] > self._worst[0]:
+            self._worst = float(excess[place]), start + place
+        self._beyond += int(np.count_nonzero(error > limit))
+        self._max_abs = max(self._max_abs, float(error.max()))
+        relative = np.divide(error, magnitude, out=np.zeros_like(error), where=error > 0)
+        self._max_rel = max(self._max_rel, float(relative.max()))
+        if self._step:
+            steps = error / (np.exp2(np.floor(np.log2(np.maximum(magnitude, 2.0**-126)))) * self._step)
+            self._max_ulp = max(self._max_ulp, float(steps.max()))
+        self._finite += ours.size
+        self._total += float(error.sum())
+        self._noise += float(np.dot(error, error))
+        self._signal += float(np.dot(reference, reference))
+        self._ours += float(np.dot(ours, ours))
+        self._product += float(np.dot(ours, reference))
+
     def result(
         self, ours: Array, reference: Array, atol: float, rtol: float, custom: Mapping[str, float]
     ) -> Difference:
@@ -282,6 +275,7 @@ class _Sums:
             max_ulp=self._max_ulp,
             beyond=self._beyond / ours.size,
             beyond_count=self._beyond,
+            not_finite=self._not_finite,
             elements=ours.size,
             worst=worst,
             ours=float(as_numbers(ours[worst].reshape(1))[0]),
@@ -326,16 +320,21 @@ def load_metric(name: str) -> Metric:
 @dataclass(frozen=True)
 class Settings:
     """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
-    None is then 0. metrics: of one's own, by name. progress: called with each layer's path. precision: what f16 and
-    bf16 are computed in. computes_in: a coarser type than that of its values, in which the reference computes."""
+    None is then 0. outputs: tolerances of outputs, by their values. nan_equal: whether NaN and infinity on both sides
+    count as compared. metrics: of one's own, by name. progress: called with each layer's path. precision: what f16 and
+    bf16 are computed in. computes_in: a coarser type than that of its values, in which the reference computes. weights:
+    the shorter type to which the weights of one side are rounded."""
 
     rtol: float | None = None
     atol: float | None = None
+    outputs: Mapping[tuple[tuple[str, ...], str, int], Tolerance] = field(default_factory=dict)
+    nan_equal: bool = False
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     progress: Callable[[str], None] | None = None
     threads: int | None = None
     precision: Precision = "f32"
     computes_in: ElementType | None = None
+    weights: ElementType | None = None
 
     @property
     def given(self) -> Tolerance | None:
@@ -350,8 +349,17 @@ class Settings:
             return Tolerance()
         return own_tolerance(node, inputs, self._computed(kinds))
 
-    def carried(self, kinds: Sequence[ElementType]) -> Tolerance:
-        return tolerance_of(self._computed(kinds)) if self.given is None else self.given
+    def carried(self, kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
+        if self.given is not None:
+            return self.given
+        computed = self._computed(kinds)
+        if self.weights is not None and any(kind.is_float for kind in kinds):
+            computed = [*computed, self.weights]
+        return tolerance_of(computed, node)
+
+    def chain(self, kinds: Sequence[ElementType]) -> Tolerance:
+        """The tolerance of the own error of a chain of layers: its rounding is that of a network."""
+        return replace(self, weights=None).carried(kinds)
 
     def _computed(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:
         if self.computes_in is None or not any(kind.is_float for kind in kinds):

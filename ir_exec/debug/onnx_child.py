@@ -1,16 +1,18 @@
-"""onnxruntime in a process of its own. Started by `child.Child`, never imported: it knows nothing of ir_exec."""
+"""onnxruntime, and `onnx.reference` for files that it refuses, in a process of its own. Started by `child.Child`, never
+imported: it knows nothing of ir_exec."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
-import onnxruntime  # type: ignore[import-untyped]  # it has no types
 
 _TYPES = {
     "float16": "f16",
@@ -37,7 +39,7 @@ _TYPES_OF_CONSTANTS = {
     "int4": "i4",
     "uint4": "u4",
 }
-"""With those of which onnxruntime hands out no arrays."""
+"""With those of which onnxruntime takes and hands out no arrays."""
 
 _HALF_BYTES = {"i4", "u4", "f4e2m1"}
 
@@ -49,7 +51,7 @@ def main() -> None:
     for line in sys.stdin.buffer:
         try:
             request = json.loads(line)
-            answer = _listed(request) if request["do"] == "list" else _run(request)
+            answer = _ANSWERS[request["do"]](request)
         except Exception as error:  # every refusal is an answer
             answer = {"refused": " ".join(str(error).split())[-600:]}
         answers.write(json.dumps(answer).encode() + b"\n")
@@ -68,47 +70,129 @@ def _listed(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(request: dict[str, Any]) -> dict[str, Any]:
+    """Values by onnxruntime, or by onnx.reference where that is asked for, or onnxruntime refuses for `refusal`."""
+    if request["engine"] == "reference":
+        return {"tensors": _stored(request, _by_reference)}
+    try:
+        return {"tensors": _stored(request, _by_onnxruntime)}
+    except Exception as error:  # every refusal is a reason to ask the other
+        refusal = " ".join(str(error).split())[-600:]
+    try:
+        return {"tensors": _stored(request, _by_reference), "refusal": refusal}
+    except Exception as error:
+        raise RuntimeError(f"{refusal} (onnx.reference: {type(error).__name__}: {error})") from None
+
+
+class _Values:
+    """A file of arrays, one after the other; thousands of files would take longer than the network."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = open(path, "wb")  # noqa: SIM115  # open until the last array is there
+
+    def __enter__(self) -> _Values:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def add(self, array: Any) -> dict[str, Any] | None:
+        """Where the array is, as `child.load_stored` takes it; None for types that cannot be handed over."""
+        # Sequences, maps and missing optional values are no tensors.
+        kind = _TYPES_OF_CONSTANTS.get(array.dtype.name) if isinstance(array, (np.ndarray, np.generic)) else None
+        if kind is None:
+            return None
+        data = _packed(array) if kind in _HALF_BYTES else np.ascontiguousarray(array).tobytes()
+        self._file.write(b"\0" * (-self._file.tell() % 64))
+        start = self._file.tell()
+        self._file.write(data)
+        return {"type": kind, "shape": list(array.shape), "file": self._path, "start": start, "size": len(data)}
+
+    def add_all(self, arrays: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        found = ((name, self.add(array)) for name, array in arrays)
+        return {name: stored for name, stored in found if stored is not None}
+
+
+def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], Iterable[Any]]) -> dict[str, Any]:
+    """The constants and tensors that are asked for, in a file."""
+    path = request["path"]
+    graph = onnx.load(path, load_external_data=False).graph
+    names = list(dict.fromkeys([*(value.name for value in graph.output), *request["tensors"]]))
+    with _Values(request["values"]) as values:
+        found = values.add_all(_constants(graph, set(request["constants"]), path))
+        return found | values.add_all(zip(names, run(request, names), strict=True))
+
+
+def _by_onnxruntime(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
+    import onnxruntime  # type: ignore[import-untyped]  # it has no types
+
     inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
     path = request["path"]
-    model = onnx.load(path, load_external_data=False)
-    found = _constants(model.graph, set(request["constants"]), path, Path(request["folder"]))
-    known = {value.name for value in model.graph.output}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in request["tensors"] if name not in known)
+    content = _with_outputs(onnx.load(path, load_external_data=False), names).SerializeToString()
     # Beside the file, where the paths of external data lead; gone before anything else can fail.
     probed = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
     try:
-        probed.write_bytes(model.SerializeToString())
+        probed.write_bytes(content)
         session = onnxruntime.InferenceSession(str(probed), options, providers=["CPUExecutionProvider"])
     except OSError:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     finally:
         probed.unlink(missing_ok=True)
-    names = [value.name for value in model.graph.output]
-    for number, (name, array) in enumerate(zip(names, session.run(names, inputs), strict=True)):
-        # Sequences, maps and missing optional values are no tensors.
-        if isinstance(array, np.ndarray) and array.dtype.name in _TYPES:
-            file = Path(request["folder"], f"out{number}.bin")
-            file.write_bytes(np.ascontiguousarray(array).tobytes())
-            found[name] = {"type": _TYPES[array.dtype.name], "shape": list(array.shape), "file": str(file)}
-    return {"tensors": found}
-
-
-def _constants(graph: onnx.GraphProto, wanted: set[str], path: str, folder: Path) -> dict[str, Any]:
-    """The initializers of these names, read one at a time."""
-    found = {}
-    for number, tensor in enumerate(graph.initializer):
-        if tensor.name not in wanted:
-            continue
-        array = onnx.numpy_helper.to_array(tensor, os.path.dirname(os.path.abspath(path)))
-        kind = _TYPES_OF_CONSTANTS.get(array.dtype.name)
-        if kind is not None:
-            file = folder / f"constant{number}.bin"
-            file.write_bytes(_packed(array) if kind in _HALF_BYTES else np.ascontiguousarray(array).tobytes())
-            found[tensor.name] = {"type": kind, "shape": list(array.shape), "file": str(file)}
+    found: list[Any] = session.run(names, inputs)
     return found
+
+
+def _by_reference(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
+    from onnx.reference import ReferenceEvaluator
+
+    inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
+    with np.errstate(all="ignore"):
+        return list(ReferenceEvaluator(_with_outputs(onnx.load(request["path"]), names)).run(names, inputs))
+
+
+def _with_outputs(model: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
+    known = {value.name for value in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
+    return model
+
+
+def _opinion(request: dict[str, Any]) -> dict[str, Any]:
+    """What onnx's reference implementation makes of the node that gives some tensors, of onnxruntime's inputs of it."""
+    from onnx.reference import ReferenceEvaluator
+
+    path = request["path"]
+    model = onnx.load(path, load_external_data=False)
+    node = next(node for node in model.graph.node if set(node.output) & set(request["tensors"]))
+    if any(attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for attribute in node.attribute):
+        raise ValueError(f"{node.op_type} has bodies, which read values around it")
+    folder = os.path.dirname(os.path.abspath(path))
+    constants = {one.name: one for one in model.graph.initializer if one.name in node.input}
+    given = {name: _array(stored) for name, stored in request["inputs"].items()}
+    computed = [name for name in node.input if name and name not in constants and name not in given]
+    found = dict(zip(computed, _by_onnxruntime(request, computed), strict=True)) if computed else {}
+    found |= {name: onnx.numpy_helper.to_array(one, folder) for name, one in constants.items()} | given
+    names = [name for name in dict.fromkeys(node.input) if name]
+    graph = onnx.helper.make_graph(
+        [node],
+        "layer",
+        [onnx.ValueInfoProto(name=name) for name in names],
+        [onnx.ValueInfoProto(name=name) for name in node.output if name],
+    )
+    alone = onnx.helper.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
+    outputs = ReferenceEvaluator(alone).run(None, {name: found[name] for name in names})
+    values = dict(zip([name for name in node.output if name], map(np.asarray, outputs), strict=True))
+    with _Values(request["values"]) as stored:
+        return {"tensors": stored.add_all(values.items())}
+
+
+def _constants(graph: onnx.GraphProto, wanted: set[str], path: str) -> Iterator[tuple[str, Any]]:
+    """The initializers of these names, read one at a time."""
+    for tensor in graph.initializer:
+        if tensor.name in wanted:
+            yield tensor.name, onnx.numpy_helper.to_array(tensor, os.path.dirname(os.path.abspath(path)))
 
 
 def _packed(array: Any) -> bytes:
@@ -119,11 +203,14 @@ def _packed(array: Any) -> bytes:
 
 
 def _array(stored: dict[str, Any]) -> Any:
-    dtype = next((name for name, kind in _TYPES.items() if kind == stored["type"]), None)
-    if dtype is None:
+    wanted = next((name for name, kind in _TYPES_OF_CONSTANTS.items() if kind == stored["type"]), None)
+    dtype = np.dtype(wanted if wanted in _TYPES else getattr(ml_dtypes, wanted)) if wanted else None
+    if dtype is None or stored["type"] in _HALF_BYTES:
         raise ValueError(f"inputs of type {stored['type']} cannot be handed over")
     return np.fromfile(stored["file"], dtype).reshape(stored["shape"])
 
+
+_ANSWERS = {"list": _listed, "run": _run, "opinion": _opinion}
 
 if __name__ == "__main__":
     main()

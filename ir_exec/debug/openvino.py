@@ -43,9 +43,14 @@ _UNSEEN = ("Const", "Parameter", "Result", "Assign")
 _MOST_SPLITS = 40
 """How often a set of probes that OpenVINO refuses is halved, to find those that it can give."""
 
+_MOST_ROUNDS = 30
+"""Runs of OpenVINO in a search for what changes its answer, or for what it refuses, where none was asked for."""
 
-_MOST_OPINIONS = 5
-"""Of layers that are wrong: most follow from one cause."""
+_MOST_COMPILED = 120_000
+"""Layers that are compiled in these runs together, which takes about a minute; 4 runs may be made in any case."""
+
+_MOST_OPINIONS = 40
+"""Of layers that are wrong: each takes about 0.1 s."""
 
 
 class OpenVINOReference:
@@ -72,6 +77,7 @@ class OpenVINOReference:
         self.failure: str | None = None
         self.computes_in: ElementType | None = None
         self.is_partial = False
+        self.fuses = True
         self._model = model
         self._walker = Walker(model, threads=threads, precision=precision)
         self._probe = probe
@@ -80,8 +86,10 @@ class OpenVINOReference:
         self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
         self._splits = self._asked = 0
         self._changes = False
+        self._begin_search()
         self._stored: dict[Key, Stored] = {}
         self._outputs: dict[Key, Stored] = {}
+        self._mapped: dict[str, Array] = {}
         self._calls: list[list[Stored]] = []
         self._arrays: list[list[Array]] = []
         self._request = what_to_run(model, Path(self._folder.name), device, hint, threads)
@@ -98,11 +106,14 @@ class OpenVINOReference:
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
         if not goes_on:
             self._arrays, self._calls = [], []
+        self._begin_search()
         self._arrays.append([arrays[(), node.id, 0] for node in self._model.graph.parameters])
+        self._request["shapes"] |= self._ranks(self._arrays[-1])
         self._calls.append(store_arrays(self._arrays[-1], self._new_folder(f"call{len(self._calls)}")))
-        for stored in (*self._stored.values(), *self._outputs.values()):
+        self._mapped.clear()
+        for file in {stored["file"] for stored in (*self._stored.values(), *self._outputs.values())}:
             with suppress(OSError):  # Windows keeps what is mapped
-                Path(stored["file"]).unlink()
+                Path(file).unlink()
         self._stored, self._outputs, self._changes = {}, {}, False
         entries = by_key(entries_of(self._model))
         probes = [entries[key] for key in entries if key in wanted and _can_be_seen(entries[key])]
@@ -120,9 +131,19 @@ class OpenVINOReference:
         if self._probe == "bisect" or (self._probe == "all" and self._changes):
             # What all probes show is not what runs without them.
             self._stored.clear()
+            self._begin_search()
             _Bisection(self, probes).run()
         for key, stored in self._outputs.items():
             self._stored.setdefault(key, stored)
+
+    def _ranks(self, arrays: Sequence[Array]) -> dict[str, str]:
+        """Shapes for inputs of unknown rank, which its plugins do not take."""
+        types = [self._model.types[node.outputs[0].number] for node in self._model.graph.parameters]
+        return {
+            str(position): f"[{','.join('?' * array.ndim)}]"
+            for position, (type, array) in enumerate(zip(types, arrays, strict=True))
+            if type.rank is None
+        }
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         if key in self._constants:
@@ -131,14 +152,19 @@ class OpenVINOReference:
         if node is not None and node in self._model.graph.parameters:
             return self._arrays[-1][self._model.graph.parameters.index(node)]
         stored = self._stored.get(key)
-        return None if stored is None else load_stored(stored)
+        return None if stored is None else self._load(stored)
 
     def output(self, key: Key) -> Array | None:
         """An output of the network as it comes without probes."""
         stored = self._outputs.get(key)
-        return None if stored is None else load_stored(stored)
+        return None if stored is None else self._load(stored)
 
-    def opinions(self, node: Node, inputs: Sequence[Array]) -> dict[str, list[Array]]:
+    def _load(self, stored: Stored) -> Array:
+        return load_stored(stored, self._mapped)
+
+    def opinions(
+        self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
+    ) -> dict[str, list[Array | None]]:
         """What else OpenVINO makes of a layer: the `kernel` of `Model.evaluate`, and its device where the layer is
         `alone`; as far as it has an answer, and for a few layers only."""
         if node.bodies or isinstance(node.op, (AssignsVariable, ReadsVariable)) or self._asked == _MOST_OPINIONS:
@@ -158,7 +184,7 @@ class OpenVINOReference:
             answer = self._child.ask(do="opinions", inputs=store_arrays(arrays, folder), folder=str(folder), **request)
         except (IRError, ChildCrashed, ChildRefused):
             return {}
-        return {who: [load_stored(stored) for stored in outputs] for who, outputs in answer.items()}
+        return {who: [self._load(stored) for stored in outputs] for who, outputs in answer.items()}
 
     def close(self) -> None:
         self._child.close()
@@ -171,13 +197,29 @@ class OpenVINOReference:
         by_name = {(entry.layer_name, entry.port): entry.key for entry in entries}
         found = {by_name[name, port]: stored for name, port, stored in answer["probes"]}
         self._stored |= found
-        return {key: load_stored(stored) for key, stored in found.items()}
+        return {key: self._load(stored) for key, stored in found.items()}
 
     def _set_type(self, name: str | None) -> None:
         """Take the type in which it computes; its settings may choose a shorter one than the file has."""
         if self.computes_in is None and name in ("f16", "bf16"):
             self.computes_in = ElementType.parse(name)
             self._note(f"OpenVINO computes in {name}: the tolerances are those of {name}")
+
+    def _begin_search(self) -> None:
+        self._before, self._is_enough = self.rounds, False
+
+    def is_enough(self) -> bool:
+        """Whether a search by many runs, where none was asked for, has taken long enough; the report then says so."""
+        rounds = self.rounds - self._before
+        most = max(min(_MOST_ROUNDS, _MOST_COMPILED // len(self._nodes)), 4)
+        if self._probe == "bisect" or self._is_enough or rounds < most:
+            return self._is_enough
+        self._is_enough = True
+        self._note(
+            f"the search for the layers where OpenVINO's answer changes ended after {rounds} runs: "
+            "--probe bisect searches on, --probe outputs looks at the outputs alone"
+        )
+        return True
 
     def is_close(self, ours: Array, theirs: Array) -> bool:
         """Whether values are as near as those that came through many layers are."""
@@ -213,15 +255,15 @@ class OpenVINOReference:
             names = ", ".join(entry.path for entry in probes[:3]) + (", ..." if len(probes) > 3 else "")
             if isinstance(error, ChildCrashed) or len(probes) == 1:
                 self._note(f"with {len(probes)} probes ({names}) OpenVINO {_reason(error)}")
-            if len(probes) > 1 and self._splits < _MOST_SPLITS:
-                half = len(probes) // 2
-                self._run_all(probes[:half])
-                self._run_all(probes[half:])
+            half = len(probes) // 2
+            for some in (probes[:half], probes[half:]) if len(probes) > 1 else ():
+                if self._splits < _MOST_SPLITS and not self.is_enough():
+                    self._run_all(some)
 
     def _note_changes(self, outputs: Sequence[Stored], probes: Sequence[Entry]) -> None:
         """Say where the outputs of the network are others than without probes."""
         for port, before, after in zip(self._model.outputs, self._outputs.values(), outputs, strict=False):
-            old, new = load_stored(before), load_stored(after)
+            old, new = self._load(before), self._load(after)
             change = self._change(new, old)
             if not change.is_within:
                 self._changes = True
@@ -307,7 +349,7 @@ class _Bisection:
                 self._reference._walker.run(earlier, goes_on=number > 0)
             self._reference._walker.run(arrays, keep, goes_on=bool(before))
             for key, stored in self._reference._outputs.items():
-                if self._is_wrong(key, load_stored(stored)):
+                if self._is_wrong(key, self._reference._load(stored)):
                     self._close_in(self._reference._nodes[key[1]])
                     return
         except (ChildCrashed, ChildRefused) as error:
@@ -322,12 +364,16 @@ class _Bisection:
             order = [one for one in self._reference._model.graph.nodes if one in above and one.id in self._by_node]
             low, high = -1, len(order) - 1
             while high - low > 1:
+                if self._reference.is_enough():
+                    return
                 middle = (low + high) // 2
                 if self._wrong_at([order[middle]]):
                     high = middle
                 else:
                     low = middle
             if not order:
+                return
+            if self._reference.is_enough():
                 return
             node = order[high]
             sources = self._sources(node)

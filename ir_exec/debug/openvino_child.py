@@ -17,6 +17,11 @@ sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # None: no
 
 import openvino as ov  # type: ignore[import-untyped]  # noqa: E402  # only now; it has no types
 
+try:
+    from openvino.op import Result  # type: ignore[import-untyped]  # it has no types
+except ImportError:  # before 2025
+    from openvino.runtime.op import Result  # type: ignore[import-untyped]  # it has no types
+
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
@@ -32,6 +37,24 @@ def main() -> None:
         answers.flush()
 
 
+class _Values:
+    """A file of arrays, one after the other; thousands of files would take longer than the network."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("wb")
+
+    def add(self, kind: str, shape: Any, data: bytes) -> dict[str, Any]:
+        """Where the array is, as `child.load_stored` takes it."""
+        self._file.write(b"\0" * (-self._file.tell() % 64))
+        start = self._file.tell()
+        self._file.write(data)
+        return {"type": kind, "shape": list(shape), "file": str(self._path), "start": start, "size": len(data)}
+
+    def close(self) -> None:
+        self._file.close()
+
+
 def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
     model = _read(core, request)
     if request["do"] == "list":
@@ -43,46 +66,55 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
         return _opinions(core, model, request)
     count = len(model.outputs)
     wanted = {(name, port) for name, port in request["probes"]}
-    for op in model.get_ops():
-        for output in op.outputs():
-            if (op.get_friendly_name(), output.get_index()) in wanted:
-                model.add_outputs(output)
-    places: dict[tuple[str, int], int] = {}
-    for place, result in enumerate(model.get_results()):
-        source = result.input_value(0)
-        places.setdefault((source.get_node().get_friendly_name(), source.get_index()), place)
+    places = _places(model)
+    made = [
+        Result(output)
+        for op in model.get_ops()
+        for output in op.outputs()
+        if (place := (op.get_friendly_name(), output.get_index())) in wanted and place not in places
+    ]
+    # All at once: `add_outputs` looks at every result that there is, each time.
+    model.add_results(made)
+    places = _places(model)
     compiled = core.compile_model(model, request["device"], request["config"])
     infer = compiled.create_infer_request()
     for inputs in request["calls"]:
         for position, stored in enumerate(inputs):
             infer.set_input_tensor(position, _tensor(stored))
         infer.infer()
-    folder = Path(request["folder"])
-    return {
+    values = _Values(Path(request["folder"], "values.bin"))
+    answer = {
         "computes_in": _computes_in(compiled),
-        "outputs": [_stored(infer.get_output_tensor(place), folder / f"out{place}.bin") for place in range(count)],
+        "outputs": [_stored(infer.get_output_tensor(place), values) for place in range(count)],
         "probes": [
-            [
-                name,
-                port,
-                _stored(infer.get_output_tensor(places[name, port]), folder / f"probe{places[name, port]}.bin"),
-            ]
+            [name, port, _stored(infer.get_output_tensor(places[name, port]), values)]
             for name, port in sorted(wanted)
             if (name, port) in places
         ],
     }
+    values.close()
+    return answer
+
+
+def _places(model: Any) -> dict[tuple[str, int], int]:
+    """The first output of the network that shows a value, by the name of its layer and its port."""
+    places: dict[tuple[str, int], int] = {}
+    for place, result in enumerate(model.get_results()):
+        source = result.input_value(0)
+        places.setdefault((source.get_node().get_friendly_name(), source.get_index()), place)
+    return places
 
 
 def _opinions(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
     """What the kernels of `Model.evaluate` make of a small network, and a device; without those that it refuses."""
     inputs = [_tensor(stored) for stored in request["inputs"]]
     model.reshape({place: ov.PartialShape(list(tensor.shape)) for place, tensor in enumerate(inputs)})
-    folder = Path(request["folder"])
+    values = _Values(Path(request["folder"], "values.bin"))
     found = {}
     try:
         outputs = [ov.Tensor(output.element_type, output.shape) for output in model.outputs]
         if model.evaluate(outputs, inputs):
-            found["kernel"] = [_stored(tensor, folder / f"kernel{place}.bin") for place, tensor in enumerate(outputs)]
+            found["kernel"] = [_stored(tensor, values) for tensor in outputs]
     except (AttributeError, RuntimeError, TypeError):
         pass  # most types have no such kernel, and other versions no such call
     try:
@@ -91,9 +123,10 @@ def _opinions(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
             infer.set_input_tensor(place, tensor)
         infer.infer()
         count = len(model.outputs)
-        found["alone"] = [_stored(infer.get_output_tensor(at), folder / f"alone{at}.bin") for at in range(count)]
+        found["alone"] = [_stored(infer.get_output_tensor(at), values) for at in range(count)]
     except RuntimeError:
         pass
+    values.close()
     return found
 
 
@@ -159,10 +192,10 @@ def _tensor(stored: dict[str, Any]) -> Any:
     return tensor
 
 
-def _stored(tensor: Any, path: Path) -> dict[str, Any]:
+def _stored(tensor: Any, values: _Values) -> dict[str, Any]:
     kind = tensor.element_type.to_string()
-    path.write_bytes(_packed(tensor.str_data.ravel().tolist()) if kind == "string" else tensor.data.tobytes())
-    return {"type": kind, "shape": list(tensor.shape), "file": str(path)}
+    data = _packed(tensor.str_data.ravel().tolist()) if kind == "string" else tensor.data.tobytes()
+    return values.add(kind, tensor.shape, data)
 
 
 def _strings(data: bytes) -> list[str]:

@@ -30,6 +30,9 @@ LEAST_PROBES = 60
 MOST_LAYERS = 80_000
 """Layers that are inferred in all, which takes two to three seconds."""
 
+_MOST_OF_LEAST = 6 * MOST_LAYERS
+"""Layers that are inferred for the least number of probes, at most."""
+
 _OF_VALUES = (Code.index_out_of_range, Code.bad_value)
 
 
@@ -134,7 +137,8 @@ class Prober:
         """Raises OutOfProbesError where as many probes have been made as may be."""
         found = self._outcomes.get(sizes)
         if found is None:
-            if self._layers > MOST_LAYERS and len(self._outcomes) >= LEAST_PROBES:
+            is_enough = len(self._outcomes) >= LEAST_PROBES or self._layers > _MOST_OF_LEAST
+            if self._layers > MOST_LAYERS and is_enough:
                 raise OutOfProbesError
             found = self._outcomes[sizes] = self._infer(sizes)
         return found

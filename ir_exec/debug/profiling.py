@@ -200,10 +200,11 @@ def _layers(model: Model, runs: _Runs, machine: Machine) -> Iterator[tuple[Node,
 
 
 def _paths(graph: Graph, scope: str = "") -> Iterator[tuple[Node, str]]:
+    holders = graph.holder_names()
     for node in graph.nodes:
         yield node, scope + node.name
         for body in node.bodies:
-            yield from _paths(body.graph, f"{scope}{node.name}/{body.name}/")
+            yield from _paths(body.graph, f"{scope}{holders[node]}/{body.name}/")
 
 
 def _rates(seconds: float, total: float, calls: int, moved: int, multiply_adds: int, machine: Machine) -> Rates:

@@ -308,9 +308,10 @@ class _Reducer:
 
     def _inside(self, state: _State, values: _Values) -> None:
         """Try bodies alone, with the inputs of their first iterations."""
+        holders = state.region.graph.holder_names()
         for node in state.region.graph.nodes:
             for body in node.bodies:
-                if self._is_alone(state, region_at(state.region.model, (node.name, body.name))):
+                if self._is_alone(state, region_at(state.region.model, (holders[node], body.name))):
                     return
 
     def _is_alone(self, state: _State, region: Region) -> bool:

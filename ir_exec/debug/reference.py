@@ -9,9 +9,10 @@ import os
 import re
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -20,11 +21,11 @@ from ir_exec.debug.child import Child, ChildCrashed, ChildRefused, Stored, load_
 from ir_exec.debug.entries import Entry, Key, entries_of
 from ir_exec.debug.files import Spill, damaged, load_npz, nearest
 from ir_exec.debug.metrics import Difference, Settings, difference
-from ir_exec.debug.tracing import INDEX, Trace
+from ir_exec.debug.tracing import INDEX, Trace, TracedValue
 from ir_exec.debug.walk import Visit, Walker, Where
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node
-from ir_exec.model import Model
+from ir_exec.model import Model, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime import Results
 from ir_exec.runtime.precision import Precision
@@ -34,6 +35,7 @@ __all__ = [
     "Adviser",
     "ArraysReference",
     "IRReference",
+    "Lowered",
     "ONNXReference",
     "Reference",
     "TraceReference",
@@ -83,10 +85,28 @@ class Reference(Protocol):
 
 @runtime_checkable
 class Adviser(Protocol):
-    """A reference that can say more of a layer that it computes otherwise."""
+    """A reference that can say more of a layer that it computes otherwise.
 
-    def opinions(self, node: Node, inputs: Sequence[Array]) -> dict[str, list[Array]]:
-        """The outputs of a layer by another way to compute it: a `kernel` of its own, or the layer `alone`."""
+    fuses: whether it may show values from inside a fusion, which are not those of the layers.
+    """
+
+    fuses: bool
+
+    def opinions(
+        self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
+    ) -> dict[str, list[Array | None]]:
+        """The outputs of a layer by other ways to compute it, by the name of the way.
+
+        partners: the names that the outputs of the layer have in the reference.
+        """
+
+
+@runtime_checkable
+class Lowered(Protocol):
+    """A reference of another format whose network can be lowered to IR, to see which of its values is which."""
+
+    def lowered(self) -> Model | None:
+        """Return the network as IR, with the names of its tensors; None where it cannot be lowered."""
 
 
 class IRReference:
@@ -108,7 +128,7 @@ class IRReference:
         self.computes_in: ElementType | None = None
         self.is_partial = False
         self._walker = Walker(model, threads=threads, precision=precision)
-        self._model = model
+        self.model = model
         self._memory = memory
         self._spill = Spill(memory)
         self._constants = dict(_constants(model.graph))
@@ -116,7 +136,7 @@ class IRReference:
         self._numbers: dict[Key, int] = {}
 
     def entries(self) -> list[Entry]:
-        return list(entries_of(self._model))
+        return list(entries_of(self.model))
 
     def inputs(self) -> dict[str, Array]:
         return {}
@@ -144,7 +164,7 @@ class IRReference:
                     self._spill.put((key, visit.where.iterations), array)
 
         given = []
-        for node, port in zip(self._model.graph.parameters, self._model.inputs, strict=True):
+        for node, port in zip(self.model.graph.parameters, self.model.inputs, strict=True):
             array = arrays.get(((), node.id, 0))
             if array is None:
                 raise EvaluationError(
@@ -156,7 +176,7 @@ class IRReference:
     def number(self, key: Key) -> int:
         """The number of a value in its body."""
         if not self._numbers:
-            self._numbers = dict(_numbers(self._model.graph))
+            self._numbers = dict(_numbers(self.model.graph))
         return self._numbers[key]
 
     def iteration(self, where: Where) -> Mapping[int, Array] | None:
@@ -180,19 +200,21 @@ class IRReference:
 
 
 def _constants(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[tuple[Key, Node]]:
+    holders = graph.holder_names()
     for node in graph.nodes:
         if isinstance(node.op, Const):
             yield (scope, node.id, 0), node
         for body in node.bodies:
-            yield from _constants(body.graph, (*scope, node.name, body.name))
+            yield from _constants(body.graph, (*scope, holders[node], body.name))
 
 
 def _numbers(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[tuple[Key, int]]:
+    holders = graph.holder_names()
     for node in graph.nodes:
         for value in node.outputs:
             yield (scope, node.id, value.position), value.number
         for body in node.bodies:
-            yield from _numbers(body.graph, (*scope, node.name, body.name))
+            yield from _numbers(body.graph, (*scope, holders[node], body.name))
 
 
 def _cast(array: Array, kind: ElementType) -> Array:
@@ -203,11 +225,11 @@ def _cast(array: Array, kind: ElementType) -> Array:
 
 
 class TraceReference:
-    """A folder that `trace` wrote."""
+    """What `trace` gave, or wrote to a folder."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._trace = Trace(folder)
-        self.title = os.fspath(folder)
+    def __init__(self, source: Trace | str | os.PathLike[str]) -> None:
+        self._trace = source if isinstance(source, Trace) else Trace(source)
+        self.title = "a trace in memory" if self._trace.folder is None else os.fspath(self._trace.folder)
         self.notes: list[str] = []
         self.rounds = 0
         self.failure: str | None = None
@@ -215,12 +237,15 @@ class TraceReference:
         self.is_partial = self._trace.index.filtered
         if not self._trace.index.complete:
             self.notes.append(f"the trace is not complete: {self._trace.index.error}")
-        self._names = {}
+        self._values: dict[tuple[Key, tuple[int, ...]], TracedValue] = {}
+        self._constants: dict[Key, TracedValue] = {}
         self._entries: dict[Key, Entry] = {}
-        for name, value in zip(self._trace, self._trace.index.values, strict=True):
+        for value in self._trace.index.values:
             entry = value.entry()
             self._entries.setdefault(entry.key, entry)
-            self._names[entry.key, value.iterations] = name
+            if entry.is_constant:
+                self._constants.setdefault(entry.key, value)
+            self._values[entry.key, value.iterations] = value
 
     def entries(self) -> list[Entry]:
         return list(self._entries.values())
@@ -230,17 +255,15 @@ class TraceReference:
         values = [value for value in self._trace.index.values if value.type == "Parameter" and not value.scope]
         if len(values) != len(names):
             return {}
-        return {name: self._trace[value.name] for name, value in zip(names, values, strict=True)}
+        return {name: self._trace.load(value) for name, value in zip(names, values, strict=True)}
 
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
         """Nothing is to be done: it ran when the trace was written."""
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
-        # The constants of a body are there once.
-        if self._entries[key].is_constant:
-            iterations = (0,) * len(iterations)
-        name = self._names.get((key, iterations))
-        return None if name is None else self._trace[name]
+        # The constants of a body are there once, at whichever iteration came first.
+        value = self._constants.get(key) or self._values.get((key, iterations))
+        return None if value is None else self._trace.load(value)
 
     def output(self, key: Key) -> Array | None:
         return self.value(key, ())
@@ -356,17 +379,22 @@ def _typed(array: Array, kind: str | None) -> Array:
 
 
 def differences(
-    results: Results, path: str | os.PathLike[str], rtol: float | None = None, atol: float | None = None
+    results: Results,
+    path: str | os.PathLike[str],
+    rtol: float | None = None,
+    atol: float | None = None,
+    arrays: Mapping[str, Array] | None = None,
 ) -> dict[str, Difference | None]:
     """How far each output is from the array of its name, or out0, out1, ..., in an .npz or a folder of .npy files.
 
-    None for outputs that have no array there. rtol, atol: as for `compare`. Raises EvaluationError where none has one.
+    arrays: what was read from the path already. rtol, atol: as for `compare`. None for outputs that have no array
+    there. Raises EvaluationError where none has one.
     """
     settings = Settings(rtol=rtol, atol=atol)
     names = [str(name) for name in results]  # of a mapping by name that takes positions too
     kinds = {name: str(ElementType.of(array)) for name, array in zip(names, results.to_tuple(), strict=True)}
     kinds |= {f"out{position}": kinds[name] for position, name in enumerate(names)}
-    expected = ArraysReference(arrays_in(Path(path), []), os.fspath(path), names, kinds)
+    expected = ArraysReference(arrays or arrays_in(Path(path), []), os.fspath(path), names, kinds)
     keys = {name: entry.key for entry in expected.entries() for name in entry.names}
     found: dict[str, Difference | None] = {}
     for name, tensor_names, ours in zip(names, results.names(), results.to_tuple(), strict=True):
@@ -382,15 +410,24 @@ def differences(
     return found
 
 
+_MOST_OPINIONS = 10
+"""Of layers that are wrong: each takes a run of the network as far as the layer's inputs."""
+_BY_REFERENCE = "computed by onnx.reference, as onnxruntime refuses the file:"
+
+
 class ONNXReference:
     """The network that an IR file was converted from, its tensors seen all at once; in a child process.
 
+    engine: `onnxruntime`, with onnx.reference for a file that it refuses, or `reference`, onnx.reference alone.
     timeout: seconds that one answer may take. Raises EvaluationError where onnxruntime or onnx is not installed, and
     for a file that they do not read.
     """
 
-    def __init__(self, path: Path, *, timeout: float) -> None:
-        missing = [name for name in ("onnx", "onnxruntime") if find_spec(name) is None]
+    def __init__(
+        self, path: Path, *, timeout: float, engine: Literal["onnxruntime", "reference"] = "onnxruntime"
+    ) -> None:
+        needed = ("onnx", "onnxruntime") if engine == "onnxruntime" else ("onnx",)
+        missing = [name for name in needed if find_spec(name) is None]
         if missing:
             hint = "pip install 'ir-exec[onnx]' installs it"
             raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
@@ -402,10 +439,16 @@ class ONNXReference:
         self.failure: str | None = None
         self.computes_in: ElementType | None = None
         self.is_partial = True
+        self.fuses = False
+        self._asked = 0
         self._path = path
+        self._engine = engine
+        if engine == "reference":
+            self.notes.append("computed by onnx.reference, not by onnxruntime")
         self._child = Child("onnx_child.py", timeout)
         self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
         self._stored: dict[str, Stored] = {}
+        self._mapped: dict[str, Array] = {}
         self._inputs: dict[str, Array] = {}
         try:
             listed = self._child.ask(do="list", path=str(path))
@@ -421,12 +464,20 @@ class ONNXReference:
         """The inputs, the initializers, and what each node gives."""
         found = [Entry((), name, name, "Parameter", names=(name,)) for name in self._parameters]
         found += [Entry((), name, name, "Initializer", names=(name,)) for name in self._constants]
+        places = {name: place for place, name in enumerate(self._outputs)}
         return found + [
-            Entry((), name, name, kind, names=(name,), output=name in self._outputs) for name, kind in self._tensors
+            Entry((), name, name, kind, names=(name,), output=name in places, place=places.get(name))
+            for name, kind in self._tensors
         ]
 
     def inputs(self) -> dict[str, Array]:
         return {}
+
+    def lowered(self) -> Model | None:
+        try:
+            return read_model(self._path)
+        except IRError:
+            return None
 
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
         """goes_on: makes no difference, as these networks have no variables."""
@@ -439,20 +490,46 @@ class ONNXReference:
         inputs = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
         names = [name for name, _ in self._tensors if ((), name, 0) in wanted]
         constants = [name for name in self._constants if ((), name, 0) in wanted]
-        request = {"inputs": inputs, "tensors": names, "constants": constants, "folder": str(folder)}
+        self._mapped.clear()
+        with suppress(OSError):  # Windows keeps what is mapped
+            (folder / f"values{self.rounds}.bin").unlink(missing_ok=True)
         self.rounds += 1
+        values = str(folder / f"values{self.rounds}.bin")
+        request = {"inputs": inputs, "tensors": names, "constants": constants, "values": values}
         try:
-            answer = self._child.ask(do="run", path=str(self._path), **request)
+            answer = self._child.ask(do="run", path=str(self._path), engine=self._engine, **request)
         except (ChildCrashed, ChildRefused) as error:
             self.failure = f"onnxruntime {'refuses: ' if isinstance(error, ChildRefused) else ''}{error}"
             return
         self._stored = answer["tensors"]
+        if "refusal" in answer and not any(note.startswith(_BY_REFERENCE) for note in self.notes):
+            self.notes.append(f"{_BY_REFERENCE} {answer['refusal']}")
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         if key[1] in self._inputs:
             return self._inputs[key[1]]
         stored = self._stored.get(key[1])
-        return None if stored is None else load_stored(stored)
+        return None if stored is None else load_stored(stored, self._mapped)
+
+    def opinions(
+        self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
+    ) -> dict[str, list[Array | None]]:
+        """What onnx's own implementation makes of the node that gives these tensors, of onnxruntime's inputs of it."""
+        if not any(partners) or self._asked == _MOST_OPINIONS:
+            return {}
+        self._asked += 1
+        folder = Path(self._folder.name, f"opinion{self._asked}")
+        folder.mkdir()
+        given = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
+        names = [name for name in partners if name]
+        try:
+            answer = self._child.ask(
+                do="opinion", path=str(self._path), inputs=given, tensors=names, values=str(folder / "values.bin")
+            )
+        except (ChildCrashed, ChildRefused):
+            return {}
+        found = {name: load_stored(stored) for name, stored in answer["tensors"].items()}
+        return {"evaluator": [found.get(name) if name else None for name in partners]}
 
     def output(self, key: Key) -> Array | None:
         return self.value(key, ())

@@ -4,76 +4,190 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from pydantic import model_validator
+
+from ir_exec.debug.draw.record import Drawn
+from ir_exec.debug.ends import Pairing
 from ir_exec.debug.facts import Record
 from ir_exec.debug.metrics import COLUMNS, Difference
+from ir_exec.debug.rounded import WeightsNote
+from ir_exec.debug.sensitivity import Untested
 from ir_exec.debug.steps import Jump
 
 __all__ = [
     "ComparedLayer",
+    "ComparedOutput",
     "Comparison",
     "LayerFault",
+    "OutputStatus",
     "Status",
     "Unmatched",
+    "Verdict",
+    "beyond",
+    "brief",
     "counts",
     "details",
     "drawn",
+    "headline",
     "number",
+    "number_pair",
     "render",
     "rows_as_csv",
     "shown_layers",
-    "verdict",
 ]
 
 
 _MOST_LISTED = 10
 
+_HOW = {
+    "structure": "by the layers around",
+    "position": "by position",
+    "type and shape": "by type and shape",
+    "asked": "as asked",
+}
+
+_NOTABLE = 1e-3
+"""The share of the elements of outputs that are not finite from which the first line counts them."""
+
 
 def render(report: Comparison) -> Iterator[str]:
     """The report in lines, without the table of all layers."""
-    yield verdict(report)
+    yield headline(report)
     yield from details(report)
     yield ""
     yield counts(report)
 
 
-def verdict(report: Comparison) -> str:
-    """The answer in one line."""
-    if report.failure is not None:
+def headline(report: Comparison) -> str:
+    """The answer in one line: whether the outputs agree, then what was not compared, then the first wrong layer."""
+    calls = f" in {report.calls} calls" if report.calls > 1 else ""
+    if report.verdict == "failed":
         return f"could not compare all: {report.failure}"
+    if report.verdict == "not compared":
+        return f"not compared: {_blind(report)}{calls}{_untested(report)}"
+    if report.verdict == "equal":
+        weights = "" if report.weights is None else f"; {report.weights}"
+        limits = weights + _not_compared(report) + _untested(report) + _beyond(report)
+        return f"equal: {_agreement(report)}{calls}{_paired(report)}{limits}"
+    what = _differing(report)
+    if report.verdict == "reference":
+        return f"the reference differs from itself: {what}{calls}{_second_opinion(report)}{_not_compared(report)}"
+    weights = "" if report.weights is None else f"; {report.weights}"
+    return f"different: {what}{weights}{_not_compared(report)}{_cause(report)}"
+
+
+def _agreement(report: Comparison) -> str:
+    matched = [one for one in report.output_results if one.error is not None]
+    if not matched:
+        return "the reference has none of the outputs, and every value that it has agrees"
+    errors = [one.error for one in matched if one.error is not None]
+    worst = max(errors, key=lambda error: error.max_abs)
+    if all(one.status in ("equal", "not compared") for one in matched):
+        how = "to the bit"
+    else:
+        how = f"the largest error is {number(worst.max_abs)}"
+        how += "" if worst.sqnr_db is None else f" (SQNR {min(_sqnrs(errors)):.1f} dB)"
+    if any(one.status == "step" for one in matched):
+        how += ", except on steps and in ties"
+    if report.computes_in is not None:
+        how += f", by the tolerances of {report.computes_in}"
+    count = len(matched)
+    subject = f'output "{matched[0].name}" agrees' if count == 1 else f"{count} outputs agree"
+    left = len(report.output_results) - count
+    return f"{subject}, {how}" + (f"; the reference has no other of {left + count} outputs" if left else "")
+
+
+def _sqnrs(errors: Sequence[Difference]) -> list[float]:
+    return [error.sqnr_db for error in errors if error.sqnr_db is not None]
+
+
+def _differing(report: Comparison) -> str:
+    """The outputs that differ, with the error of the first."""
+    differ = [one for one in report.output_results if one.status in ("different", "unmatched")]
+    if not differ:
+        beyond = [one for one in report.layers if one.partner is not None and not _fits(one)]
+        return f"{len(beyond)} of the values that the reference has"
+    first = differ[0]
+    call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
+    error = "the reference has no such output" if first.error is None else brief(first.error)
+    more = f" and {len(differ) - 1} more of {len(report.output_results)} outputs" if len(differ) > 1 else ""
+    return f'output "{first.name}" ({error}{call}){more}'
+
+
+def _second_opinion(report: Comparison) -> str:
+    """Where the reference's other answer agrees with this model, as the end of a sentence."""
+    layer = next((one for one in report.layers if one.status == "reference"), None)
+    if layer is not None:
+        return f'; layer {layer.layer_id} "{layer.path}" ({layer.type}): {layer.note}'
+    return "; with its inner values made outputs it agrees, so what it fuses between them changes its answer"
+
+
+def _cause(report: Comparison) -> str:
+    """The layer that explains outputs that differ, as the end of a sentence."""
     if report.first_fault is not None:
         fault = report.first_fault
-        more = f", and {len(report.faults) - 1} more by themselves" if len(report.faults) > 1 else ""
+        more = f", and {len(report.faults) - 1} more" if len(report.faults) > 1 else ""
         if fault.taken_by:
-            return f"different: {_layer(fault)} holds other values{more}"
+            return f"; {_layer(fault)} holds other values{more}"
         call = f" in call {fault.call} of {report.calls}" if report.calls > 1 else ""
-        return f"different: {_layer(fault)} is the first that is wrong by itself{call}{more}"
-    outputs = [one for one in report.layers if is_output(one, report)]
-    if report.equal:
-        calls = f" in {report.calls} calls" if report.calls > 1 else ""
-        steps = (
-            "" if all(one.carried is None or one.carried.is_within for one in outputs) else ", but for steps and ties"
-        )
-        return f"equal: no layer is wrong by itself, and every output is within the tolerance{steps}{calls}"
-    worst = [one for one in outputs if one.carried and not one.carried.is_within]
-    if worst:
-        names = ", ".join(one.path for one in worst[:3])
-        return f"different: outputs differ ({names}), but no layer is wrong by itself{_first_beyond(report)}"
-    if all(one.partner is not None for one in outputs):
-        return "different: the reference's outputs are others where nothing is looked at on the way to them"
-    return "different: an output has no partner in the reference"
-
-
-def _first_beyond(report: Comparison) -> str:
-    """From where on errors are beyond the tolerance, as the end of a sentence."""
+        return f"; {_layer(fault)} is the first that is wrong by itself{call}{more}"
     first = next((one for one in report.layers if one.path == report.first_carried), None)
     if first is None:
         return ""
     if first.status == "step":
-        return f'; layer {first.layer_id} "{first.path}" ({first.type}) is a step that makes small errors large'
-    return f"; errors pass the tolerance from {first.path} on"
+        where = f'layer {first.layer_id} "{first.path}" ({first.type})'
+        return f"; no layer is wrong by itself: {where} is a step that makes small errors large"
+    return f"; no layer is wrong by itself: errors pass the tolerance from {first.path} on"
+
+
+def _blind(report: Comparison) -> str:
+    """The outputs in which no fault could have shown."""
+    names = [f'"{one.name}"' for one in report.output_results if one.status == "not compared"]
+    if not names:
+        return "no value has a finite element on both sides"
+    subject = f"output {names[0]} has" if len(names) == 1 else f"outputs {_some(names)} have"
+    return f"{subject} no finite element on either side"
+
+
+def _not_compared(report: Comparison) -> str:
+    elements = sum(one.error.elements for one in report.output_results if one.error is not None)
+    if not report.not_compared or report.not_compared < _NOTABLE * elements:
+        return ""
+    return f"; not compared: {report.not_compared:,} of {elements:,} elements, NaN or infinite on both sides"
+
+
+def _untested(report: Comparison) -> str:
+    if not report.untested:
+        return ""
+    return f"; not tested by these inputs: {report.untested:,} of {len(report.layers) + report.not_run:,} layers"
+
+
+def _paired(report: Comparison) -> str:
+    """How many ends go together without a common name."""
+    count = sum(one.how != "asked" and one.end == "output" for one in report.pairings)
+    return f"; {count} output{'s' * (count > 1)} paired without a common name" if count else ""
+
+
+def _beyond(report: Comparison) -> str:
+    """The number of layers that are wrong while the outputs agree."""
+    count = len(report.faults)
+    return f"; {count:,} layer{'s' * (count > 1)} beyond tolerance" if count else ""
+
+
+def brief(error: Difference) -> str:
+    """A difference in a few words."""
+    if error.problem is not None:
+        return error.problem
+    sqnr = "" if error.sqnr_db is None else f", SQNR {error.sqnr_db:.1f} dB"
+    return f"max abs {number(error.max_abs)}{sqnr}"
+
+
+def _fits(layer: ComparedLayer) -> bool:
+    return layer.carried is not None and layer.carried.is_within
 
 
 def is_output(layer: ComparedLayer, report: Comparison) -> bool:
@@ -82,9 +196,20 @@ def is_output(layer: ComparedLayer, report: Comparison) -> bool:
     return not names.isdisjoint(report.outputs)
 
 
+def beyond(report: Comparison) -> Iterator[str]:
+    """The layers that are wrong by themselves while the outputs agree, a line each."""
+    for fault in report.faults[:_MOST_LISTED]:
+        note = f"; {fault.note}" if fault.note else ""
+        yield f"  beyond tolerance: {_layer(fault)}: {'' if fault.own is None else told(fault.own)}{note}"
+    if len(report.faults) > _MOST_LISTED:
+        yield f"  ... {len(report.faults) - _MOST_LISTED} more"
+
+
 def details(report: Comparison) -> Iterator[str]:
     """What explains the verdict: the faults, steps and ties, layers without partner, notes."""
-    for fault in report.faults[:_MOST_LISTED]:
+    if report.verdict == "equal":
+        yield from beyond(report)
+    for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:
         yield f"  {_layer(fault)}"
         if fault.own is not None:
             yield f"    own error      {told(fault.own)}"
@@ -96,14 +221,18 @@ def details(report: Comparison) -> Iterator[str]:
             yield f"    or above it    {_some(fault.includes)} (the reference has no values there)"
         if fault.note:
             yield f"    note           {fault.note}"
-    if len(report.faults) > _MOST_LISTED:
+    if report.verdict != "equal" and len(report.faults) > _MOST_LISTED:
         yield f"  ... {len(report.faults) - _MOST_LISTED} more"
+    for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
+        yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"
     steps = [layer for layer in report.layers if layer.status == "step"]
     for layer in steps[:_MOST_LISTED]:
         yield f"  no fault: {layer.path} ({layer.type}): {layer.note}"
     failed = [layer for layer in report.layers if layer.status == "failed"]
     for layer in failed[:_MOST_LISTED]:
         yield f"  not judged: {layer.path} ({layer.type}): {layer.note}"
+    for one in report.pairings:
+        yield f"  paired: {one.end} {one.model} with {one.reference}: {_HOW[one.how]}"
     for side, title in (("model", "without partner"), ("reference", "in the reference alone")):
         listed = [one for one in report.unmatched if one.side == side]
         if listed:
@@ -115,9 +244,14 @@ def details(report: Comparison) -> Iterator[str]:
 
 def counts(report: Comparison) -> str:
     """How many layers are in which state."""
-    kinds = ("equal", "close", "step", "carried", "wrong", "failed", "unmatched")
+    kinds = ("equal", "close", "step", "carried", "reference", "wrong", "failed", "skipped", "unmatched")
     found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
     parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
+    reasons: Counter[str] = Counter(layer.untested for layer in report.layers if layer.untested is not None)
+    if report.not_run:
+        reasons["not run"] = report.not_run
+    if reasons:
+        parts += "; not tested by these inputs: " + ", ".join(f"{count} {why}" for why, count in reasons.items())
     return f"{len(report.layers)} layers: {parts}{drawn(report.seed, report.inputs)}"
 
 
@@ -133,10 +267,10 @@ def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]
     """The layers of the table: all, or those that are not equal, the worst by themselves first."""
     if every:
         return list(report.layers)
-    chosen = [layer for layer in report.layers if layer.status in ("wrong", "step", "failed", "carried")]
+    chosen = [layer for layer in report.layers if layer.status in ("wrong", "reference", "step", "failed", "carried")]
     if not chosen:
         chosen = [layer for layer in report.layers if layer.status == "close"]
-    order = {"wrong": 0, "failed": 1, "step": 2, "carried": 3, "close": 4}
+    order = {"wrong": 0, "reference": 1, "failed": 2, "step": 3, "carried": 4, "close": 5}
     return sorted(chosen, key=lambda layer: order[layer.status])
 
 
@@ -150,8 +284,23 @@ def told(found: Difference) -> str:
     text += f"; {found.beyond_count:,} of {found.elements:,} beyond the tolerance"
     if found.worst is not None:
         place = list(found.worst)
-        text += f"; at {place} {number(found.ours)} instead of {number(found.reference)}"
+        ours, reference = number_pair(found.ours, found.reference)
+        text += f"; at {place} {ours} instead of {reference}"
     return text
+
+
+def number_pair(value: float | str | None, other: float | str | None) -> tuple[str, str]:
+    """Return two numbers with as many digits as it takes to see that they differ."""
+    if isinstance(value, str) or isinstance(other, str) or value is None or other is None or value == other:
+        return number(value), number(other)
+    pair = number(value), number(other)
+    digits = 4
+    while pair[0] == pair[1] and digits < 17:
+        digits += 1
+        pair = f"{value:.{digits}g}", f"{other:.{digits}g}"
+    if digits > 4 and max(abs(value), abs(other)) < 2**53 and value == int(value) and other == int(other):
+        pair = str(int(value)), str(int(other))
+    return pair
 
 
 def number(value: float | str | None) -> str:
@@ -170,19 +319,32 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + more
 
 
-Status = Literal["equal", "close", "carried", "step", "wrong", "failed", "unmatched"]
+Verdict = Literal["equal", "different", "reference", "not compared", "failed"]
+"""equal: every output is within its tolerance. different: one is not. reference: one is not, and the reference's own
+second answer agrees with this model. not compared: an output has no finite element on either side, where no fault
+could show. failed: the reference gave no answer, or only a part of it."""
+
+OutputStatus = Literal["equal", "close", "step", "different", "not compared", "unmatched"]
+"""equal: the same bits. close: within the tolerance. step: beyond it on steps and in ties alone. different: beyond it.
+not compared: no element is finite on both sides. unmatched: the reference has no such output."""
+
+Status = Literal["equal", "close", "carried", "step", "reference", "wrong", "failed", "unmatched", "skipped"]
 """equal: the same bits. close: within the tolerance. carried: beyond it, from errors that came with the inputs.
-step: differs in ties or on steps alone, by itself or for inputs that differ within the tolerance. wrong: beyond the
-tolerance by itself. failed: cannot be run on the reference's inputs. unmatched: the reference has no value for it."""
+step: differs in ties or on steps alone, by itself or for inputs that differ within the tolerance. reference: beyond the
+tolerance, where the reference differs from itself: another way in which it computes the layer agrees with this network.
+wrong: beyond the tolerance by itself. failed: cannot be run on the reference's inputs. unmatched: the reference has no
+value for it. skipped: inside a fusion of the reference, whose values there are not those of the layers."""
 
 _SEVERITY: dict[Status, int] = {
     "unmatched": 0,
-    "equal": 1,
-    "close": 2,
-    "carried": 3,
-    "step": 4,
-    "failed": 5,
-    "wrong": 6,
+    "skipped": 1,
+    "equal": 2,
+    "close": 3,
+    "carried": 4,
+    "step": 5,
+    "reference": 6,
+    "failed": 7,
+    "wrong": 8,
 }
 
 
@@ -194,7 +356,8 @@ class ComparedLayer(Record):
     the error when both networks ran from the same inputs. Of several outputs and iterations the worst is told, and
     `iterations` says which; of several calls the first that shows as much, and `call` says which, from 1 on. `runs`
     counts all. includes: layers above, without a partner, whose errors are part of
-    `own`. jump: what a layer with steps makes of inputs within the tolerance. note: what else is to be said.
+    `own`. jump: what a layer with steps makes of inputs within the tolerance. untested: why no element of it could have
+    shown a fault with these inputs. note: what else is to be said.
     """
 
     layer_id: str
@@ -212,6 +375,7 @@ class ComparedLayer(Record):
     runs: int = 1
     includes: tuple[str, ...] = ()
     jump: Jump | None = None
+    untested: Untested | None = None
     note: str | None = None
 
     @property
@@ -222,7 +386,7 @@ class ComparedLayer(Record):
     @property
     def rank(self) -> tuple[int, float]:
         """By this the worst of several runs of a layer is the greatest: by status, then by the share beyond."""
-        found = self.own if self.status in ("wrong", "step") and self.jump is None else self.carried
+        found = self.own if self.status in ("wrong", "reference", "step") and self.jump is None else self.carried
         return self.severity, found.beyond if found is not None else 0.0
 
 
@@ -242,6 +406,25 @@ class LayerFault(Record):
     note: str | None = None
 
 
+class ComparedOutput(Record):
+    """One output of MODEL.
+
+    name: that of the output. path: the layer that gives it. partner: the reference's value, its path. error: how far it
+    is from the reference's output, with the tolerance; None where the reference has none. Of several calls the worst
+    counts, and `call` says which, from 1 on.
+    """
+
+    name: str
+    path: str
+    partner: str | None = None
+    element_type: str | None = None
+    shape: tuple[int, ...] | None = None
+    status: OutputStatus
+    error: Difference | None = None
+    visible: Difference | None = None
+    call: int = 1
+
+
 class Unmatched(Record):
     """A layer without a partner. side: whose it is. why: what is known of the reason."""
 
@@ -254,31 +437,56 @@ class Unmatched(Record):
 class Comparison(Record):
     """The answer of `compare`.
 
-    equal: no layer is wrong by itself, every output has a partner and is within the tolerance. first_fault: the first
-    layer, in the order of calls and of computation, that is wrong by itself. faults: all of them. layers: in the order
-    of computation. unmatched: layers without a partner on either side. notes: what a reader should know of the
-    comparison itself.
+    verdict: the answer in a word. equal: the verdict is "equal": outputs were compared, every one has a partner and is
+    within its tolerance. output_results: each output, in the order of the model's. outputs: the layers that give them.
+    not_compared: the number of elements of outputs that are NaN or infinite on both sides. untested: the number of
+    layers of which no element could have shown a fault with these inputs. first_fault: the first layer, in the order of
+    calls and of computation, that is wrong by itself; outputs may be equal all the same. faults: all of them. layers:
+    in the order of computation. pairings: inputs and outputs, and values that the caller named, that go together by
+    something else than a name. unmatched: layers without a partner on either side. notes: what a reader should know of
+    the comparison itself.
     first_carried: the first layer beyond the tolerance at all. inputs: the shapes of the network's inputs in the first
-    call, by name. seed: of the inputs that were drawn, None where none were. calls: how many were compared. rounds: how
-    often the reference ran. failure: why it could not give all its values, None where it could: `equal` is false then.
+    call, by name. seed: of the inputs that were drawn, None where none were. drawn: what they are. calls: how many were
+    compared. rounds: how often the reference ran. not_run: layers of bodies that no call ran, which count as untested,
+    too. failure: why it could not give all its values, None where it could: `equal` is false then.
+    computes_in: the type in which the reference computed, where that is coarser than its values.
+    weights: what the weights of one side are rounded to, where they are; no constant is wrong for it.
     """
 
     format: Literal[1] = 1
     model: str
     reference: str
+    verdict: Verdict
     equal: bool
+    output_results: tuple[ComparedOutput, ...] = ()
+    not_compared: int = 0
+    untested: int = 0
+    not_run: int = 0
     first_fault: LayerFault | None = None
     faults: tuple[LayerFault, ...] = ()
     first_carried: str | None = None
     layers: tuple[ComparedLayer, ...] = ()
     outputs: tuple[str, ...] = ()
+    pairings: tuple[Pairing, ...] = ()
     unmatched: tuple[Unmatched, ...] = ()
     notes: tuple[str, ...] = ()
     inputs: Mapping[str, tuple[int, ...]] = {}
     seed: int | None = None
+    drawn: Drawn | None = None
     calls: int = 1
     rounds: int = 1
     failure: str | None = None
+    computes_in: str | None = None
+    weights: WeightsNote | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_releases(cls, data: Any) -> Any:
+        """Give reports that were written before there were verdicts the one that they mean."""
+        if isinstance(data, dict) and "verdict" not in data and "equal" in data:
+            failed = data.get("failure") is not None
+            return {**data, "verdict": "failed" if failed else "equal" if data["equal"] else "different"}
+        return data
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A flat row for each layer: what `--format csv` writes."""
@@ -294,6 +502,7 @@ class Comparison(Record):
                 "shape": None if layer.shape is None else str(list(layer.shape)),
                 "status": layer.status,
                 "call": layer.call,
+                "untested": layer.untested,
             }
             for side, found in (("own", layer.own), ("carried", layer.carried)):
                 for column in COLUMNS:

@@ -84,6 +84,10 @@ def _normalized(data: Array, axes: tuple[int, ...], eps: float, eps_mode: str) -
     return np.asarray((magnitudes + magnitudes.mean(axes, keepdims=True)) / deviation)
 
 
+def _argument(op: Any, inputs: list[Array]) -> Array:
+    return np.abs(inputs[0])
+
+
 _SUMS_OF: Mapping[str, Callable[[Any, list[Array]], Array]] = MappingProxyType(
     {
         "Add": _linear(0, 1),
@@ -114,6 +118,7 @@ _SUMS_OF: Mapping[str, Callable[[Any, list[Array]], Array]] = MappingProxyType(
         "BatchNormInference": _batch_norm,
         "MVN": _mvn,
         "GroupNormalization": _group_norm,
+        **dict.fromkeys(("Swish", "HSwish", "Mish", "Gelu", "SoftPlus", "Sin", "Cos"), _argument),
     }
 )
 

@@ -46,8 +46,8 @@ class Where(NamedTuple):
     scope: tuple[str, ...] = ()
     iterations: tuple[int, ...] = ()
 
-    def inside(self, node: Node, body: str, iteration: int) -> Where:
-        return Where((*self.scope, node.name, body), (*self.iterations, iteration))
+    def inside(self, holder: str, body: str, iteration: int) -> Where:
+        return Where((*self.scope, holder, body), (*self.iterations, iteration))
 
 
 @dataclass(slots=True)
@@ -102,6 +102,7 @@ class Walker:
         refuse_unsupported(model.graph)
         self.model = model
         self.wide = run_as_f32(model) if checked_precision(precision) == "f32" else AS_IN_FILE
+        self.holders: dict[Node, str] = {}
         self._threads = chosen_threads(threads)
         self._constants: dict[Node, Array] = {}
         self._state = Variables()
@@ -114,6 +115,7 @@ class Walker:
         self._small: dict[Graph, bool] = {}
         for graph in (model.graph, *(body.graph for node in model.graph.all_nodes() for body in node.bodies)):
             self._constant_values |= constant_values(graph)
+            self.holders |= graph.holder_names()
 
     def run(
         self,
@@ -185,7 +187,7 @@ class Walker:
                 size += sum([array.nbytes for array in outputs])
             for number in dying:
                 slots.pop(number, None)
-        if graph not in self._small:
+        if visit is not None and graph not in self._small:
             is_last = not any(node.bodies for node in graph.nodes)
             self._small[graph] = bool(where.scope) and is_last and size <= _FEW_BYTES
         return [slots[node.values_in[0].number] for node in graph.results]
@@ -332,7 +334,7 @@ class _Body:
         return infer_body(self._body.graph, types, walker.model.weights, ops=walker.wide.ops)
 
     def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
-        where = self._where.inside(self._node, self._body.name, self._runs)
+        where = self._where.inside(self._walker.holders[self._node], self._body.name, self._runs)
         self._runs += 1
         return self._walker.walk(self._body.graph, arrays, where, self._visit)
 

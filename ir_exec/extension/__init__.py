@@ -15,7 +15,8 @@
             return (data * self.factor).astype(data.dtype)
 
 A layer `<layer type="Scale" version="extension"><data factor="2"/>...` is then checked and run like any other.
-`Op` says what a class declares; docs/extensions.md explains it at length.
+`Op` says what a class declares; docs/extensions.md explains it at length. `onnx_op` registers a function that says an
+operator of ONNX files, of a domain of your own, in layers.
 
 Fields are the attributes of `<data>`: `int`, `float`, `bool`, `str`, Literals of texts, or the attribute types below.
 `infer` raises ShapeError or ElementTypeError, `evaluate` raises EvaluationError. The functions `known_*`, `merge_*`,
@@ -27,6 +28,10 @@ from ir_exec.errors import (
     ElementTypeError as ElementTypeError,
     EvaluationError as EvaluationError,
     ShapeError as ShapeError,
+)
+from ir_exec.extension.onnx_operators import (
+    onnx_op as onnx_op,
+    unregister_onnx_op as unregister_onnx_op,
 )
 from ir_exec.extension.registration import (
     register_op as register_op,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -138,6 +139,12 @@ class Graph:
             yield node
             for body in node.bodies:
                 yield from body.graph.all_nodes(unreachable=unreachable)
+
+    def holder_names(self) -> dict[Node, str]:
+        """For each layer with bodies its name in paths (`loop/body/name`), with its id where several have one name."""
+        holders = [node for node in (*self.nodes, *self.unreachable) if node.bodies]
+        counts = Counter(node.name for node in holders)
+        return {node: node.name if counts[node.name] == 1 else f"{node.name}#{node.id}" for node in holders}
 
     def take_apart(self) -> None:
         """Part the nodes from each other, so that a graph that nobody needs any more is freed at once.

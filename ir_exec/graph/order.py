@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -10,9 +9,10 @@ from dataclasses import replace
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, Report
 from ir_exec.graph.graph import Graph, Node, Value
+from ir_exec.hints import suggested
 from ir_exec.ops.infrastructure.values import AssignsVariable, Result
 
-__all__ = ["find_value", "last_uses", "reachable", "suggested", "topological_order", "with_outputs"]
+__all__ = ["find_value", "last_uses", "reachable", "topological_order", "with_outputs"]
 
 
 def topological_order(nodes: list[Node], report: Report) -> list[Node]:
@@ -136,12 +136,6 @@ def find_value(graph: Graph, name: str) -> Value:
             return value
     known = [text for value in graph.values for text in (*value.names, value.name)]
     raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=suggested(name, known))
-
-
-def suggested(name: str, known: Iterable[str]) -> str | None:
-    """A hint that names what is like a name that does not exist."""
-    near = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3)
-    return f"did you mean {' or '.join(near)}?" if near else None
 
 
 def _result(graph: Graph, name: str, id: int) -> Node:

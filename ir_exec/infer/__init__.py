@@ -13,6 +13,7 @@ from ir_exec.infer.infer import (
     tells_outputs,
     typed_bodies,
 )
+from ir_exec.infer.weights_evidence import explained_by_weights, foreign_weights
 from ir_exec.infer.work import Work, count_work
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "Work",
     "count_work",
     "declared_port",
+    "explained_by_weights",
+    "foreign_weights",
     "infer_body",
     "infer_node",
     "infer_outputs",

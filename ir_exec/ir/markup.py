@@ -19,6 +19,7 @@ from lxml import etree
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, ResourceError
+from ir_exec.hints import path_hint
 from ir_exec.ir.urls import is_url
 from ir_exec.types import Array
 
@@ -42,6 +43,7 @@ _ASIDE = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _ASIDE_OR_DECLARATION = re.compile(rb"<!--|<!\[CDATA\[|<\?|<!(?:DOCTYPE|ENTITY|ELEMENT|ATTLIST|NOTATION)")
 _DECLARED_ENCODING = re.compile(rb"""\s*<\?xml[^>]{0,200}?\bencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]{0,39})["']""")
 _LATE_DECLARATION = re.compile(rb"\s+<\?xml\s[^>]{0,400}?\?>")
+_FURTHER_DECLARATIONS = re.compile(rb"\s*<\?xml\s[^>]{0,400}?\?>((?:\s*<\?xml\s[^>]{0,400}?\?>)+)")
 _END = re.compile(rb"</net\s*>")
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -61,10 +63,14 @@ _LIMITS_EXCEEDED = (114, 1, 2)
 
 
 class Markup(NamedTuple):
-    """The root element, and a function that tells the line on which the start tag of an element begins."""
+    """The root element, and a function that tells the line on which the start tag of an element begins.
+
+    warnings: what other readers of IR pass over, and XML does not allow.
+    """
 
     root: etree._Element
     line_of: Callable[[etree._Element], int]
+    warnings: tuple[ParseError, ...] = ()
 
 
 def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
@@ -88,15 +94,16 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
         # A pipe or a device may never end, and may block even when it is opened.
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
-            raise ParseError(f"the path is {kind}", code=Code.unreadable_path, location=Location(path=path))
+            message, place = f"the path is {kind}", Location(path=path)
+            raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=place)
         _check_size(status.st_size, path)
         with open(path, "rb") as file:
             raw = file.read(MAX_XML_BYTES + 1)
     except (OSError, ValueError, TypeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ParseError(
-            f"cannot read the file: {reason}", code=Code.unreadable_path, location=Location(path=path)
-        ) from None
+        message = f"cannot read the file: {reason}"
+        near = path_hint(path) if path and isinstance(error, FileNotFoundError) and not is_url(path) else None
+        raise ParseError(message, code=Code.unreadable_path, hint=near, location=Location(path=path)) from None
     _check_size(len(raw), path)
     return path, raw
 
@@ -124,14 +131,15 @@ def parse(raw: bytes) -> Markup:
     found = recognise(raw)
     if found is not None:
         raise found
-    text = _without_surroundings(_to_utf8(raw))
+    whole = _to_utf8(raw)
+    text = _without_surroundings(whole)
     markup = _without_asides(text)
     root = _element_tree(text)
     if root.getroottree().docinfo.internalDTD is not None:
         raise _refused("a DOCTYPE", 1)
     if str(root.tag).startswith("{"):
         _drop_namespace(root)
-    return Markup(root, _line_finder(root, markup))
+    return Markup(root, _line_finder(root, markup), _warnings(whole))
 
 
 def _check_size(size: int, path: str | None) -> None:
@@ -174,10 +182,14 @@ def _to_utf8(raw: bytes) -> bytes:
 
 
 def _without_surroundings(text: bytes) -> bytes:
-    """The text without what other readers of IR pass over: a declaration behind white space, and text behind the end.
+    """The text without what other readers of IR pass over: a declaration behind white space, further declarations, and
+    text behind the end.
 
     Every other byte stays at its place. A `<` behind the end stays, and is refused later on.
     """
+    if (further := _FURTHER_DECLARATIONS.match(text)) is not None:
+        start, end = further.span(1)
+        text = text[:start] + re.sub(rb"[^\r\n]", b" ", text[start:end]) + text[end:]
     if text[:1].isspace() and (declaration := _LATE_DECLARATION.match(text)) is not None:
         start, end = text.index(b"<"), declaration.end()
         text = text[:start] + re.sub(rb"[^\r\n]", b" ", text[start:end]) + text[end:]
@@ -185,6 +197,18 @@ def _without_surroundings(text: bytes) -> bytes:
     if end_tag is not None and (behind := text[end_tag.end() :].strip()) and b"<" not in behind:
         text = text[: end_tag.end()]
     return text
+
+
+def _warnings(text: bytes) -> tuple[ParseError, ...]:
+    """IR002 as a warning for a second `<?xml ?>`, which OpenVINO's parser passes over and others refuse."""
+    further = _FURTHER_DECLARATIONS.match(text)
+    if further is None:
+        return ()
+    start = text.index(b"<", further.start(1))
+    place = Location(line=1 + text.count(b"\n", 0, start))
+    message = "a second XML declaration: OpenVINO reads such a file, and other tools refuse it"
+    hint = "remove all <?xml ... ?> but the first"
+    return (ParseError(message, code=Code.not_well_formed, severity="warning", hint=hint, location=place),)
 
 
 def _without_asides(text: bytes) -> bytes:

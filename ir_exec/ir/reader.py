@@ -59,6 +59,8 @@ def read_document(source: str | os.PathLike[str] | bytes, *, report: Report = ra
     except IRError as error:
         fatal = error.located(Location(path=path))
     else:
+        for warning in markup.warnings:
+            report(warning.located(Location(path=path)))
         for fault in sorted(faults, key=lambda fault: fault.location.line or 0):
             report(fault)
         return document

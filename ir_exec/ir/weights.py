@@ -27,6 +27,9 @@ __all__ = ["Weights", "default_weights_path", "forget_pages", "spare_bytes"]
 
 _MAX_OFFSET = 2**63 - 1
 
+_XML = b"\xef\xbb\xbf<?xml"
+"""The beginning of an .xml, with the mark of UTF-8 that it may have."""
+
 _COPIED = 2**20
 """Bytes of files that are read whole instead of mapped: nothing that happens to such a file afterwards matters."""
 
@@ -93,7 +96,8 @@ class Weights:
     def open(cls, path: str | os.PathLike[str], *, order: BitOrder = CURRENT_ORDER) -> Self:
         """Map a file read-only, without reading it. What a URL names is fetched in blocks, as they are needed.
 
-        Raises WeightsError: IR201 there is no such file, or it cannot be read; IR203 it is a Git LFS pointer.
+        Raises WeightsError: IR201 there is no such file, it cannot be read, or is an .xml; IR203 it is a Git LFS
+        pointer.
         """
         name = os.fsdecode(path)
         if is_url(name):
@@ -169,6 +173,15 @@ class Weights:
     def size(self) -> int:
         """How many bytes there are."""
         return len(self._bytes) + len(self._appended)
+
+    @property
+    def file_size(self) -> int:
+        """How many bytes there are without the appended ones."""
+        return len(self._bytes)
+
+    def is_appended(self, offset: int) -> bool:
+        """Whether the bytes at an offset are appended ones."""
+        return len(self._bytes) <= offset < self.size
 
     def appended(self, extra: bytes) -> Weights:
         """The same weights with more bytes behind their end; neither is copied."""
@@ -337,4 +350,8 @@ def _not_a_pointer(stored: Array, path: str | None) -> Array:
             hint=LFS_HINT,
             location=Location(path=path),
         )
+    if stored[: len(_XML)].tobytes().removeprefix(b"\xef\xbb\xbf").startswith((b"<?xml", b"<net ")):
+        message = "the weights are an .xml, expected the .bin that belongs to it"
+        hint = "give the .bin as the weights, or none where it has the name of the .xml"
+        raise WeightsError(message, code=Code.weights_missing, hint=hint, location=Location(path=path))
     return stored

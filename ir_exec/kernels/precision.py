@@ -49,9 +49,9 @@ def rounded(array: Array, dtype: np.dtype[Any]) -> Array:
         return array.astype(dtype)
     if kind.bits <= 8:
         lowest, highest = type_limits(dtype)
-        return np.clip(np.trunc(array), lowest, highest).astype(dtype)
+        return np.asarray(np.clip(np.trunc(array), lowest, highest).astype(dtype))
     # A float beyond the range of its integer type has no defined value; by way of 64 bits it wraps.
-    return array.astype(np.int64 if kind.is_signed else np.uint64).astype(dtype)
+    return np.asarray(array.astype(np.int64 if kind.is_signed else np.uint64).astype(dtype))
 
 
 @cache

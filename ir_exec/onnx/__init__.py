@@ -1,0 +1,1 @@
+"""ONNX files: what reads them, lowered to operators of IR, and the interface for the backend tests of ONNX."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ir_exec import build
 from ir_exec.build import Value
+from ir_exec.build.values import next_serial
 from ir_exec.codes import Code
 from ir_exec.errors import (
     GraphError,
@@ -22,7 +23,8 @@ from ir_exec.errors import (
     raise_error,
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
-from ir_exec.onnx.functions import Functions, not_taken, why_unsaid
+from ir_exec.onnx.functions import Functions, deprecated, not_taken, why_unsaid
+from ir_exec.onnx.naming import name_layers
 from ir_exec.onnx.order import in_order, name_of, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
@@ -45,7 +47,8 @@ _MOST_EXPANDED = 2**17
 class Scope:
     """The values that the nodes of a graph, a body or a function can name.
 
-    opsets: the version of each domain. given: the attributes of the call that a function was expanded for.
+    opsets: the version of each domain. given: the attributes of the call that a function was expanded for. prefix: of
+    the names of its nodes, that of the call of a function.
     """
 
     def __init__(
@@ -54,8 +57,10 @@ class Scope:
         *,
         outer: Scope | None = None,
         given: Mapping[str, AttributeProto] | None = None,
+        prefix: str | None = None,
     ) -> None:
         self.opsets = opsets
+        self.prefix: str = prefix if prefix is not None else outer.prefix if outer else ""
         self.outer = outer
         self.given: Mapping[str, AttributeProto] = given if given is not None else outer.given if outer else {}
         self.depth: int = outer.depth + 1 if outer else 0
@@ -123,6 +128,10 @@ class Call:
         """The outputs of a graph inside the node, whose inputs are these values."""
         return self._converter.body(graph, inputs, self._scope)
 
+    def warn(self, warning: IRError) -> None:
+        """Report a fault of the node that hinders nothing."""
+        self._converter.warnings.append(warning)
+
     def array(self, tensor: TensorProto) -> Array:
         """The elements of an attribute."""
         return self._converter.array(tensor)
@@ -144,6 +153,7 @@ class Converter:
     unsupported: what could not be converted, with the reason, for every such node.
     left_out: the number of nodes that were not converted: these, and those that lack inputs because of them.
     report: called with every other fault; where it returns, the outputs of the node are missing.
+    warnings: of the node that is being converted.
     declarations: the types of values of the graph. Where it has one, a missing value is an input of this type, one of
         `stand_ins`.
     """
@@ -162,6 +172,7 @@ class Converter:
         self.stand_ins: list[Value] = []
         self._unknown: set[str] = set()
         self.unsupported: Counter[tuple[str, str]] = Counter()
+        self.warnings: list[IRError] = []
         self._arrays: dict[int, tuple[TensorProto, Array]] = {}
         self.left_out = 0
         self._expanded_nodes = 0
@@ -196,11 +207,13 @@ class Converter:
 
     def nodes(self, nodes: Many[NodeProto], scope: Scope) -> None:
         for position, node in in_order(nodes, scope.names(), self._reported):
+            mark = next_serial()
             try:
                 outputs = self._outputs(node, scope, position)
             except IRError as error:
                 self.report(_placed(error, place_of(node, position)))
                 outputs = [Missing()] * len(node.output)
+            name_layers(outputs, f"{scope.prefix}{name_of(node)}", mark)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     if scope.holds(name):
@@ -212,7 +225,7 @@ class Converter:
                         self._compare(name, value, node, position)
                     scope.set(name, value)
                     if scope.is_network and isinstance(value, Value):
-                        _give_names(value, name, name_of(node))
+                        value.tensor_names = (*value.tensor_names, name)
 
     def _reported(self, error: IRError) -> None:
         """Report a fault of the order; what reads a name that nothing gives is told of it once."""
@@ -266,13 +279,20 @@ class Converter:
         except Exception as error:
             raise internal_error(error) from error
         domain = canonical_domain(node.domain)
-        fault = not_taken(domain, node.op_type, scope.opsets.get(domain, 0), inputs)
-        if fault is not None:
-            self.report(fault.located(place_of(node, position)))
+        opset = scope.opsets.get(domain, 0)
+        warnings, self.warnings = self.warnings, []
+        for fault in (not_taken(domain, node.op_type, opset, inputs), self._deprecated(node, opset), *warnings):
+            if fault is not None:
+                self.report(fault.located(place_of(node, position)))
         missing = [name for name in node.output[len(outputs) :] if name]
         if missing:
             self._leave_out(node, f"output {missing[0]!r} has no counterpart")
         return [*outputs, *[Missing()] * (len(node.output) - len(outputs))]
+
+    def _deprecated(self, node: NodeProto, opset: int) -> IRError | None:
+        if self.functions.local(node) is not None:
+            return None
+        return deprecated(canonical_domain(node.domain), node.op_type, opset)
 
     def _missing(self, node: NodeProto) -> list[Held]:
         self.left_out += 1
@@ -287,7 +307,7 @@ class Converter:
             function = self.functions.local(node)
             opset = opsets.get(domain)
             if function is None and opset is not None and not self._is_said(domain, node.op_type, opset):
-                self._leave_out(node, why_unsaid(domain, node.op_type, opset))
+                self._leave_out(node, why_unsaid(node, opset))
             for attribute in node.attribute:
                 for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
                     self._leave_out_unknown(graph.node, opsets, depth + 1)
@@ -313,7 +333,7 @@ class Converter:
             return self._called(version, node, inputs, scope)
         function = self.functions.defined(_resolved(node, scope), inputs, opset)
         if function is None:
-            raise UnsupportedError(why_unsaid(domain, node.op_type, opset))
+            raise UnsupportedError(why_unsaid(node, opset))
         return self._expanded(function, node, inputs, scope)
 
     def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
@@ -341,7 +361,7 @@ class Converter:
             if found is not None:
                 given[attribute.name] = found
         opsets = {canonical_domain(one.domain): one.version for one in function.opset_import}
-        inner = Scope({**scope.opsets, **opsets}, given=given)
+        inner = Scope({**scope.opsets, **opsets}, given=given, prefix=f"{scope.prefix}{name_of(node)}/")
         inner.depth = scope.depth + 1
         for position, name in enumerate(function.input):
             inner.set(name, inputs[position] if position < len(inputs) else None)
@@ -418,13 +438,6 @@ def _check_kinds(version: Version, inputs: list[Held]) -> None:
         if isinstance(value, Value) != (kind == "Value"):
             found, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
             raise GraphError(f"the input {name} is {found}, expected {expected}", code=Code.wrong_port, port=name)
-
-
-def _give_names(value: Value, name: str, node: str) -> None:
-    """Tensors are known by their names in the file, and layers by those of the nodes whose outputs they compute."""
-    value.tensor_names = (*value.tensor_names, name)
-    if not value.layer.name and value.layer.constant is None:
-        value.layer.name = node
 
 
 def _count(version: Version) -> str:

@@ -29,7 +29,10 @@ class Covered(NamedTuple):
 
 
 def covered_operators() -> list[Covered]:
-    """Every operator of the domains that the package onnx defines, and those of com.microsoft that can be said."""
+    """Every operator of the domains that the package onnx defines, and those of com.microsoft that can be said.
+
+    Among them are the experimental operators of early versions of ONNX.
+    """
     from onnx import defs
 
     schemas: dict[tuple[str, str], list[Any]] = {}
@@ -48,6 +51,9 @@ def covered_operators() -> list[Covered]:
     for version in registered():
         if version.domain == MICROSOFT:
             own.setdefault(version.name, []).append(version.since)
+        elif version.instead is not None and (version.domain, version.name) not in schemas:
+            found.append(Covered(version.domain, version.name, (version.since,), "function"))
+    found.sort(key=lambda one: (one.domain, one.name))
     return found + [Covered(MICROSOFT, name, tuple(own[name]), "function") for name in sorted(own)]
 
 

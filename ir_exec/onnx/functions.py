@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ir_exec.build import Value
-from ir_exec.errors import ElementTypeError, Location, UnsupportedError
-from ir_exec.onnx.registry import ML, STANDARD, TRAINING, canonical_domain, shown_domain
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError, GraphError, Location, UnsupportedError
+from ir_exec.onnx.registry import ML, STANDARD, TRAINING, canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import onnx_type
 from ir_exec.onnx.values import Held, Narrow, Sequence
 from ir_exec.types import ElementType
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto, NodeProto, TypeProto
 
-__all__ = ["Functions", "not_taken", "schema_of", "why_unsaid"]
+__all__ = ["Functions", "deprecated", "not_taken", "schema_of", "why_unsaid"]
 
 
 _NEWER_THAN_ANY = 2**31 - 1
@@ -36,14 +38,14 @@ class Functions:
 
     def are_defined(self, domain: str, type: str, opset: int) -> bool:
         """Whether ONNX defines an operator by a body, for some types at least."""
-        schema = schema_of(domain, type, opset)
-        return schema is not None and bool(schema.has_function or schema.has_context_dependent_function)
+        schema = _defining(domain, type, opset)
+        return schema is not None and _has_body(schema)
 
     def defined(self, node: NodeProto, inputs: list[Held], opset: int) -> FunctionProto | None:
         """The body by which ONNX defines the operator of a node for inputs of these types; None where it has none."""
         from onnx import FunctionProto
 
-        schema = schema_of(canonical_domain(node.domain), node.op_type, opset)
+        schema = _defining(canonical_domain(node.domain), node.op_type, opset)
         if schema is None:
             return None
         body = FunctionProto()
@@ -67,16 +69,18 @@ class Functions:
         return body
 
 
-def why_unsaid(domain: str, type: str, opset: int) -> str:
-    """Why no operators of IR say an operator that has neither a function nor a body."""
+def why_unsaid(node: NodeProto, opset: int) -> str:
+    """Why no operators of IR say the operator of a node that has neither a function nor a body."""
+    domain, type = canonical_domain(node.domain), node.op_type
     shown = shown_domain(domain)
+    if type == "ATen":
+        name = next((one.s.decode(errors="replace") for one in node.attribute if one.name == "operator"), "")
+        return f"it calls the function {name!r} of PyTorch, which ONNX does not define"
     first = _first_version(domain, type)
     if first is not None and first > opset:
         return f"{shown} has it from version {first} on, and the file imports version {opset}"
     if first is None and domain in (STANDARD, ML, TRAINING):
         return f"{shown} has no such operator"
-    if first is not None and schema_of(domain, type, opset).deprecated:
-        return f"{shown} has it no longer in version {opset}"
     return f"no operators of IR say it (version {opset} of {shown})"
 
 
@@ -88,6 +92,44 @@ def _first_version(domain: str, type: str) -> int | None:
         first = schema.since_version
         schema = schema_of(domain, type, first - 1)
     return first
+
+
+def deprecated(domain: str, type: str, opset: int) -> GraphError | None:
+    """A warning (IR125) where this version of an operator is deprecated, or was an experimental one of early ONNX."""
+    version, schema = find(domain, type, opset), schema_of(domain, type, opset)
+    instead = None if version is None else version.instead
+    if schema is None and instead is not None:
+        message = f"{type} was an experimental operator of early versions of {shown_domain(domain)}"
+    elif schema is not None and schema.deprecated:
+        message = f"{type} is deprecated in version {opset} of {shown_domain(domain)}"
+        instead = _instead(schema) or instead
+    else:
+        return None
+    hint = None if instead is None else f"use {instead}"
+    return GraphError(message, code=Code.deprecated_operator, severity="warning", hint=hint)
+
+
+def _instead(schema: Any) -> str | None:
+    """What replaces a deprecated operator: what its text names, or a later version of it."""
+    from onnx import defs
+
+    for name in re.findall(r"\b[Uu]se (\w+)", schema.doc.split("\n\n")[0]):
+        if defs.has(name, schema.domain):
+            return str(name)
+    newest = schema_of(schema.domain, schema.name, _NEWER_THAN_ANY)
+    return None if newest.deprecated else f"{schema.name} of opset {newest.since_version}"
+
+
+def _defining(domain: str, type: str, opset: int) -> Any:
+    """The definition of what an operator means in an opset: of one that is deprecated, the one before."""
+    schema = schema_of(domain, type, opset)
+    while schema is not None and schema.deprecated and not _has_body(schema):
+        schema = schema_of(domain, type, schema.since_version - 1)
+    return schema
+
+
+def _has_body(schema: Any) -> bool:
+    return bool(schema.has_function or schema.has_context_dependent_function)
 
 
 def schema_of(domain: str, type: str, opset: int) -> Any:

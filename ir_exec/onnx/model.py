@@ -190,4 +190,9 @@ def _unsupported(converter: Converter) -> UnsupportedError:
     for (name, why), count in sorted(converter.unsupported.items()):
         by_reason.setdefault(why, []).append(f"{name} ({count} node{'s' * (count != 1)})")
     listed = [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
-    return UnsupportedError("operators cannot be said in IR: " + "; ".join(listed), code=Code.operator_not_implemented)
+    message = "operators cannot be said in IR: " + "; ".join(listed)
+    hint = _HINT if any(":" in name for name, _ in converter.unsupported) else None
+    return UnsupportedError(message, code=Code.operator_not_implemented, hint=hint)
+
+
+_HINT = "a function says one: ir_exec.extension.onnx_op registers it, and --extension FILE.py imports it"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError, UnsupportedError, raise_error
+from ir_exec.hints import path_hint
 from ir_exec.ir.markup import LFS_HINT, LFS_POINTER
 from ir_exec.model import Model
 from ir_exec.onnx.tensors import is_narrow
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-__all__ = ["parse_onnx", "read_onnx", "read_proto", "without_large_tensors"]
+__all__ = ["message_fields", "parse_onnx", "read_onnx", "read_proto", "varint", "without_large_tensors"]
 
 _MOST_BYTES = 2**31 - 1
 """Protobuf messages cannot be larger."""
@@ -77,14 +78,16 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            raise ParseError("the path is no regular file", code=Code.unreadable_path, location=place)
+            message = "the path is no regular file"
+            raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=place)
         if status.st_size > _MOST_BYTES:
             hint = "save its tensors as external data"
             raise ResourceError("an ONNX file cannot be larger than 2 GiB", hint=hint, location=place)
         raw = _content(path, status.st_size)
     except OSError as error:
         message = f"cannot read the file: {error.strerror or error}"
-        raise ParseError(message, code=Code.unreadable_path, location=place) from None
+        near = path_hint(path) if isinstance(error, FileNotFoundError) else None
+        raise ParseError(message, code=Code.unreadable_path, hint=near, location=place) from None
     try:
         return parse_onnx(raw), os.path.dirname(os.path.abspath(path))
     except IRError as error:
@@ -167,7 +170,7 @@ _EXTERNAL = 1
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 """How protobuf stores a field."""
 
-_Field: TypeAlias = "tuple[int, int, int, int]"
+Field: TypeAlias = "tuple[int, int, int, int]"
 """The number of a field, where it begins, where its content begins, and where both end."""
 
 
@@ -177,13 +180,13 @@ def without_large_tensors(content: memoryview, name: str, may_leave: Callable[[i
     content: the whole file. name: of the file, in its folder. may_leave: whether tensors of this data type may be left.
     """
     try:
-        graphs = [field for field in _fields(content, 0, len(content)) if field[0] == _GRAPH]
+        graphs = [field for field in message_fields(content, 0, len(content)) if field[0] == _GRAPH]
         if len(graphs) != 1:
             return None
         _, start, inner, end = graphs[0]
         parts: list[bytes] = []
         copied = inner
-        for number, begin, first, last in _fields(content, inner, end):
+        for number, begin, first, last in message_fields(content, inner, end):
             if number == _INITIALIZER and last - first >= _LEAST:
                 tensor = _without_data(content, first, last, name, may_leave)
                 if tensor is not None:
@@ -201,9 +204,9 @@ def _without_data(
     content: memoryview, start: int, end: int, name: str, may_leave: Callable[[int], bool]
 ) -> bytes | None:
     """A tensor that refers to its bytes in the file; None where they are few, or stored in another way."""
-    fields = list(_fields(content, start, end))
+    fields = list(message_fields(content, start, end))
     data = [field for field in fields if field[0] == _RAW_DATA]
-    kinds = [_varint(content, first)[0] for number, _, first, _ in fields if number == _DATA_TYPE]
+    kinds = [varint(content, first)[0] for number, _, first, _ in fields if number == _DATA_TYPE]
     is_external = any(number in (_EXTERNAL_DATA, _DATA_LOCATION) for number, *_ in fields)
     if len(data) != 1 or is_external or not kinds or not may_leave(kinds[-1]):
         return None
@@ -219,16 +222,16 @@ def _without_data(
     return b"".join([bytes(content[start:begin]), bytes(content[last:end]), *told, place])
 
 
-def _fields(content: memoryview, start: int, end: int) -> Iterator[_Field]:
+def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]:
     """The fields of a message; ValueError or IndexError where it is damaged."""
     position = start
     while position < end:
-        tag, first = _varint(content, position)
+        tag, first = varint(content, position)
         kind = tag & 7
         if kind == _VARINT:
-            last = _varint(content, first)[1]
+            last = varint(content, first)[1]
         elif kind == _BYTES:
-            size, first = _varint(content, first)
+            size, first = varint(content, first)
             last = first + size
         elif kind in (_FIXED64, _FIXED32):
             last = first + (8 if kind == _FIXED64 else 4)
@@ -240,7 +243,7 @@ def _fields(content: memoryview, start: int, end: int) -> Iterator[_Field]:
         position = last
 
 
-def _varint(content: memoryview, position: int) -> tuple[int, int]:
+def varint(content: memoryview, position: int) -> tuple[int, int]:
     """A number, and where it ends."""
     value = 0
     for count in range(10):

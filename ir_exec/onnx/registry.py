@@ -16,6 +16,7 @@ element types has no function of its own.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
@@ -34,9 +35,12 @@ __all__ = [
     "Version",
     "canonical_domain",
     "find",
+    "is_own",
     "onnx_op",
+    "register",
     "registered",
     "shown_domain",
+    "unregister",
     "versions",
 ]
 
@@ -55,6 +59,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "control",
             "convolution",
             "elementwise",
+            "experimental",
             "generation",
             "image",
             "matrix",
@@ -72,7 +77,14 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         ML: ("ml",),
         TRAINING: ("training",),
-        MICROSOFT: ("microsoft", "microsoft_attention", "microsoft_quantized"),
+        MICROSOFT: (
+            "microsoft",
+            "microsoft_attention",
+            "microsoft_blocks",
+            "microsoft_experts",
+            "microsoft_layers",
+            "microsoft_quantized",
+        ),
     }
 )
 """The modules of `ir_exec.onnx.ops` that register the operators of each domain."""
@@ -112,13 +124,13 @@ class Version:
     """An operator as one version of its domain has it."""
 
     def __init__(
-        self, domain: str, name: str, since: int, function: Callable[..., Any], until: int | None = None
+        self, domain: str, name: str, since: int, function: Callable[..., Any], instead: str | None = None
     ) -> None:
         self.domain = domain
         self.name = name
         self.since = since
         self.function = function
-        self.until = until
+        self.instead = instead
 
     @cached_property
     def _parameters(self) -> list[inspect.Parameter]:
@@ -131,7 +143,7 @@ class Version:
         found = {}
         for parameter in self._parameters:
             if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "call":
-                annotation = parameter.annotation.removesuffix(" | None")
+                annotation = _spelt(parameter.annotation).removesuffix(" | None")
                 if annotation not in KINDS:
                     raise TypeError(f"{self}: attribute {parameter.name} is annotated with {annotation}")
                 name = parameter.name.rstrip("_")
@@ -147,12 +159,17 @@ class Version:
         found = []
         for one in self._parameters:
             if one.kind in (one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL):
-                annotation = str(one.annotation)
+                annotation = _spelt(one.annotation)
                 kind = annotation.removesuffix(" | None")
                 if kind not in ("Value", "Sequence", "Held"):
                     raise TypeError(f"{self}: input {one.name} is annotated with {annotation}")
                 found.append((one.name, kind, kind != annotation or one.default is None))
         return found
+
+    def check_signature(self) -> None:
+        """Raises TypeError for annotations that no input or attribute has."""
+        if len(self._inputs) + len(self.attributes) + self.wants_call != len(self._parameters):
+            raise TypeError(f"{self}: inputs are positional, attributes keyword-only, and none is **")
 
     def input_kind(self, position: int) -> tuple[str, str, bool]:
         """The name of an input, what it must be (`Value`, `Sequence` or either, `Held`), and whether it may be left
@@ -178,17 +195,28 @@ class Version:
         return f"{prefix}{self.name}-{self.since}"
 
 
+_TUPLES = {"tuple[int, ...]": "Ints", "tuple[float, ...]": "Floats", "tuple[str, ...]": "Strings"}
+
+
+def _spelt(annotation: Any) -> str:
+    """An annotation as the functions of `ir_exec.onnx.ops` spell it, whether it is text, a class or a union."""
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    found = re.sub(r"(?:\w+\.)+(\w+)", r"\1", text)
+    inner = found.removesuffix(" | None")
+    return _TUPLES.get(inner, inner) + found[len(inner) :]
+
+
 _versions: dict[tuple[str, str], dict[int, Version]] = {}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def onnx_op(
-    name: str, *, since: int, until: int | None = None, domain: str = STANDARD
+    name: str, *, since: int, instead: str | None = None, domain: str = STANDARD
 ) -> Callable[[Function], Function]:
     """Register a function for an operator from this version of its domain on; TypeError where another has the place.
 
-    until: the last version of the domain that has the operator, where it was taken out.
+    instead: what ONNX has in its place, for an operator that was experimental, or whose deprecation names none.
     """
 
     def decorate(function: Function) -> Function:
@@ -196,22 +224,50 @@ def onnx_op(
         if since in known:
             other = known[since].function.__name__
             raise TypeError(f"{known[since]} is {other} already, {function.__name__} cannot be too")
-        known[since] = Version(domain, name, since, function, until)
+        known[since] = Version(domain, name, since, function, instead)
         return function
 
     return decorate
 
 
+def register(domain: str, name: str, since: int, function: Callable[..., Any]) -> None:
+    """Register a function of a user for an operator of any domain.
+
+    Raises TypeError where the operator has a function from this version on, or one of ir_exec at all, and for a
+    signature that declares no inputs and attributes.
+    """
+    domain = canonical_domain(domain)
+    known = versions(domain, name)
+    if any(is_own(one) for one in known):
+        raise TypeError(f"{shown_domain(domain)}:{name} is an operator of ir_exec, and cannot be replaced")
+    version = Version(domain, name, since, function)
+    version.check_signature()
+    onnx_op(name, since=since, domain=domain)(function)
+
+
+def unregister(domain: str, name: str) -> None:
+    """Forget the functions of a user for an operator; KeyError where there are none."""
+    domain = canonical_domain(domain)
+    if not versions(domain, name) or any(is_own(one) for one in versions(domain, name)):
+        raise KeyError(f"{shown_domain(domain)}:{name}")
+    del _versions[domain, name]
+
+
+def is_own(version: Version) -> bool:
+    """Return True for a version that ir_exec itself registered."""
+    return bool(version.function.__module__.startswith("ir_exec."))
+
+
 def find(domain: str, name: str, opset: int) -> Version | None:
-    """The newest version that this opset of the domain holds; None where no function says it."""
+    """The newest version that this opset of the domain holds; None where no function says it.
+
+    An operator that the opset holds no longer, or as a deprecated one, means what its last version meant.
+    """
     domain = canonical_domain(domain)
     _import(domain)
     known = _versions.get((domain, name), {})
     since = max((since for since in known if since <= opset), default=None)
-    if since is None:
-        return None
-    found = known[since]
-    return found if found.until is None or opset <= found.until else None
+    return None if since is None else known[since]
 
 
 def versions(domain: str, name: str) -> list[Version]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -24,8 +24,10 @@ __all__ = [
     "Stack",
     "as_i64",
     "cast",
+    "checked_gather",
     "concat",
     "dims_of",
+    "in_floats",
     "ints",
     "known",
     "known_ints",
@@ -150,6 +152,8 @@ _HINT = "give the inputs static shapes"
 def size_along(value: Value, axis: int) -> Dim:
     """The dim of an axis of a tensor; ShapeError where it has no such axis."""
     dims = value.type.shape.dims
+    if dims == ():
+        raise ShapeError("a scalar has no axes", code=Code.wrong_rank)
     return Dim.any() if dims is None else dims[normal_axis(axis, len(dims))]
 
 
@@ -175,8 +179,11 @@ def _array(values: float | list[float], kind: ElementType) -> Array:
 
 
 def ints(*values: int) -> Value:
-    """A tensor of i64 of rank 1."""
-    return build.constant(np.array(values, np.int64))
+    """A tensor of i64 of rank 1; ShapeError for what attributes add up to beyond 64 bits."""
+    try:
+        return build.constant(np.array(values, np.int64))
+    except OverflowError:
+        raise ShapeError(f"{max(values, key=abs)} is no number of 64 bits", code=Code.impossible_shape) from None
 
 
 def as_i64(value: Value) -> Value:
@@ -188,6 +195,13 @@ def cast(value: Value, kind: ElementType) -> Value:
     return value if value.type.element_type is kind else build.convert(value, kind)
 
 
+def in_floats(data: Value, compute: Callable[[Value], Value]) -> Value:
+    """What `compute` makes of the data; integers are computed as f64 and cut off, where attributes are floats."""
+    if not data.element_type.is_integer:
+        return compute(data)
+    return cast(compute(cast(data, ElementType.f64)), data.element_type)
+
+
 def shape_of(value: Value) -> Value:
     return build.shape_of(value)
 
@@ -196,6 +210,14 @@ def concat(parts: Iterable[Value], axis: int = 0) -> Value:
     """One tensor of all parts; the part itself where there is one."""
     listed = list(parts)
     return listed[0] if len(listed) == 1 else build.concat(listed, axis)
+
+
+def checked_gather(data: Value, indices: Value, axis: int, *, batch_dims: int = 0) -> Value:
+    """A Gather whose indices come from the file or its inputs: ONNX allows none out of range, where IR gives zeros."""
+    size, known = size_along(data, axis), indices.constant
+    if known is not None and size.is_static and ((known >= -size.size) & (known < size.size)).all():
+        return build.gather(data, indices, axis, batch_dims=batch_dims)
+    return build.gather(data, indices, axis, batch_dims=batch_dims, out_of_range="error")
 
 
 def reshape(value: Value, *dims: int) -> Value:

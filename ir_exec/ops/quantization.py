@@ -100,8 +100,8 @@ def _quantized(data: Array, levels: Levels) -> Array:
 class FakeConvert(Op):
     """output = (converted(data * scale - shift) + shift) / scale, where converted is to an 8-bit float and back.
 
-    destination_type: `f8e4m3` or `f8e5m2`. Numbers are converted by way of f16. As in OpenVINO, numbers that are too
-    large become the largest finite value; NaN stays NaN.
+    destination_type: `f8e4m3` or `f8e5m2`. As in OpenVINO, numbers are converted by way of f16, and so rounded
+    twice, and those that are too large become the largest finite value; NaN stays NaN.
 
     data: any shape, f16, bf16 or f32. scale: the type of data, and a shape that broadcasts to that of data. shift: as
     scale, of the same shape; 0 without it. output: as data.

@@ -50,7 +50,8 @@ class Convert(Op):
 
     The specification leaves open what becomes of values that the new type cannot hold. Where OpenVINO's reference
     kernels and its CPU plugin differ there, we do as C++ does: integers wrap, and an f64 does not become an f32 on its
-    way to an integer.
+    way to an integer. Floats become f8e4m3 and f8e5m2 by way of f16, rounded twice, as in OpenVINO: 0.7813114 becomes
+    0.75, not 0.8125. A Cast of ONNX, which rounds once, is lowered with the correction.
 
     Errors: IR401 for a destination_type that is neither numeric nor boolean. Specification: type/convert-1.
     """

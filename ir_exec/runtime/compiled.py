@@ -111,6 +111,7 @@ class CompiledModel(Session):
         }
         super().__init__(
             Network(
+                model.graph,
                 self._executor,
                 self.inputs,
                 self.outputs,

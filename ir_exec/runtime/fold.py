@@ -3,7 +3,7 @@ of a loop can compute together before the first."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,12 +21,14 @@ SMALL = 2**12
 """Bytes: constants up to this size are kept whatever they come from."""
 
 
-def foldable(graph: Graph, types: Types, *, expand_weights: bool) -> set[Value]:
+def foldable(
+    graph: Graph, types: Types, *, expand_weights: bool, small: Callable[[Node], int] | None = None
+) -> set[Value]:
     """The values that depend on no input, no variable and no random number.
 
     Without `expand_weights` only those that take no more memory than the weights they come from: the others, for
     instance f32 from u4, are computed in every run and freed again.
-    types: of every value, as the run has it.
+    types: of every value, as the run has it. small: bytes up to which the outputs of a node may take more memory.
     """
     constant: set[Value] = set()
     stored: dict[Value, int] = {}
@@ -37,7 +39,8 @@ def foldable(graph: Graph, types: Types, *, expand_weights: bool) -> set[Value]:
         if isinstance(node.op, Const):
             sources = node.op.size
         sizes = [byte_size(types[value.number]) for value in node.outputs]
-        if not expand_weights and sum(sizes) > max(sources, SMALL):
+        limit = SMALL if small is None else small(node)
+        if not expand_weights and sum(sizes) > max(sources, limit):
             continue
         for value, size in zip(node.outputs, sizes, strict=True):
             constant.add(value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from ir_exec.build.draft import Draft, Place
 from ir_exec.errors import raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
@@ -13,10 +15,15 @@ from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
 from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
-from ir_exec.runtime.fold import SMALL, foldable
+from ir_exec.ops.type import Convert
+from ir_exec.runtime.fold import SMALL, constant_values, foldable
 from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["folded"]
+
+
+_LEAST_COMPRESSED = 2**6
+"""Bytes of a constant that stays in a narrower type than that in which it is used."""
 
 
 @paused_collector()
@@ -55,8 +62,9 @@ def folded(model: Model) -> Model:
 
 def _computed(graph: Graph, types: list[TensorType], model: Model) -> Iterator[tuple[Node, list[Array]]]:
     """The nodes that constants take the place of, with their outputs: those that others, which stay, read."""
-    constant = foldable(graph, types, expand_weights=False)
-    known = {value for value in graph.values if _is_known(value, types)}
+    constant = foldable(graph, types, expand_weights=False, small=_most_expanded)
+    stored = constant_values(graph) - constant
+    known = {value for value in graph.values if value not in stored and _is_known(value, types)}
     folding = constant | known
     left: dict[Value, int] = {}
     kept: set[Value] = set()
@@ -80,6 +88,12 @@ def _computed(graph: Graph, types: list[TensorType], model: Model) -> Iterator[t
             yield node, outputs
 
 
+def _most_expanded(node: Node) -> int:
+    """Bytes that the outputs of a node may take when its inputs take less: few for weights that are decompressed."""
+    is_decompression = isinstance(node.op, Convert) and node.outputs[0].declared.element_type.is_float
+    return _LEAST_COMPRESSED if is_decompression else SMALL
+
+
 def _is_known(value: Value, types: list[TensorType]) -> bool:
     op = value.node.op
     if op is None or isinstance(op, (Const, Parameter)) or not op.deterministic:
@@ -91,14 +105,14 @@ def _is_known(value: Value, types: list[TensorType]) -> bool:
 def _outputs(node: Node, types: list[TensorType], arrays: dict[Value, Array], model: Model) -> list[Array]:
     known = [types[value.number].value for value in node.outputs]
     if all(one is not None for one in known):
-        return [one for one in known if one is not None]
+        return [np.asarray(one) for one in known if one is not None]
     op = node.op
     assert op is not None, "what is folded has an operator"
     if isinstance(op, Const):
         assert model.weights is not None, "a constant that was inferred has weights"
         return [op.evaluate(weights=model.weights)]
     result = op.evaluate(*(arrays[value] for value in node.values_in))
-    return list(result) if isinstance(result, (tuple, list)) else [result]
+    return [np.asarray(one) for one in result] if isinstance(result, (tuple, list)) else [np.asarray(result)]
 
 
 def _constant(layer: Layer, port: Port, array: Array, held: dict[int, Array]) -> Layer:

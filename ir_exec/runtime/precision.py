@@ -19,6 +19,7 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import infer_outputs
 from ir_exec.kernels.pieces import converted
+from ir_exec.kernels.precision import type_limits
 from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import WeightsReader
@@ -145,6 +146,9 @@ def _replaced(
         elif not is_users(op):
             if _names_short(op):
                 yield node, _naming_f32(op)
+            elif op.fills_with_lowest and is_short:
+                (kind,) = {kind for kind in _kinds(node.outputs, types) if kind in _SHORT}
+                yield node, _filled(op, kind)
         elif is_short or _short(inputs) or _names_short(op):
             yield node, _wide(op, {} if _takes_f32(op, inputs, weights) else _short(inputs))
 
@@ -243,6 +247,30 @@ class _Wide(Op):
         if kind is None:
             return array
         return np.empty(0, kind.dtype) if _only_type(self._op, place) else converted(array, kind)
+
+
+def _filled(op: Op, kind: ElementType) -> Op:
+    """An operator whose outputs hold the lowest value of `kind` where they held that of f32."""
+    return changed(op, _filled_class(type(op)), {"_op": op, "_narrow": {}, "_kind": kind})  # type: ignore[arg-type]  # as above
+
+
+@cache
+def _filled_class(cls: type[Op]) -> type[Op]:
+    return type(cls.__name__, (_Filled, cls), {})
+
+
+class _Filled(_Wide):
+    """An operator that is computed in f32, with the lowest value of a 16-bit float in place of that of f32."""
+
+    _kind: ElementType
+
+    def _call(self, function: Callable[..., Any], *arrays: Array, **context: Any) -> Any:
+        outputs = function(*arrays, **context)
+        for output in outputs if isinstance(outputs, tuple) else (outputs,):
+            lowest = type_limits(output.dtype)[0]
+            if output.dtype == np.float32 and output.size and np.fmin.reduce(output, axis=None) <= lowest:
+                output[output == lowest] = np.float32(type_limits(self._kind.dtype)[0])
+        return outputs
 
 
 def _as_f32_bounds(source: Callable[[], Bounds | None]) -> Bounds | None:

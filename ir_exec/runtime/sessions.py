@@ -9,13 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError
+from ir_exec.graph import Graph
+from ir_exec.hints import suggested
+from ir_exec.infer import explained_by_weights
 from ir_exec.ir import Weights
 from ir_exec.kernels.limits import LIMITS, Budget, Limits, owner_of
 from ir_exec.model import (
     ModelPort,
     PortKey,
+    numbered,
 )
 from ir_exec.runtime.arguments import (
     Inputs,
@@ -36,12 +39,15 @@ from ir_exec.types import Array, ElementType, TensorType
 __all__ = ["Network", "Results", "Session", "States"]
 
 
-class _NoSuchOutputError(KeyError, IndexError):
+class _NoSuchOutputError(NoSuchKeyError, IndexError):
     """A position is the key of a mapping, and an index too."""
 
 
 class Results(Mapping[PortKey, Array]):
-    """The outputs of a run, by position, by any of their names or by port. Iteration gives one name of each output."""
+    """The outputs of a run, by position, by any of their names, by port, or by out0, out1, ...
+
+    Iteration gives one name of each output. A key that is none raises EvaluationError IR705, which is a KeyError too.
+    """
 
     def __init__(self, ports: list[ModelPort], arrays: list[Array]) -> None:
         self._ports = ports
@@ -50,7 +56,7 @@ class Results(Mapping[PortKey, Array]):
     def __getitem__(self, key: PortKey) -> Array:
         if isinstance(key, (int, np.integer)):
             if not -len(self._arrays) <= key < len(self._arrays):
-                raise _NoSuchOutputError(key)
+                raise self._missing(key)
             return self._arrays[key]
         name = key.name if isinstance(key, ModelPort) else key
         for port, array in zip(self._ports, self._arrays, strict=True):
@@ -59,7 +65,15 @@ class Results(Mapping[PortKey, Array]):
         for port, array in zip(self._ports, self._arrays, strict=True):
             if name in port.names:
                 return array
-        raise KeyError(name)
+        position = numbered(name, len(self._arrays), "output")
+        if position is None:
+            raise self._missing(name)
+        return self._arrays[position]
+
+    def _missing(self, key: object) -> _NoSuchOutputError:
+        names = [port.name for port in self._ports]
+        message = f"there is no output {key!r}; the outputs are: {', '.join(names) or 'none'}"
+        return _NoSuchOutputError(message, hint=suggested(key, names) if isinstance(key, str) else None)
 
     def __iter__(self) -> Iterator[str]:
         return iter([port.name for port in self._ports])
@@ -93,6 +107,7 @@ class Network:
     is_wide: whether f16 and bf16 are computed in f32. rounded: the variables that keep such values.
     """
 
+    graph: Graph
     executor: Executor
     inputs: list[ModelPort]
     outputs: list[ModelPort]
@@ -108,6 +123,12 @@ class Network:
 
     def run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         """The outputs in their declared types, in memory of the caller's own."""
+        try:
+            return self._run(arrays, observe, limits)
+        except IRError as error:
+            raise explained_by_weights(error, self.graph, self.weights, is_running=True) from error.__cause__
+
+    def _run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         if not self.is_wide:
             return _owned(self.executor.run(arrays, observe), arrays, limits)
         computed = self.executor.run(list(map(as_f32, arrays)), observe)
@@ -130,9 +151,14 @@ class States(Mapping[str, Array | None]):
 
     def __getitem__(self, variable_id: str) -> Array | None:
         if variable_id not in self._ports:
-            raise KeyError(variable_id)
+            raise self._missing(variable_id)
         with self._lock:
             return self._values.kept(variable_id)
+
+    def _missing(self, variable_id: str) -> NoSuchKeyError:
+        names = ", ".join(map(repr, self._ports)) or "none"
+        message = f"there is no variable {variable_id!r}; the variables are: {names}"
+        return NoSuchKeyError(message, hint=suggested(variable_id, self._ports))
 
     def port(self, variable_id: str) -> ModelPort:
         """The element type and shape that the values of a variable have."""
@@ -141,9 +167,7 @@ class States(Mapping[str, Array | None]):
     def __setitem__(self, variable_id: str, value: Any) -> None:
         port = self._ports.get(variable_id)
         if port is None:
-            names = ", ".join(map(repr, self._ports)) or "none"
-            message = f"there is no variable {variable_id!r}; the variables are: {names}"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise self._missing(variable_id)
         array = None if value is None else checked(value, port, "variable")
         with self._lock:
             self._values.set(variable_id, array)

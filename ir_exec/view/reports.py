@@ -15,7 +15,7 @@ from ir_exec.debug import ComparedLayer, Comparison, Comparisons
 from ir_exec.debug.facts import as_numbers, facts_of, pieces
 from ir_exec.debug.metrics import Difference
 from ir_exec.debug.profile_report import Profile, slowest, summary
-from ir_exec.debug.report import counts, details, verdict
+from ir_exec.debug.report import counts, details, headline
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import ParseError
 from ir_exec.graph import Node, Value
@@ -144,7 +144,7 @@ def times_of(report: Profile, places: Places) -> dict[Node, TimeView]:
 def section_of_comparison(report: Comparison | Comparisons) -> Section:
     """The verdict, what explains it, and the counts; of many inputs a verdict for each, those that differ first."""
     if isinstance(report, Comparison):
-        lines = [verdict(report), *details(report), counts(report)]
+        lines = [headline(report), *details(report), counts(report)]
     else:
         items = sorted(report.items, key=lambda item: item.equal)
         lines = [str(report).split("\n", 1)[0], *(f"{item.item}: {item.verdict}" for item in items)]

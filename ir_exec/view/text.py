@@ -68,6 +68,7 @@ class Places:
         self._add(graph, "", ())
 
     def _add(self, graph: Graph, around: str, scope: tuple[str, ...]) -> None:
+        holders = graph.holder_names()
         for node in (*graph.nodes, *graph.unreachable):
             key = f"{around}{node.id}"
             if key in self.by_key:
@@ -78,7 +79,7 @@ class Places:
             self._by_path.setdefault(("/".join((*scope, node.name)), node.id), node)
             self._by_location[node.id, node.name, node.type].append(node)
             for body in node.bodies:
-                self._add(body.graph, f"{key}/{body.name}/", (*scope, node.name, body.name))
+                self._add(body.graph, f"{key}/{body.name}/", (*scope, holders[node], body.name))
 
     def of_path(self, path: str, layer_id: str) -> Node | None:
         """The layer with this id that a report calls `loop/body/name`, or `split:1` for one of its outputs."""

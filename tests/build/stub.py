@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from inspect import Parameter
-from types import SimpleNamespace
+from types import NoneType, SimpleNamespace
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from ir_exec.build.functions import function_names, has_one_output, parameters_of
@@ -174,6 +174,9 @@ def _spelt(kind: Any) -> str:
         return "Literal[" + ", ".join(f'"{one}"' for one in sorted(get_args(kind))) + "]"
     if get_origin(kind) is tuple:
         return f"Sequence[{_spelt(get_args(kind)[0])}]"
+    if NoneType in get_args(kind):
+        (kind,) = [one for one in get_args(kind) if one is not NoneType]
+        return _spelt(kind)
     return _PLAIN[kind]
 
 

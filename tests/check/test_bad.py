@@ -24,6 +24,7 @@ WITHOUT_FILE = {
     Code.unsorted_nodes: "tests/onnx/test_check.py: a fault of ONNX files",
     Code.opset_import: "tests/onnx/test_check.py",
     Code.repeated_value_name: "tests/onnx/test_check.py",
+    Code.deprecated_operator: "tests/onnx/test_deprecated.py",
     Code.value_info: "tests/onnx/test_check.py",
     Code.internal_error: "a fault of ir_exec itself",
 }

@@ -75,7 +75,8 @@ def test_constants_are_folded(tmp_path: Path) -> None:
     proto.graph.initializer.append(numpy_helper.from_array(WEIGHTS, "w"))
     path = stored(tmp_path, proto)
     x = np.ones((2, 8), np.float32)
-    plain, folded = converted(path), converted(path, "--fold")
+    plain, folded = converted(path, "--no-fold"), converted(path)
+    assert sorted(layer.type for layer in plain.document.layers).count("Multiply") == 1
     assert sorted(layer.type for layer in folded.document.layers) == ["Const", "MatMul", "Parameter", "Result"]
     assert {name for node in folded.graph.nodes for value in node.outputs for name in value.names} >= {"x", "v", "y"}
     np.testing.assert_array_equal(

@@ -60,7 +60,7 @@ def test_inside_of_a_body(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         ((GNN, "--output", "{tmp}/c.xml"), "give --from NAME, --to NAME, or both"),
-        ((GNN, "--to", "hidden"), "Missing option '--output'"),
+        ((GNN, "--to", "hidden"), "Missing option '-o' / '--output'"),
         ((GNN, "--to", "hidden", "--output", "{tmp}/c.bin"), "must end in .xml"),
         ((GNN, "--to", "hiden", "--output", "{tmp}/c.xml"), "did you mean hidden"),
         ((GNN, "--from", "hidden", "--to", "messages", "--output", "{tmp}/c.xml"), "does not depend on 'hidden'"),

@@ -99,7 +99,7 @@ def test_ports_and_attributes() -> None:
     assert inputs_of(concat) == [("inputs...", "any")]
     assert inputs_of(stft)[1] == ("window", "as signal")
     assert inputs_of(resolve("DFT", "opset7"))[2] == ("[signal_size]", "i32, i64")
-    assert attributes_of(gather) == ["[batch_dims]"]
+    assert attributes_of(gather) == ["[batch_dims]", "[out_of_range]"]
     assert attributes_of(concat) == ["axis"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 from click.shell_completion import ShellComplete
 
@@ -66,3 +67,20 @@ def test_releases() -> None:
 def test_levels_and_formats() -> None:
     assert completed("check", "--level", "") == ["plain:error", "plain:warning", "plain:info"]
     assert completed("check", "--format", "sa") == ["plain:sarif"]
+
+
+@pytest.mark.parametrize("name", ["check", "compare", "run", "trace", "extract", "reduce", "bundle", "profile", "diff"])
+def test_o_is_short_for_output(name: str) -> None:
+    assert isinstance(main, click.Group)
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    (option,) = [one for one in command.params if "--output" in one.opts]
+    assert option.opts == ["-o", "--output"]
+
+
+def test_no_output_is_without_the_short_form() -> None:
+    assert isinstance(main, click.Group)
+    context = click.Context(main)
+    commands = [main.get_command(context, name) for name in main.list_commands(context)]
+    options = [one.opts for command in commands if command is not None for one in command.params]
+    assert all("-o" in one for one in options if "--output" in one)

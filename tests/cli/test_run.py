@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import ml_dtypes
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 import ir_exec
+from ir_exec import build
 from ir_exec.cli import main, process
 from ir_exec.cli.arrays import statistics
+from ir_exec.cli.run_output import printed_top, printed_values
 from ir_exec.debug.drawing import draw
+from ir_exec.debug.run_report import output_of
 from ir_exec.kernels import limits
 from ir_exec.model import ModelPort
 from ir_exec.types import ALL, ElementType, Shape
@@ -26,6 +32,7 @@ from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 BAD = Path(__file__).parents[1] / "bad"
+SCHEMA = Path(__file__).parents[2] / "schemas" / "run.schema.json"
 GNN = NETWORKS / "gnn_gcn_gat.xml"
 
 
@@ -60,20 +67,167 @@ def adding(kind: str, dims: tuple[int, ...]) -> bytes:
     return net(layers, [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)])
 
 
+class TestOutputs:
+    @pytest.fixture
+    def given(self, tmp_path: Path) -> list[str]:
+        x = np.array([[1, 3, -np.inf], [4, 4, np.nan]], np.float32)
+        np.savez(tmp_path / "inputs.npz", x=x, y=np.zeros((1, 3), np.float32))
+        return ["--inputs", str(tmp_path / "inputs.npz")]
+
+    def test_their_elements(self, sum_file: Path, given: list[str]) -> None:
+        lines = run(sum_file, *given, "--print", "values").stdout.splitlines()
+        start = lines.index("out f32[2,3]")
+        printed = " ".join(lines[start + 1 : start + 3])
+        assert [float(text) for text in re.findall(r"-?[\d.]+|-inf|nan", printed)][:5] == [1, 3, -np.inf, 4, 4]
+
+    def test_the_largest_with_labels(self, sum_file: Path, given: list[str], tmp_path: Path) -> None:
+        (tmp_path / "labels.txt").write_text("cat\ndog\nsnake\n\n", "utf-8")
+        result = run(sum_file, *given, "--print", "top5", "--labels", tmp_path / "labels.txt")
+        assert rows(result, "out f32[2,3]") == [
+            ["[0]", "1", "3", "dog"],
+            ["0", "1", "cat"],
+            ["2", "-inf", "snake"],
+            ["[1]", "0", "4", "cat"],
+            ["1", "4", "dog"],
+            ["2", "nan", "snake"],
+        ]
+        (tmp_path / "labels.txt").write_text("cat\n", "utf-8")
+        assert run(sum_file, *given, "--print", "top5", "--labels", tmp_path / "labels.txt").exit_code == 2
+        assert run(sum_file, *given, "--print", "top5", "--labels", tmp_path / "none.txt").exit_code == 2
+
+    def test_as_json(self, sum_file: Path, given: list[str], tmp_path: Path) -> None:
+        result = run(sum_file, *given, "--format", "json", "--print", "top5", "--repeat", "4", "--warmup", "1")
+        report = json.loads(result.stdout)
+        jsonschema.validate(report, json.loads(SCHEMA.read_text("utf-8")))
+        assert [(one["name"], one["shape"], one["origin"], one["seed"]) for one in report["inputs"]] == [
+            ("x", [2, 3], "given", None),
+            ("y", [1, 3], "given", None),
+        ]
+        (out,) = report["outputs"]
+        assert (out["name"], out["element_type"], out["shape"]) == ("out", "f32", [2, 3])
+        assert out["values"] == [[1, 3, "-Infinity"], [4, 4, "NaN"]]
+        assert [[one["index"] for one in row] for row in out["top"]] == [[1, 0, 2], [0, 1, 2]]
+        assert (out["facts"]["max"], out["facts"]["nans"], out["facts"]["infinities"]) == (4, 1, 1)
+        assert (report["times"]["runs"], report["times"]["warmup"]) == (3, 1)
+        times = [report["times"][f"{name}_ms"] for name in ("min", "p50", "p90", "p99")]
+        assert times == sorted(times)
+        assert report["as_expected"] is None
+
+    def test_what_was_expected_in_json(self, sum_file: Path, given: list[str], tmp_path: Path) -> None:
+        for value, is_expected in ((7, False), (1, True)):
+            np.savez(tmp_path / "expected.npz", out=np.array([[value, 3, -np.inf], [4, 4, np.nan]], np.float32))
+            result = run(sum_file, *given, "--format", "json", "--expected", tmp_path / "expected.npz")
+            report = json.loads(result.stdout)
+            assert (result.exit_code == 0, report["as_expected"]) == (is_expected, is_expected)
+            assert (report["outputs"][0]["differs"] == "") == is_expected
+
+    def test_large_ones_are_not_in_json_unasked(self, sum_file: Path) -> None:
+        arguments = (sum_file, "--shape", "x[50,3]", "--format", "json")
+        assert json.loads(run(*arguments).stdout)["outputs"][0]["values"] is None
+        values = json.loads(run(*arguments, "--print", "values").stdout)["outputs"][0]["values"]
+        assert np.array(values).shape == (50, 3)
+
+    @pytest.mark.parametrize("kind", ["boolean", "i4", "u1", "nf4", "bf16", "f8e4m3", "string", "u64", "f64", "i8"])
+    def test_every_type_in_json(self, kind: str) -> None:
+        array = np.zeros((2, 2), ElementType[kind].dtype)
+        if kind == "string":
+            array[:] = "a"
+        found = output_of("x", array, has_values=True, most=5)
+        assert found.element_type == kind
+        assert np.shape(found.values) == (2, 2)
+        assert json.loads(found.model_dump_json())["values"] is not None
+        assert list(printed_values({"x": array}))
+        assert list(printed_top({"x": array}, []))
+
+    def test_the_schema(self) -> None:
+        printed = CliRunner().invoke(main, ["schema", "run"]).stdout
+        assert printed == SCHEMA.read_text("utf-8"), "run: ir-exec schema run > schemas/run.schema.json"
+
+
 class TestInputs:
     def test_they_are_drawn(self, sum_file: Path) -> None:
         first, again, other = run(sum_file), run(sum_file), run(sum_file, "--seed", "7")
         assert first.exit_code == 0, first.output
         assert rows(first, "Inputs") == [
-            ["x", "f32", "[1,3]", "drawn", "with", "seed", "0"],
-            ["y", "f32", "[1,3]", "drawn", "with", "seed", "0"],
+            ["x", "f32", "[8,3]", "drawn", "with", "seed", "0:", "normal"],
+            ["y", "f32", "[8,3]", "drawn", "with", "seed", "0:", "normal"],
         ]
         assert rows(first, "Outputs") == rows(again, "Outputs")
         assert rows(first, "Outputs") != rows(other, "Outputs")
 
+    def test_what_shows_nothing_is_drawn_again(self, tmp_path: Path) -> None:
+        x = build.parameter("2,8", "f32", name="x")
+        square = build.multiply(x, x)
+        build.model(build.sqrt(build.subtract(np.float32(1), square))).save(tmp_path / "root.xml")
+        result = run(tmp_path / "root.xml")
+        assert result.exit_code == 0, result.output
+        assert rows(result, "Outputs")[0][-1] == "0"
+        assert "drawn 2 times: output" in result.stderr
+
+    def test_nan_after_every_draw_is_said(self, tmp_path: Path) -> None:
+        x = build.parameter("2,8", "f32", name="x")
+        build.model(build.result(build.multiply(x, np.float32(np.nan)), name="y")).save(tmp_path / "nan.xml")
+        result = run(tmp_path / "nan.xml")
+        assert result.exit_code == 0, result.output
+        assert rows(result, "Outputs")[0][-1] == "16"
+        assert "output 'y' is NaN" in result.stderr.splitlines()[-1]
+
     def test_their_shape(self, sum_file: Path) -> None:
         result = run(sum_file, "--shape", "x=5,3", "--shape", "y=[1,3]")
         assert rows(result, "Outputs")[0][:3] == ["out", "f32", "[5,3]"]
+
+    def test_of_a_data_set_of_onnx(self, sum_file: Path, tmp_path: Path) -> None:
+        numpy_helper = pytest.importorskip("onnx.numpy_helper", reason="onnx is not installed")
+        folder = tmp_path / "test_data_set_0"
+        folder.mkdir()
+        x, y = np.array([[1, 2, 4]], np.float32), np.array([[0, 0, 8]], np.float32)
+        # One tensor has the name of its input, the other has none.
+        for name, array, stem in (("y", y, "input_0"), ("", y, "input_1"), ("", x, "input_0"), ("", x + y, "output_0")):
+            (folder / f"{stem}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
+        result = run(sum_file, "--inputs", folder, "--expected", folder)
+        assert result.exit_code == 0, result.output
+        assert rows(result, "Outputs")[0][3:6] == ["1", "12", "5"]
+        (folder / "output_0.pb").write_bytes(numpy_helper.from_array(x).SerializeToString())
+        assert run(sum_file, "--inputs", folder, "--expected", folder).exit_code == 1
+        assert run(sum_file, "--inputs", folder, "--expected", folder / "output_0.pb").exit_code == 1
+        alone = run(sum_file, "--input", f"x={folder / 'input_0.pb'}", "--input", f"y={folder / 'input_1.pb'}")
+        assert rows(alone, "Outputs") == rows(result, "Outputs")
+        (folder / "input_2.pb").write_bytes(numpy_helper.from_array(x).SerializeToString())
+        assert run(sum_file, "--inputs", folder).exit_code == 2
+
+    def test_of_images(self, tmp_path: Path) -> None:
+        images = pytest.importorskip("PIL.Image", reason="pillow is not installed")
+        path = write(tmp_path, net([parameter(0, "f32", (1, 3, 2, 2), "x"), result(1)], [(0, 0, 1, 0)]))
+        for level in (100, 200):
+            images.new("RGB", (5, 4), (level, level, level)).save(tmp_path / f"{level}.png")
+        one = run(path, "--input", f"x={tmp_path / '100.png'}", "--mean", "50", "--scale", "2,2,2")
+        assert rows(one, "Outputs")[0][3:6] == ["25", "25", "25"]
+        assert run(path, "--inputs", tmp_path / "100.png").exit_code == 0
+        many = run(path, "--inputs", tmp_path / "*.png", "--scale", "10", "--output", tmp_path / "out")
+        assert many.exit_code == 0, many.output
+        assert [float(np.load(tmp_path / f"out/{level}.npz")["x"].max()) for level in (100, 200)] == [10, 20]
+        assert run(path, "--mean", "50").exit_code == 2
+        assert run(path, "--input", f"x={tmp_path / '100.png'}", "--scale", "0").exit_code == 2
+
+    def test_of_text_and_raw_bytes(self, sum_file: Path, tmp_path: Path) -> None:
+        (tmp_path / "x.txt").write_text("1 2 4\n", "utf-8")
+        path = write(tmp_path, adding("f32", (1, 3)))
+        np.array([[0, 0, 8]], np.float32).tofile(tmp_path / "y.bin")
+        result = run(path, "--input", f"x={tmp_path / 'x.txt'}", "--input", f"y={tmp_path / 'y.bin'}")
+        assert rows(result, "Outputs")[0][3:6] == ["1", "12", "5"]
+
+    def test_arrays_of_objects_are_not_read(self, sum_file: Path, tmp_path: Path) -> None:
+        np.savez(tmp_path / "x.npz", x=np.array([[1, 2, 3]], object))
+        result = run(sum_file, "--inputs", tmp_path / "x.npz")
+        assert result.exit_code == 2
+        assert "allow_pickle" not in result.stderr
+        assert "astype" in result.stderr
+        (tmp_path / "x.npz").write_bytes(b"no archive")
+        result = run(sum_file, "--inputs", tmp_path / "x.npz")
+        assert result.exit_code == 2
+        assert "astype" not in result.stderr
+        (tmp_path / "x.txt").write_text("1 2 3", "utf-8")
+        assert "--input NAME" in run(sum_file, "--inputs", tmp_path / "x.txt").stderr
 
     def test_from_files(self, sum_file: Path, tmp_path: Path) -> None:
         np.save(tmp_path / "x.npy", np.array([[1, 2, 4]], np.float32))
@@ -81,6 +235,21 @@ class TestInputs:
         result = run(sum_file, "--input", f"x={tmp_path / 'x.npy'}", "--input", f"y={tmp_path / 'y.npy'}")
         assert rows(result, "Inputs") == [["x", "f32", "[1,3]", "given"], ["y", "f32", "[1,3]", "given"]]
         assert rows(result, "Outputs") == [["out", "f32", "[1,3]", "1", "2", "1.5", "1"]]
+
+    def test_by_number_and_of_the_only_input(self, sum_file: Path, tmp_path: Path) -> None:
+        np.save(tmp_path / "x=1.npy", np.array([[1, 2, 4]], np.float32))
+        array = str(tmp_path / "x=1.npy")
+        result = run(sum_file, "--input", f"in1={array}", "--input", f"x={array}", "--shape", "in0[1,3]")
+        assert (result.exit_code, "x is given" in result.stderr) == (2, True)
+        result = run(sum_file, "--input", f"in1={array}", "--input", f"in0={array}")
+        assert rows(result, "Outputs") == [["out", "f32", "[1,3]", "2", "8", "4.66667", "0"]]
+        # One array for two inputs, and no name.
+        assert run(sum_file, "--input", array).exit_code == 2
+        lstm = NETWORKS / "lstm.xml"
+        np.save(tmp_path / "only.npy", np.ones((1, 3, 24), np.float32))
+        given = run(lstm, "--input", tmp_path / "only.npy")
+        assert [row[-1] for row in rows(given, "Inputs")] == ["given"]
+        assert run(lstm, "--input", f"X={tmp_path / 'only.npy'}").exit_code == 2
 
     @pytest.mark.parametrize("keys", [("x", "y"), ("in0", "in1")])
     def test_from_one_archive(self, keys: tuple[str, str], sum_file: Path, tmp_path: Path) -> None:
@@ -215,7 +384,7 @@ class TestErrors:
         result = run("no/such.xml")
         assert result.exit_code == 2
         assert "error[IR001 unreadable-path]: cannot read the file" in result.stderr
-        assert "hint" not in result.stderr
+        assert "ir-exec check" not in result.stderr
 
     def test_an_unknown_rank_needs_a_shape(self, tmp_path: Path) -> None:
         text = adding("f32", (2,)).replace(b'shape="2"', b'shape="..."')

@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from ir_exec import read_model
+from ir_exec.cli import main
 from ir_exec.cli import terminal as module
 from ir_exec.cli.terminal import Table, columns_of, wrapped
 from ir_exec.debug import compare, walk
@@ -64,6 +66,42 @@ def test_too_narrow_for_columns_each_row_is_a_block() -> None:
         "b  element type boolean  shape []",
         "  min false  mean 1.97054e-05",
     ]
+
+
+def deep() -> Table:
+    table = Table("Layers", {"layer": "left", "type": "left", "time": "right", "memory": "right"}, spare=("memory",))
+    for number in range(3):
+        table.add_row(f"net.layers.{number}.attention.dense/MatMul", "MatMul", "1.5 µs", "12 kB")
+    table.add_row("image", "Parameter", "0", "0")
+    return table
+
+
+@pytest.mark.parametrize("width", range(20, 90, 3))
+def test_names_stay_distinct_in_every_width(width: int) -> None:
+    table = deep()
+    shown = lines(table, width)
+    assert max(map(columns_of, shown)) <= width
+    if not any(line.startswith("─") for line in shown):
+        return  # blocks, with whole names in several lines
+    rows = shown[1 + next(place for place, line in enumerate(shown) if line.startswith("─")) :]
+    assert len(rows) == len(table.rows)
+    assert len({row.split()[0] for row in rows}) == len(table.rows)
+
+
+def test_what_names_start_with_is_shown_once_and_columns_are_spared() -> None:
+    assert lines(deep(), 50) == [
+        "Layers",
+        "… at the start of a name: net.layers.",
+        "no room for: memory",
+        "layer                      type         time",
+        "────────────────────────────────────────────",
+        "…0.attention.dense/MatMul  MatMul     1.5 µs",
+        "…1.attention.dense/MatMul  MatMul     1.5 µs",
+        "…2.attention.dense/MatMul  MatMul     1.5 µs",
+        "image                      Parameter       0",
+    ]
+    assert "net.layers.2.attention.dense/MatMul" in "\n".join(lines(deep(), None))
+    assert lines(deep(), None) == lines(deep(), 90)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +168,64 @@ def test_commands_fit_the_terminal(columns: int, arguments: tuple[str, ...]) -> 
     shown = terminal(columns, *arguments)
     assert max(map(columns_of, shown)) <= columns
     assert len(shown) > 5
+
+
+def rows_below(heading: str, shown: list[str]) -> list[str]:
+    """The rows of the table whose heading starts so, and the line after it."""
+    start = next(place for place, line in enumerate(shown) if line.split()[:1] == [heading])
+    return shown[start + 2 :]
+
+
+def test_lists_are_short_in_terminals_alone() -> None:
+    shown = rows_below("id", terminal(120, "inspect", "samples/bert.xml", "--layers"))
+    assert (shown[99].split()[0], shown[100]) == ("99", "")
+    assert shown[101].startswith("... 39 more;")
+    everything = rows_below("id", terminal(120, "inspect", "samples/bert.xml", "--layers", "--all"))
+    assert len(everything) == 139
+    listed = rows_below(
+        "id", CliRunner().invoke(main, ["inspect", str(SAMPLES / "bert.xml"), "--layers"]).stdout.splitlines()
+    )
+    assert len(listed) == 139
+
+
+def shown_by(*arguments: str) -> str:
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code in (0, 1), result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heading"),
+    [
+        (("inspect", "samples/bert.xml", "--layers"), "id"),
+        (("profile", "samples/bert.xml", "--repeat", "1"), "layer"),
+        (("profile", "samples/bert.xml", "--repeat", "1"), "type"),
+        (("profile", "tests/networks/lstm.xml", "--repeat", "1"), "prefix"),
+        (("ops",), "operator"),
+        (("ops", "--onnx"), "operator"),
+        (("shapes", "samples/bert.xml"), "dim"),
+    ],
+)
+def test_top(arguments: tuple[str, ...], heading: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    few = rows_below(heading, shown_by(*arguments, "--top", "2").splitlines())
+    assert few[2] == ""
+    assert few[3].startswith("... ")
+    every = rows_below(heading, shown_by(*arguments, "--all").splitlines())
+    assert len(every) >= 3
+    assert "" not in every[:3]
+
+
+def test_top_of_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    shown = shown_by("diff", "samples/bert.xml", "samples/gnn_step.xml", "--top", "3").splitlines()
+    assert sum(line[:1] in ("-", "+", "~") for line in shown) == 3
+    assert shown[-1].startswith("... ")
+
+
+def test_top_or_all() -> None:
+    result = CliRunner().invoke(main, ["ops", "--top", "3", "--all"])
+    assert (result.exit_code, result.stdout) == (2, "")
 
 
 def test_layers_of_bodies_count_once_for_all_iterations(monkeypatch: pytest.MonkeyPatch) -> None:

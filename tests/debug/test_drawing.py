@@ -11,7 +11,8 @@ import pytest
 
 from ir_exec import EvaluationError, Model, ShapeError, build, compile_model, read_model
 from ir_exec.build import Value
-from ir_exec.debug import drawing, drawn_inputs, shapes
+from ir_exec.debug import drawn_inputs, shapes
+from ir_exec.debug.draw import sizes
 from ir_exec.debug.shaping import InputDim
 from tests.helpers.network_text import NetworkText
 
@@ -27,12 +28,12 @@ def read(net: NetworkText) -> Model:
 @pytest.mark.parametrize(
     ("path", "shapes"),
     [
-        (NETWORKS / "lstm.xml", {"x": (1, 1, 24)}),
-        (NETWORKS / "gnn_gcn_gat.xml", {"x": (2, 12), "ei": (2, 2)}),
-        (NETWORKS / "index_ops.xml", {"x": (2, 3), "idx": (2, 2)}),
-        (NETWORKS / "llama_stateful.xml", {"input_ids": (2, 2), "attention_mask": (2, 2), "beam_idx": (2,)}),
-        (NETWORKS / "dynamic_output_ops.xml", {"x": (2, 2), "q": (2,)}),
-        (ROOT / "samples" / "gnn_step.xml", {"features": (2, 4), "edges": (2, 2)}),
+        (NETWORKS / "lstm.xml", {"x": (2, 8, 24)}),
+        (NETWORKS / "gnn_gcn_gat.xml", {"x": (2, 12), "ei": (2, 12)}),
+        (NETWORKS / "index_ops.xml", {"x": (2, 8), "idx": (2, 8)}),
+        (NETWORKS / "llama_stateful.xml", {"input_ids": (2, 8), "attention_mask": (2, 8), "beam_idx": (2,)}),
+        (NETWORKS / "dynamic_output_ops.xml", {"x": (2, 8), "q": (2,)}),
+        (ROOT / "samples" / "gnn_step.xml", {"features": (8, 4), "edges": (2, 8)}),
         (ROOT / "samples" / "scatter_update.xml", {"data": (2, 16, 10, 15)}),
     ],
     ids=lambda one: one.stem if isinstance(one, Path) else "",
@@ -56,25 +57,38 @@ def convolution(*, image: str = "?,3,?,?") -> Model:
     return read(net)
 
 
-def test_the_smallest_of_the_sizes_that_fit() -> None:
-    model = convolution()
-    (image,) = drawn_inputs(model, 0).values()
-    assert image.shape == (1, 3, 15, 15)
-    (smaller,) = (array[:, :, :14] for array in (image,))
-    with pytest.raises(ShapeError):
-        compile_model(model)([smaller])
+def test_the_usual_sizes_of_images() -> None:
+    (image,) = drawn_inputs(convolution(), 0).values()
+    assert image.shape == (2, 3, 32, 32)
+
+
+def test_open_channels_are_colours() -> None:
+    image = build.parameter("?,?,?,?", "f32", name="image")
+    assert drawn_inputs(build.model(build.relu(image)), 0)["image"].shape == (2, 3, 32, 32)
+
+
+def test_a_mask_is_as_long_as_past_and_new_tokens() -> None:
+    ids, mask = build.parameter("?,?", "i64", name="input_ids"), build.parameter("?,?", "i64", name="attention_mask")
+    past = build.parameter("?,2,?,4", "f32", name="past_key_values.0.key")
+    new = build.gather(np.ones((30, 2, 4), np.float32), ids, np.int64(0))
+    present = build.concat([past, build.transpose(new, np.int64([0, 2, 1, 3]))], 2)
+    network = build.model([build.result(present), build.result(build.reduce_sum(mask, np.int64([1])))])
+    found = {name: array.shape for name, array in drawn_inputs(network, 0).items()}
+    assert found == {"input_ids": (2, 8), "attention_mask": (2, 16), "past_key_values.0.key": (2, 2, 8, 4)}
+    wanted = drawn_inputs(network, 0, {"attention_mask": "2,5"})
+    assert wanted["attention_mask"].shape == (2, 5)
 
 
 def test_within_what_is_declared() -> None:
     (image,) = drawn_inputs(convolution(image="2..4,3,20..30,?"), 0).values()
-    assert image.shape == (2, 3, 20, 15)
+    assert image.shape == (2, 3, 30, 32)
 
 
 def test_what_is_asked_for_stays() -> None:
     model = convolution()
     (name,) = (port.name for port in model.inputs)
     (image,) = drawn_inputs(model, 0, {name: "5,3,?,40"}).values()
-    assert image.shape == (5, 3, 15, 40)
+    assert image.shape == (5, 3, 32, 40)
 
 
 def test_what_is_given_stays_and_others_follow() -> None:
@@ -86,7 +100,7 @@ def test_what_is_given_stays_and_others_follow() -> None:
     given = np.ones((7, 4), np.float32)
     drawn = drawn_inputs(model, 0, given={a: given})
     assert drawn[a] is given
-    assert drawn[b].shape == (7, 1)
+    assert drawn[b].shape == (7, 8)
 
 
 def test_one_seed_one_answer() -> None:
@@ -100,7 +114,7 @@ def test_nothing_is_inferred_where_no_dim_is_open(monkeypatch: pytest.MonkeyPatc
     def refuse(*_: object) -> None:
         raise AssertionError("it was not to be asked")
 
-    monkeypatch.setattr(drawing, "Prober", refuse)
+    monkeypatch.setattr(sizes, "Prober", refuse)
     model = convolution()
     (name,) = (port.name for port in model.inputs)
     assert drawn_inputs(model, 0, {name: "1,3,16,16"})[name].shape == (1, 3, 16, 16)
@@ -147,6 +161,59 @@ def convolved(x: Value, channels: int, kernel: int, stride: int, pad: int = 0) -
     return build.convolution(
         x, weights, strides=[stride] * 2, pads_begin=[pad] * 2, pads_end=[pad] * 2, dilations=[1, 1]
     )
+
+
+def strided(count: int) -> Model:
+    """A sound that is shortened by strides of 4, down to one frame."""
+    value = build.parameter("?,1,?", "f32", name="sound")
+    channels, options = 1, {"strides": [4], "pads_begin": [0], "pads_end": [0], "dilations": [1]}
+    for _ in range(count):
+        value, channels = build.convolution(value, np.ones((2, channels, 8), np.float32), **options), 2
+    return model(value)
+
+
+def with_positions(count: int) -> Model:
+    """A table of positions for exactly so many patches of 10."""
+    value = build.parameter("?,1,?", "f32", name="sound")
+    options = {"strides": [10], "pads_begin": [0], "pads_end": [0], "dilations": [1]}
+    patches = build.convolution(value, np.ones((4, 1, 16), np.float32), **options)
+    return model(build.add(build.transpose(patches, np.int64([0, 2, 1])), np.ones((1, count, 4), np.float32)))
+
+
+def encoded(features: int) -> Model:
+    """Points with sines and cosines of them, before a layer that says how many dimensions they have."""
+    value = build.parameter("?,?", "f32", name="points")
+    parts = [value, *[part for scale in (1, 2, 4) for part in (build.sin(build.multiply(value, np.float32(scale))),)]]
+    return model(build.matmul(build.concat(parts, 1), np.ones((features * 4, 5), np.float32)))
+
+
+def grid(count: int) -> Model:
+    """An image of patches by 8, both ways, with a table of positions."""
+    value = build.parameter("?,3,?,?", "f32", name="image")
+    patches = build.reshape(convolved(value, 3, 8, 8), np.int64([0, 4, -1]), special_zero=True)
+    return model(build.add(patches, np.ones((1, 1, count), np.float32)))
+
+
+@pytest.mark.parametrize(
+    "network",
+    [strided(5), with_positions(300), with_positions(50), encoded(3), encoded(41), grid(4 * 7), grid(100)],
+    ids=["a stack of strides", "many positions", "positions", "few features", "features", "patches", "many patches"],
+)
+def test_sizes_that_are_far_away(network: Model) -> None:
+    inputs = drawn_inputs(network, 0)
+    compile_model(network)(inputs)
+    report = shapes(network)
+    assert report.inputs
+    assert report.complete
+
+
+def test_a_mask_is_as_long_as_what_it_masks() -> None:
+    sound, mask = build.parameter("?,?", "f32", name="sound"), build.parameter("?,?", "i64", name="mask")
+    options = {"strides": [4], "pads_begin": [0], "pads_end": [0], "dilations": [1]}
+    frames = build.convolution(build.unsqueeze(sound, 1), np.ones((2, 1, 200), np.float32), **options)
+    count = build.reduce_sum(mask, np.int64([1]))
+    inputs = drawn_inputs(build.model([build.result(frames), build.result(count)]), 0)
+    assert inputs["sound"].shape == inputs["mask"].shape
 
 
 def windows(x: Value, size: int) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import openvino
@@ -10,7 +11,7 @@ import pytest
 
 from ir_exec import Model, build, read_model
 from ir_exec.build import Value
-from ir_exec.debug import compare
+from ir_exec.debug import compare, matching
 from ir_exec.debug.entries import Entry, entries_of
 from ir_exec.debug.matching import matched
 from tests.debug.test_entries import entry
@@ -213,3 +214,43 @@ def test_two_converters_of_one_network(converted: Path, name: str, sides: tuple[
     report = compare(a, b, seed=0)
     assert report.faults == (), str(report)
     assert report.equal, str(report)
+
+
+def test_position_says_nothing_between_networks_of_other_layers() -> None:
+    """Two programs may write a network with as many layers of one type, which are others."""
+    ours = [entry("t1", "Transpose"), *(entry(f"m{n}", "MatMul") for n in range(9))]
+    theirs = [entry("s1", "Transpose"), *(entry(f"g{n}", "Gemm") for n in range(9))]
+    assert pairs(ours, theirs) == {}
+
+
+def test_outputs_go_by_their_order() -> None:
+    inner = [entry(f"m{n}", "MatMul") for n in range(9)]
+    others = [entry(f"g{n}", "Gemm") for n in range(9)]
+    ours = [*inner, entry("y", "Add", output=True, place=1), entry("x", "Tanh", output=True, place=0)]
+    theirs = [*others, entry("v", "Tanh", output=True, place=0), entry("w", "Tanh", output=True, place=1)]
+    assert pairs(ours, theirs) == {"y": "w", "x": "v"}
+    assert pairs(ours, theirs[:-1]) == {}
+
+
+def test_layers_of_many_inputs_are_looked_at_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Concat of hundreds of values stands beside each of them."""
+    looks = 0
+    stand_alike = matching._stand_alike
+
+    def counted(*given: Any) -> bool:
+        nonlocal looks
+        looks += 1
+        return stand_alike(*given)
+
+    def joined(prefix: str) -> list[Entry]:
+        x = build.parameter([1, 4], name="x")
+        steps = [build.tanh(build.add(x, np.float32(n)), name=f"{prefix}/step{n}") for n in range(200)]
+        return list(entries_of(build.model(build.result(build.concat(steps, axis=0, name="all"), name="y"))))
+
+    ours, theirs = joined("a"), joined("b")
+    monkeypatch.setattr(matching, "_stand_alike", counted)
+    found = matched(ours, theirs)
+    assert {entry.layer_name: found[entry.key].layer_name for entry in ours if entry.type == "Tanh"} == {
+        f"a/step{n}": f"b/step{n}" for n in range(200)
+    }
+    assert looks < 4 * len(ours)

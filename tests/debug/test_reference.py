@@ -10,6 +10,7 @@ import pytest
 
 from ir_exec import EvaluationError, read_model
 from ir_exec.debug import compare
+from ir_exec.debug.child import Child
 from tests.helpers.network_text import NetworkText
 
 onnx = pytest.importorskip("onnx")
@@ -132,3 +133,71 @@ def test_a_package_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(EvaluationError, match="onnx and onnxruntime is not installed") as caught:
         compare(network(), tmp_path / "net.onnx", [X])
     assert caught.value.hint == "pip install 'ir-exec[onnx]' installs it"
+
+
+class TestSecondOpinion:
+    """Where onnxruntime and onnx's reference implementation disagree, no layer of the network is wrong."""
+
+    @staticmethod
+    def spoiled(monkeypatch: pytest.MonkeyPatch, name: str, evaluator: bool) -> None:
+        """Change what onnxruntime gives for a tensor, and with `evaluator` what the reference implementation gives."""
+        ask = Child.ask
+
+        def changed(self: Child, **request: Any) -> dict[str, Any]:
+            answer = ask(self, **request)
+            if request["do"] == "run" or (request["do"] == "opinion" and evaluator):
+                stored = answer["tensors"].get(name)
+                if stored is not None:
+                    values = np.memmap(stored["file"], np.float32, "r+", stored["start"], (stored["size"] // 4,))
+                    values *= np.float32(1.1)
+                    values.flush()
+            return answer
+
+        monkeypatch.setattr(Child, "ask", changed)
+
+    def test_that_agrees_with_us(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.spoiled(monkeypatch, "y", evaluator=False)
+        report = compare(network(), onnx_file(tmp_path / "net.onnx"), [X])
+        assert report.faults == ()
+        (layer,) = (layer for layer in report.layers if layer.status == "reference")
+        assert layer.path == "multiply7"
+        assert layer.note == "onnx's reference implementation agrees with ir_exec"
+        assert not report.equal
+
+    def test_that_agrees_with_onnxruntime(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.spoiled(monkeypatch, "y", evaluator=True)
+        report = compare(network(), onnx_file(tmp_path / "net.onnx"), [X])
+        assert [fault.path for fault in report.faults] == ["multiply7"]
+        assert report.faults[0].note == "onnx's reference implementation agrees with its run of the network"
+
+    def test_of_a_wrong_attribute(self, tmp_path: Path) -> None:
+        report = compare(network(), onnx_file(tmp_path / "net.onnx", alpha=0.3), [X])
+        assert [fault.path for fault in report.faults] == ["prelu5"]
+        assert report.faults[0].note == "onnx's reference implementation agrees with its run of the network"
+
+
+def evaluated(folder: Path, kind: str, operator: str) -> Path:
+    """A file that onnxruntime refuses for its element type."""
+    text = f"""<ir_version: 10, opset_import: ["": 22]>
+    g ({kind}[2,4] x) => ({kind}[2,4] y) {{ h = {operator}(x) y = Neg(h) }}"""
+    path = folder / "net.onnx"
+    onnx.save(onnx.parser.parse_model(text), path)
+    return path
+
+
+@pytest.mark.parametrize(("kind", "operator"), [("bfloat16", "Abs"), ("double", "Softsign")])
+def test_what_onnxruntime_refuses_is_evaluated_by_onnx(tmp_path: Path, kind: str, operator: str) -> None:
+    path = evaluated(tmp_path, kind, operator)
+    model = read_model(path)
+    x = np.linspace(-2, 2, 8).reshape(2, 4).astype(model.inputs[0].element_type.dtype)
+    report = compare(model, path, [x])
+    assert report.equal, str(report)
+    assert {layer.partner for layer in report.layers if layer.partner} >= {"x", "h", "y"}
+    assert sum("onnx.reference" in note for note in report.notes) == 1
+
+
+def test_onnx_as_the_reference_of_its_own_accord(tmp_path: Path) -> None:
+    report = compare(network(), f"onnx-reference:{onnx_file(tmp_path / 'net.onnx', alpha=0.5)}", [X])
+    assert report.first_fault is not None
+    assert report.first_fault.layer_name == "prelu5"
+    assert sum("onnx.reference" in note for note in report.notes) == 1

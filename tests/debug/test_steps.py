@@ -14,8 +14,9 @@ import pytest
 
 from ir_exec import Model, build, read_model
 from ir_exec.build import Value
-from ir_exec.debug import ComparedLayer, Comparison, Difference, compare, trace
+from ir_exec.debug import ComparedLayer, ComparedOutput, Comparison, Difference, compare, trace
 from ir_exec.debug.items_report import junit
+from ir_exec.debug.report import headline
 from ir_exec.types import Array, ElementType
 from tests.debug.test_compare import SCHEMAS
 from tests.helpers.network_text import NetworkText
@@ -134,8 +135,16 @@ def test_outputs_of_a_layer_that_has_several_are_its_own() -> None:
         status="carried",
         carried=Difference(elements=2, beyond=0.5, beyond_count=1),
     )
-    report = Comparison(model="m", reference="r", equal=False, layers=(layer,), outputs=("best:0", "best:1"))
-    assert str(report).startswith("different: outputs differ (best), but no layer is wrong by itself")
+    outputs = tuple(
+        ComparedOutput(name=f"{name}", path=f"best:{port}", status=status, error=error)
+        for port, (name, status, error) in enumerate(
+            [("largest", "equal", Difference(elements=2)), ("where", "different", layer.carried)]
+        )
+    )
+    report = Comparison(
+        model="m", reference="r", verdict="different", equal=False, layers=(layer,), output_results=outputs
+    )
+    assert headline(report).startswith('different: output "where" (')
 
 
 @pytest.mark.parametrize(("kind", "least"), [("i64", -(2**63)), ("i32", -(2**31)), ("u8", 0)])
@@ -267,7 +276,7 @@ class TestWhatIsEqual:
     def test_an_output_on_a_step(self) -> None:
         report = compared(floor, np.floor(OFF), further=False)
         assert report.equal
-        assert "within the tolerance, but for steps and ties" in str(report)
+        assert [one.status for one in report.output_results] == ["step"]
 
     def test_an_output_that_falls_far_from_a_step_differs(self) -> None:
         x = X + np.float32(1.2e-3)

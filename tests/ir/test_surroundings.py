@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ir_exec import check_model
 from ir_exec.codes import Code
-from ir_exec.errors import ParseError
+from ir_exec.errors import IRError, ParseError
 from ir_exec.ir import read_document
 from ir_exec.ir.markup import start_tags
 from tests.helpers.ir_files import RELU
@@ -30,6 +31,28 @@ def test_white_space_before_a_declared_encoding() -> None:
     document = read_document(b"\n" + text.encode("latin-1"))
     assert document is not None
     assert document.name == "é"
+
+
+@pytest.mark.parametrize(
+    "second", [b'<?xml version="1.0" encoding="utf-8"?>', b'\n<?xml version="1.0"?>\n<?xml version="1.1"?>']
+)
+@pytest.mark.parametrize("space", [b"", b"\n "])
+def test_a_second_declaration_is_a_warning(second: bytes, space: bytes) -> None:
+    declaration = b'<?xml version="1.0"?>'
+    assert RAW.startswith(declaration)
+    raw = space + declaration + second + RAW.removeprefix(declaration)
+    found: list[IRError] = []
+    document = read_document(raw, report=found.append)
+    assert document is not None
+    assert PLAIN is not None
+    lines = (space + second).count(b"\n")
+    assert [layer.line - lines for layer in document.layers] == [layer.line for layer in PLAIN.layers]
+    (warning,) = found
+    assert (warning.code, warning.severity) == (Code.not_well_formed, "warning")
+    assert warning.location.line == 1 + space.count(b"\n") + second.startswith(b"\n")
+    assert document.is_complete
+    assert check_model(raw).ok
+    assert [place for _, place in start_tags(raw)] == [place + len(space) + len(second) for _, place in start_tags(RAW)]
 
 
 @pytest.mark.parametrize(

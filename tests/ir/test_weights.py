@@ -39,6 +39,15 @@ def refused(weights: Weights, kind: ElementType, shape: tuple[int, ...], offset:
     return caught.value
 
 
+@pytest.mark.parametrize("begin", [b'<?xml version="1.0"?>', b"\xef\xbb\xbf<?xml version='1.0'?>", b'<net name="x">'])
+def test_weights_that_are_an_xml(tmp_path: Path, begin: bytes) -> None:
+    (tmp_path / "net.xml").write_bytes(begin)
+    for opened in (lambda: Weights.open(tmp_path / "net.xml"), lambda: Weights.of_bytes(begin)):
+        with pytest.raises(WeightsError) as caught:
+            opened()
+        assert caught.value.code == "IR201"
+
+
 def test_the_default_path() -> None:
     assert default_weights_path("a.b/model.v2.xml") == "a.b/model.v2.bin"
     assert default_weights_path(Path("model.xml")) == "model.bin"

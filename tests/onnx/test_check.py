@@ -51,6 +51,13 @@ def findings(proto: onnx.ModelProto) -> list[str]:
             ["error[IR124] node 1 \"h\" (Neg): the name 'h' is that of another value of the graph"],
         ),
         (
+            "g (float[1,3] x, int64[2,1] i) => (float[2] y) { y = GatherND<batch_dims = 1>(x, i) }",
+            [
+                'warning[IR502] node 0 "y" (GatherND), port data: '
+                "batch axis 0 of data has size 1, and that of indices 2: data is broadcast"
+            ],
+        ),
+        (
             "g (float[2,3] x) => (float[2,4] y) { y = Relu(x) }",
             ["error[IR606] node 0 \"y\" (Relu): 'y' is declared as f32[2,4], and is f32[2,3]"],
         ),

@@ -251,7 +251,7 @@ def test_operators_with_one_reason_are_told_together() -> None:
     [
         ("Foo", 17, "ai.onnx has no such operator"),
         ("Swish", 17, "ai.onnx has it from version 24 on, and the file imports version 17"),
-        ("Upsample", 17, "ai.onnx has it no longer in version 17"),
+        ("ATen", 17, "it calls the function '' of PyTorch, which ONNX does not define"),
         ("StringSplit", 20, "no operators of IR say it (version 20 of ai.onnx)"),
     ],
 )

@@ -104,6 +104,11 @@ ARITHMETIC = [
     N("Sign", A, opset=13),
     N("Round", i(1, 3, 5, -1) / np.float32(2), opset=11),
     N("BitShift", i(1, 200, kind=np.uint8), i(3, 1, kind=np.uint8), opset=11, direction="LEFT"),
+    *[
+        N("BitShift", i(1, 2, 255, 7, kind=kind), i(*[8 * kind().nbytes + n for n in (0, 1, 90, -1)], kind=kind), **way)
+        for kind in (np.uint8, np.uint16, np.uint32, np.uint64)
+        for way in ({"direction": "LEFT"}, {"direction": "RIGHT"})
+    ],
     N("IsInf", np.array([1, np.inf, -np.inf], np.float32), opset=10, detect_negative=0),
     N("Gemm", f(4, 2), f(3, 4), f(3), opset=7, transA=1, transB=1, alpha=0.5, beta=2.0),
     N("Gemm", f(2, 4), f(4, 3), opset=11),
@@ -232,6 +237,8 @@ STATIC = [
     N("Det", i(1, 2, 2, 4).reshape(2, 2).astype(np.float32), opset=11),
     N("DFT", f(1, 8, 1), opset=17, axis=1, onesided=1),
     N("STFT", f(1, 16, 1), np.int64(4), f(8), opset=17),
+    N("GatherND", f(1, 3, 4), i(0, 2).reshape(2, 1), opset=13, batch_dims=1),
+    N("GatherND", f(3, 1, 3, 4), RANDOM.integers(0, 3, (3, 2, 1)), opset=12, batch_dims=2),
 ]
 """Operators that need to know a size."""
 

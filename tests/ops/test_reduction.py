@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ir_exec import build, compile_model
 from ir_exec.errors import EvaluationError, IRError, ShapeError, raise_error
 from ir_exec.infer import infer_node
 from ir_exec.ops.reduction import (
@@ -175,3 +176,12 @@ def test_truth_of_numbers_is_not_asked_for(operator: type[ReduceSum]) -> None:
 def test_booleans_keep_their_type() -> None:
     kind = ReduceLogicalAnd().infer(TensorType(ElementType.boolean, Shape([2, None])), axes(0))
     assert kind == TensorType(ElementType.boolean, Shape([Dim.any()]))
+
+
+@pytest.mark.parametrize("kind", ["u8", "i32", "i64", "f16", "f32"])
+@pytest.mark.parametrize("name", ["ReduceSum", "ReduceProd", "ReduceMean", "ReduceMax"])
+def test_constants_are_reduced_to_scalars(name: str, kind: str) -> None:
+    constant = build.constant([2, 4], kind)
+    model = build.model([build.result(build.op(name, constant, np.array(0), keep_dims=False))], [])
+    expected = {"ReduceSum": 6, "ReduceProd": 8, "ReduceMean": 3, "ReduceMax": 4}[name]
+    assert compile_model(model)([])[0].tolist() == expected

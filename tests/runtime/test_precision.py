@@ -448,3 +448,29 @@ def test_a_network_that_only_moves_16_bit_floats_runs_as_in_its_file(reduction: 
     found = ir_exec.compile_model(model)([array])[0]
     assert found.dtype == np.float16
     assert np.array_equal(found, np.concatenate([expected, expected]))
+
+
+@pytest.mark.parametrize("precision", ["f32", "file"])
+@both
+def test_what_fills_up_is_the_lowest_value_of_the_file(kind: str, precision: Any) -> None:
+    lowest = float({"f16": -65504.0, "bf16": -3.3895313892515355e38}[kind])
+    x = build.parameter([1, 1, 3], kind, name="x")
+    twice = build.add(x, x)
+    segments = build.segment_max(build.squeeze(twice, [0, 1]), np.array([0, 0, 2]), np.array(4), fill_mode="lowest")
+    pooled, _ = build.max_pool(
+        twice,
+        strides=[1],
+        pads_begin=[3],
+        pads_end=[0],
+        kernel_sizes=[2],
+        dilations=[1],
+        auto_pad="explicit",
+        rounding_type="floor",
+        index_element_type="i64",
+        axis=0,
+    )
+    model = build.model([build.result(segments), build.result(pooled)], [x])
+    data = of(kind, 1.0, 2.0, -np.inf).reshape(1, 1, 3)
+    found = ir_exec.compile_model(model, precision=precision)([data])
+    assert found[0].astype(np.float64).tolist() == [4.0, lowest, -np.inf, lowest]
+    assert found[1].astype(np.float64).ravel().tolist() == [lowest, lowest, 2.0, 4.0, 4.0]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import numpy_helper
 
 import ir_exec
 from ir_exec.check import check_model
@@ -16,6 +17,7 @@ from ir_exec.view import page_of_reports, view
 from tests.helpers.deep_network import deep_network
 from tests.helpers.ir_text import net, parameter, result
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
+from tests.onnx.files import model
 from tests.view.conftest import Opens
 
 ROOT = Path(__file__).parents[2]
@@ -170,6 +172,30 @@ def test_groups_fold_and_open(open_page: Opens) -> None:
     assert "layers" in tab.inner_text("#details p")
     tab.keyboard.press("Enter")
     assert tab.evaluate(f"{group}.isOpen")
+
+
+def test_layers_of_a_node_of_onnx_are_a_block(open_page: Opens) -> None:
+    network = model("""g (float[1,2,4,4] x, float[3,2,1,1] w, float[3] b) => (float[1,3,4,4] y) {
+        h = Conv(x, w, b)
+        n = LayerNormalization(h, s)
+        y = Relu(n)
+    }""")
+    for node, name in zip(network.graph.node, ("stem/conv", "stem/norm", "last"), strict=True):
+        node.name = name
+    network.graph.initializer.append(numpy_helper.from_array(np.ones(4, np.float32), "s"))
+    page = view(network.SerializeToString())
+    layers = {layer.name: layer.key for layer in page.networks[0].graph.layers}
+    tab = open_page(page)
+    blocks = "[...page.networks[0].allGroups()].map((one) => one.node).filter(Boolean)"
+    assert tab.evaluate(blocks) == ["stem/conv", "stem/norm"]
+    tab.click("#fold")
+    assert box_of(tab, layers["stem/conv"]) is None
+    assert box_of(tab, layers["last"]) is not None
+    tab.click("#unfold")
+    for name in ("stem/conv", "stem/conv/WithoutBiases"):
+        assert box_of(tab, layers[name]) is not None
+    found = f"page.networks[0].layers.get({layers['stem/conv/WithoutBiases']!r}).group.node"
+    assert tab.evaluate(found) == "stem/conv"
 
 
 def test_constants_are_folded_away_until_they_are_asked_for(open_page: Opens) -> None:

@@ -191,4 +191,14 @@ WEIGHT_RULES = (
         bad="[0.5, 65504.0, 1.0]   (f16; the weight was 70000)",
         good="[0.5, 70000.0, 1.0]   (kept as f32)",
     ),
+    Rule(
+        Code.foreign_weights,
+        "error",
+        "The weights are those of another network.",
+        why="A .bin is bytes without a name: each constant takes its own from it, whatever they are. In those of "
+        "another network axes and shapes are numbers that cannot be, floats are NaN, denormal or huge, and the size "
+        "is another one than the constants take. Whatever else fails then follows from it, and is left out.",
+        bad="model.xml\nmodel.bin   (copied from another export)",
+        good="model.xml\nmodel.bin   (written together with the .xml)",
+    ),
 )

@@ -223,4 +223,12 @@ GRAPH_RULES = (
         bad="h = Neg(x)  h = Relu(x)",
         good="h = Neg(x)  g = Relu(x)",
     ),
+    Rule(
+        Code.deprecated_operator,
+        "warning",
+        "In an ONNX file, a node is of an operator that ONNX deprecated, or that was an experimental one.",
+        why="ir_exec runs it as its last version, but ONNX's checker refuses the file, and so do some runtimes.",
+        bad='opset_import: ["" : 13]  y = Upsample(x, scales)',
+        good='opset_import: ["" : 13]  y = Resize(x, "", scales)',
+    ),
 )

@@ -10,13 +10,14 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
+from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
 from ir_exec.onnx.attributes import Ints, chosen
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_ints, known_rank, reshape, shape_of
+from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_ints, known_rank, number, reshape, shape_of
 from ir_exec.types import ElementType
 
-__all__ = ["AUTO_PAD", "auto_padded", "convolve", "halves", "per_axis"]
+__all__ = ["convolve", "halves", "padding", "per_axis"]
 
 _MOST_FILTERS = 2**10
 """Elements of a block, for each of which there is a filter as large as the block."""
@@ -31,9 +32,10 @@ AUTO_PAD: Mapping[str, AutoPad] = {
 }
 
 
-def auto_padded(name: str) -> AutoPad:
-    """How IR spells an `auto_pad`."""
-    return chosen("auto_pad", name, AUTO_PAD)
+def padding(auto_pad: str, pads: Ints, rank: int) -> tuple[AutoPad, Ints, Ints]:
+    """How IR spells an `auto_pad`, whose empty text is NOTSET; and the explicit paddings at beginnings and ends."""
+    way = chosen("auto_pad", auto_pad or "NOTSET", AUTO_PAD)
+    return (way, *halves(pads if way == "explicit" else (), rank))
 
 
 def halves(pads: Ints, rank: int) -> tuple[Ints, Ints]:
@@ -82,13 +84,13 @@ def convolve(
     if rank == 0:
         raise UnsupportedError("a convolution without spatial axes")
     _checked_kernel(filters, kernel_shape)
-    begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
+    way, begins, ends = padding(auto_pad, pads, rank)
     attributes: dict[str, Any] = {
         "strides": per_axis(strides, "strides", rank),
         "dilations": per_axis(dilations, "dilations", rank),
         "pads_begin": begins,
         "pads_end": ends,
-        "auto_pad": auto_padded(auto_pad),
+        "auto_pad": way,
     }
     if group == 1:
         found = build.convolution(data, filters, **attributes)
@@ -181,12 +183,18 @@ def conv_transpose(
     pads: Ints = (),
     strides: Ints | None = None,
 ) -> Value:
-    """`output_shape` says how much padding is cut off; without it SAME makes each dim `strides` times as large."""
+    """`output_shape` says how much padding is cut off; without it SAME makes each dim `strides` times as large.
+
+    Where there is less than that, zeros are added: SAME splits them as it splits what is cut off, and otherwise they
+    are at the end, as in onnxruntime.
+    """
     rank = known_rank(filters, "the weights") - 2
     strides, dilations = per_axis(strides, "strides", rank), per_axis(dilations, "dilations", rank)
     extra = per_axis(output_padding, "output_padding", rank, 0)
-    begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
-    if output_shape or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+    way, begins, ends = padding(auto_pad, pads, rank)
+    before = (0,) * rank
+    is_same = way in ("same_upper", "same_lower")
+    if output_shape or is_same:
         kernel = dims_of(filters, "the weights")[2:]
         spans = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)]
         if output_shape:
@@ -197,22 +205,27 @@ def conv_transpose(
             cut = [s * (n - 1) + e + k - o for s, n, e, k, o in zip(strides, sizes, extra, spans, wanted, strict=True)]
         else:
             cut = [e + k - s for e, k, s in zip(extra, spans, strides, strict=True)]
-        extra = tuple(e + max(-c, 0) for e, c in zip(extra, cut, strict=True))
-        less = tuple(max(c, 0) // 2 for c in cut)
-        more = tuple(max(c, 0) - half for c, half in zip(cut, less, strict=True))
-        begins, ends = (less, more) if auto_pad == "SAME_UPPER" else (more, less)
+        less = [c // 2 if is_same or c > 0 else c for c in cut]
+        more = [c - half for c, half in zip(cut, less, strict=True)]
+        firsts, lasts = (less, more) if way == "same_upper" else (more, less)
+        before = tuple(max(-first, 0) for first in firsts)
+        extra = tuple(e + max(-last, 0) for e, last in zip(extra, lasts, strict=True))
+        begins, ends = (tuple(max(one, 0) for one in side) for side in (firsts, lasts))
     attributes: dict[str, Any] = {
         "strides": strides,
         "dilations": dilations,
         "pads_begin": begins,
         "pads_end": ends,
-        "auto_pad": "valid" if auto_pad == "VALID" and not output_shape else "explicit",
+        "auto_pad": "valid" if way == "valid" and not output_shape else "explicit",
         "output_padding": extra,
     }
     if group == 1:
         found = build.convolution_backprop_data(data, filters, **attributes)
     else:
         found = build.group_convolution_backprop_data(data, grouped(filters, group), **attributes)
+    if any(before):
+        nothing = [0] * (rank + 2)
+        found = build.pad(found, ints(0, 0, *before), ints(*nothing), number(0, found), pad_mode="constant")
     return biased(found, bias, rank)
 
 
@@ -261,7 +274,10 @@ def col2im(
     strides: Ints | None = None,
 ) -> Value:
     """Images of one axis are those of two of which the first has size 1."""
-    count = dims_of(image_shape, "image_shape")[0]
+    sizes = dims_of(image_shape, "image_shape")
+    if len(sizes) != 1:
+        raise ShapeError(f"image_shape has rank {len(sizes)}, expected 1", code=Code.wrong_rank, port="image_shape")
+    count = sizes[0]
     if count > 2:
         return _col2im_of_many(data, image_shape, block_shape, count, dilations, pads, strides)
     begins, ends = halves(pads, count)

@@ -12,7 +12,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import cast, known_rank, number
+from ir_exec.onnx.values import cast, in_floats, known_rank, normal_axis, number
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -101,12 +101,11 @@ def hard_swish(data: Value) -> Value:
 
 def aligned(a: Value, b: Value, axis: int | None) -> Value:
     """b with axes of size 1 behind its own, so that its first axis meets `axis` of a: broadcasting before version 7."""
-    behind = known_rank(a, "the first input") - known_rank(b, "the second input") - (0 if axis is None else axis)
-    if axis is None or behind <= 0:
+    if axis is None:
         return b
-    return build.unsqueeze(
-        b, list(range(known_rank(b, "the second input"), known_rank(b, "the second input") + behind))
-    )
+    rank, other = known_rank(a, "the first input"), known_rank(b, "the second input")
+    behind = rank - other - normal_axis(axis, rank)
+    return build.unsqueeze(b, list(range(other, other + behind))) if behind > 0 else b
 
 
 def _binary(name: str, function: Binary, *, consumed: bool = False) -> None:
@@ -195,20 +194,18 @@ def bitwise_xor(a: Value, b: Value) -> Value:
 
 @onnx_op("BitShift", since=11)
 def bit_shift(data: Value, shift: Value, *, direction: str) -> Value:
+    """By as many bits as there are, or by a negative number, all are shifted out: the sign alone is left."""
     if direction not in ("LEFT", "RIGHT"):
         raise InvalidAttributeError(f"direction is {direction!r}, expected LEFT or RIGHT")
     shifted = build.bitwise_left_shift if direction == "LEFT" else build.bitwise_right_shift
-    return shifted(data, shift)
-
-
-@onnx_op("BitShift", since=28)
-def bit_shift_28(data: Value, shift: Value, *, direction: str) -> Value:
-    """By as many bits as there are, or by a negative number, all are shifted out: the sign alone is left."""
+    known, bits = shift.constant, data.element_type.bits
+    if known is not None and ((known >= 0) & (known < bits)).all():
+        return shifted(data, shift)
     zero = number(0, data)
-    beyond = build.greater_equal(shift, number(data.element_type.bits, shift))
+    beyond = build.greater_equal(shift, number(bits, shift))
     if shift.element_type.is_signed:
         beyond = build.logical_or(beyond, build.less(shift, zero))
-    found = bit_shift(data, build.select(beyond, zero, shift), direction=direction)
+    found = shifted(data, build.select(beyond, zero, shift))
     left = zero
     if direction == "RIGHT" and data.element_type.is_signed:
         left = build.select(build.less(data, zero), number(-1, data), zero)
@@ -274,7 +271,11 @@ def clip_6(data: Value, *, min: float = -3.4028234663852886e38, max: float = 3.4
 
 @onnx_op("Clip", since=11)
 def clip_11(data: Value, min: Value | None = None, max: Value | None = None) -> Value:
-    """The upper bound wins where the bounds cross."""
+    """The upper bound wins where the bounds cross; known ones that do not are those of a Clamp."""
+    if min is not None and max is not None and data.element_type.is_float:
+        low, high = min.type.value, max.type.value
+        if low is not None and high is not None and low.size == high.size == 1 and low <= high:
+            return build.clamp(data, min=float(low.item()), max=float(high.item()))
     bounded = data if min is None else build.maximum(data, min)
     return bounded if max is None else build.minimum(bounded, max)
 
@@ -291,6 +292,7 @@ def leaky_relu_1(data: Value, *, alpha: float = 0.01, consumed_inputs: Ints = ()
 
 @onnx_op("LeakyRelu", since=6)
 def leaky_relu(data: Value, *, alpha: float = 0.01) -> Value:
+    # No version takes integers; ONNX's reference cuts alpha to their type.
     return build.prelu(data, number(alpha, data))
 
 
@@ -317,29 +319,33 @@ def prelu(data: Value, slope: Value) -> Value:
 
 @onnx_op("Elu", since=1)
 def elu_1(data: Value, *, alpha: float = 1.0, consumed_inputs: Ints = ()) -> Value:
-    return build.elu(data, alpha=alpha)
+    return in_floats(data, lambda x: build.elu(x, alpha=alpha))
 
 
 @onnx_op("Elu", since=6)
 def elu(data: Value, *, alpha: float = 1.0) -> Value:
-    return build.elu(data, alpha=alpha)
+    return in_floats(data, lambda x: build.elu(x, alpha=alpha))
 
 
 @onnx_op("Celu", since=12)
 def celu(data: Value, *, alpha: float = 1.0) -> Value:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
-    curved = build.elu(build.divide(data, number(alpha, data)), alpha=1.0)
-    return build.add(build.relu(data), build.minimum(number(0, data), build.multiply(number(alpha, data), curved)))
+
+    def curved(x: Value) -> Value:
+        unit = build.elu(build.divide(x, number(alpha, x)), alpha=1.0)
+        return build.add(build.relu(x), build.minimum(number(0, x), build.multiply(number(alpha, x), unit)))
+
+    return in_floats(data, curved)
 
 
 @onnx_op("Selu", since=1)
 def selu_1(data: Value, *, alpha: float = 1.6732, gamma: float = 1.0507, consumed_inputs: Ints = ()) -> Value:
-    return build.selu(data, number(alpha, data), number(gamma, data))
+    return in_floats(data, lambda x: build.selu(x, number(alpha, x), number(gamma, x)))
 
 
 @onnx_op("Selu", since=6)
 def selu(data: Value, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Value:
-    return build.selu(data, number(alpha, data), number(gamma, data))
+    return in_floats(data, lambda x: build.selu(x, number(alpha, x), number(gamma, x)))
 
 
 @onnx_op("HardSigmoid", since=1)
@@ -349,20 +355,25 @@ def hard_sigmoid_1(data: Value, *, alpha: float = 0.2, beta: float = 0.5, consum
 
 @onnx_op("HardSigmoid", since=6)
 def hard_sigmoid(data: Value, *, alpha: float = 0.2, beta: float = 0.5) -> Value:
-    return build.hard_sigmoid(data, number(alpha, data), number(beta, data))
+    return in_floats(data, lambda x: build.hard_sigmoid(x, number(alpha, x), number(beta, x)))
 
 
 @onnx_op("ThresholdedRelu", since=10)
 def thresholded_relu(data: Value, *, alpha: float = 1.0) -> Value:
-    return build.select(build.greater(data, number(alpha, data)), data, number(0, data))
+    return in_floats(data, lambda x: build.select(build.greater(x, number(alpha, x)), x, number(0, x)))
 
 
 @onnx_op("Shrink", since=9)
 def shrink(data: Value, *, bias: float = 0.0, lambd: float = 0.5) -> Value:
-    above = build.greater(data, number(lambd, data))
-    below = build.less(data, number(-lambd, data))
-    inner = build.select(below, build.add(data, number(bias, data)), number(0, data))
-    return build.select(above, build.subtract(data, number(bias, data)), inner)
+    """x + bias below -lambd, or else x - bias above lambd, or else 0; with a negative lambd both may hold."""
+
+    def shrunk(x: Value) -> Value:
+        above = build.greater(x, number(lambd, x))
+        below = build.less(x, number(-lambd, x))
+        rest = build.select(above, build.subtract(x, number(bias, x)), number(0, x))
+        return build.select(below, build.add(x, number(bias, x)), rest)
+
+    return in_floats(data, shrunk)
 
 
 @onnx_op("Gelu", since=20)
@@ -374,4 +385,4 @@ def gelu(data: Value, *, approximate: str = "none") -> Value:
 
 @onnx_op("Swish", since=24)
 def swish(data: Value, *, alpha: float = 1.0) -> Value:
-    return build.swish(data, number(alpha, data))
+    return in_floats(data, lambda x: build.swish(x, number(alpha, x)))

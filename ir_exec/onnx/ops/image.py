@@ -31,17 +31,17 @@ _ALIGNED: Mapping[str, Literal["asymmetric", "half_pixel_for_nn"]] = {
 }
 
 
-@onnx_op("Upsample", since=1)
+@onnx_op("Upsample", since=1, instead="Resize")
 def upsample_1(data: Value, *, height_scale: float, mode: str = "nearest", width_scale: float) -> Value:
     return upsample_7(data, mode=mode, scales=(1.0, 1.0, height_scale, width_scale))
 
 
-@onnx_op("Upsample", since=7)
+@onnx_op("Upsample", since=7, instead="Resize")
 def upsample_7(data: Value, *, mode: str = "nearest", scales: Floats) -> Value:
     return upsample(data, build.constant(np.array(scales, np.float32)), mode=mode)
 
 
-@onnx_op("Upsample", since=9, until=9)
+@onnx_op("Upsample", since=9, instead="Resize")
 def upsample(data: Value, scales: Value, *, mode: str = "nearest") -> Value:
     return resize_10(data, scales, mode="linear" if mode == "bilinear" else mode)
 

@@ -6,7 +6,8 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import ints, number, shape_of, size_along
+from ir_exec.onnx.values import cast, ints, number, shape_of, size_along
+from ir_exec.types import ElementType
 
 __all__: list[str] = []
 
@@ -45,13 +46,16 @@ def gemm(
     transA: bool = False,  # noqa: N803
     transB: bool = False,  # noqa: N803
 ) -> Value:
-    """alpha a b + beta c."""
+    """alpha a b + beta c. With other factors than 1 integers are scaled and added as f64, and cut off."""
     found = build.matmul(a, b, transpose_a=transA, transpose_b=transB)
+    kind = found.element_type
+    if kind.is_integer and not alpha == beta == 1:
+        found, c = cast(found, ElementType.f64), None if c is None else cast(c, ElementType.f64)
     if alpha != 1:
         found = build.multiply(found, number(alpha, found))
-    if c is None:
-        return found
-    return build.add(found, c if beta == 1 else build.multiply(c, number(beta, c)))
+    if c is not None and beta != 0:
+        found = build.add(found, c if beta == 1 else build.multiply(c, number(beta, c)))
+    return cast(found, kind)
 
 
 @onnx_op("Einsum", since=12)

@@ -11,8 +11,21 @@ from ir_exec.build import Value
 from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
+from ir_exec.onnx.ops.microsoft_quantized import matmul_integer_to_float
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_rank, number, reshape, shape_of, size_along
+from ir_exec.onnx.values import (
+    as_i64,
+    cast,
+    checked_gather,
+    concat,
+    dims_of,
+    ints,
+    known_rank,
+    number,
+    reshape,
+    shape_of,
+    size_along,
+)
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -120,23 +133,77 @@ def attention(
         raise UnsupportedError("rotary embeddings or a shared buffer in Attention")
     projected = build.matmul(data, weights)
     projected = projected if bias is None else build.add(projected, bias)
-    if qkv_hidden_sizes:
-        parts = build.variadic_split(projected, -1, ints(*qkv_hidden_sizes))
+    form = _Form(num_heads, qkv_hidden_sizes, scale, mask_filter_value, unidirectional)
+    return _self_attention(projected, mask_index, past, attention_bias, form, wants_present=call.wants(1))
+
+
+class _Form(NamedTuple):
+    """How heads of one projection attend to each other. sizes: of query, key and value, all alike where empty."""
+
+    heads: int
+    sizes: Ints
+    scale: float | None
+    masked: float
+    is_causal: bool
+
+
+def _self_attention(
+    projected: Value,
+    mask_index: Value | None,
+    past: Value | None,
+    attention_bias: Value | None,
+    form: _Form,
+    *,
+    wants_present: bool,
+) -> list[Value]:
+    """Attention over query, key and value, which lie behind each other along the last axis."""
+    if form.sizes:
+        parts = build.variadic_split(projected, -1, ints(*form.sizes))
     else:
         parts = build.split(projected, -1, num_splits=3)
-    q, k, v = (_heads(part, num_heads) for part in parts)
+    q, k, v = (_heads(part, form.heads) for part in parts)
     if past is not None:
         k = build.concat([build.gather(past, 0, 0), k], 2)
         v = build.concat([build.gather(past, 1, 0), v], 2)
     mask = attention_bias
     if mask_index is not None:
-        mask = _added(mask, _padding(mask_index, k, q, mask_filter_value))
-    if unidirectional:
+        mask = _added(mask, _padding(mask_index, k, q, form.masked))
+    if form.is_causal:
         mask = _added(mask, _causal(q, k, q))
-    found = [_joined(_attended(q, k, v, mask, scale))]
-    if call.wants(1):
+    found = [_joined(_attended(q, k, v, mask, form.scale))]
+    if wants_present:
         found.append(build.concat([build.unsqueeze(k, 0), build.unsqueeze(v, 0)], 0))
     return found
+
+
+@onnx_op("QAttention", since=1, domain=MICROSOFT)
+def qattention(
+    data: Value,
+    weights: Value,
+    bias: Value,
+    input_scale: Value,
+    weight_scale: Value,
+    mask_index: Value | None = None,
+    input_zero_point: Value | None = None,
+    weight_zero_point: Value | None = None,
+    past: Value | None = None,
+    *,
+    do_rotary: bool = False,
+    mask_filter_value: float = _MASKED,
+    num_heads: int,
+    past_present_share_buffer: bool = False,
+    scale: float | None = None,
+    unidirectional: bool = False,
+    call: Call,
+) -> list[Value]:
+    """Attention whose projection is a product of integers."""
+    if do_rotary or past_present_share_buffer:
+        raise UnsupportedError("rotary embeddings or a shared buffer in QAttention")
+    projected = matmul_integer_to_float(
+        data, weights, input_scale, weight_scale, input_zero_point, weight_zero_point, bias
+    )
+    form = _Form(num_heads, (), scale, mask_filter_value, unidirectional)
+    return _self_attention(projected, mask_index, past, None, form, wants_present=call.wants(1))
 
 
 @onnx_op("MultiHeadAttention", since=1, domain=MICROSOFT)
@@ -195,7 +262,7 @@ def multi_head_attention(
 def _rotated(x: Value, cosines: Value, sines: Value, positions: Value, size: int, interleaved: bool) -> Value:
     """Pairs of the first `size` features turned by the angles of their positions. x: [batch, heads, length, features];
     cosines, sines: [most positions, size / 2]; positions: [batch, length]."""
-    cosine, sine = (build.unsqueeze(build.gather(one, positions, 0), 1) for one in (cosines, sines))
+    cosine, sine = (build.unsqueeze(checked_gather(one, positions, 0), 1) for one in (cosines, sines))
     features = size_along(x, 3)
     turned, left = x, None
     if not features.is_static or features.size != size:

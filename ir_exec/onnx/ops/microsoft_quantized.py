@@ -165,6 +165,23 @@ def qlinear_global_average_pool(
     return _requantized(found, y_scale, y_zero_point, x)
 
 
+@onnx_op("QLinearReduceMean", since=1, domain=MICROSOFT)
+def qlinear_reduce_mean(
+    data: Value,
+    data_scale: Value,
+    data_zero_point: Value | None,
+    reduced_scale: Value,
+    reduced_zero_point: Value | None = None,
+    *,
+    axes: Ints,
+    keepdims: bool,
+) -> Value:
+    """Over all axes where none is named."""
+    over = ints(*axes) if axes else ints(*range(known_rank(data, "the input")))
+    found = build.reduce_mean(dequantized(data, data_scale, data_zero_point), over, keep_dims=keepdims)
+    return _requantized(found, reduced_scale, reduced_zero_point, data)
+
+
 @onnx_op("QLinearConv", since=1, domain=MICROSOFT)
 def qlinear_conv_of_channels(
     x: Value,

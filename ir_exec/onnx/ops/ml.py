@@ -10,7 +10,7 @@ from ir_exec.errors import InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Floats, Ints, Strings, Tensor
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import ML, onnx_op
-from ir_exec.onnx.values import as_i64, cast, ints, number, numbers, reshape
+from ir_exec.onnx.values import as_i64, cast, checked_gather, ints, number, numbers, reshape
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []
@@ -21,12 +21,14 @@ def array_feature_extractor(data: Value, indices: Value) -> Value:
     """Columns of the last axis, in two axes at least."""
     if data.rank == 1:
         data = build.unsqueeze(data, ints(0))
-    return build.gather(data, reshape(indices, -1), -1)
+    return checked_gather(data, reshape(indices, -1), -1)
 
 
 @onnx_op("Binarizer", since=1, domain=ML)
 def binarizer(data: Value, *, threshold: float = 0.0) -> Value:
-    return cast(build.greater(data, number(threshold, data)), data.element_type)
+    """1 above the threshold, a float, which integers are compared with as f64."""
+    wide = cast(data, ElementType.f64) if data.element_type.is_integer else data
+    return cast(build.greater(wide, number(threshold, wide)), data.element_type)
 
 
 @onnx_op("Scaler", since=1, domain=ML)
@@ -48,7 +50,7 @@ def linear_regressor(
 ) -> Value:
     """A column of sums for each target, whose coefficients lie in one row."""
     data = cast(data, ElementType.f32)
-    if targets < 1 or len(coefficients) % targets:
+    if targets < 1 or not coefficients or len(coefficients) % targets:
         raise InvalidAttributeError(f"{len(coefficients)} coefficients for {targets} targets")
     weights = np.array(coefficients, np.float32).reshape(targets, -1)
     found = build.matmul(data, build.constant(weights), transpose_b=True)
@@ -109,11 +111,14 @@ def label_encoder(
     else:
         values = _column(values_floats, values_int64s, values_strings, "values")
     if default_tensor is not None:
-        default = call.array(default_tensor).reshape(1)
+        default = call.array(default_tensor)
+        if default.size != 1:
+            raise InvalidAttributeError(f"default_tensor has {default.size} elements, expected one")
+        default = default.reshape(1)
     elif values.dtype == object:
         default = np.array([default_string], object)
     else:
-        default = np.array([default_float if values.dtype.kind == "f" else default_int64], values.dtype)
+        default = np.array([default_float if values.dtype.kind == "f" else default_int64]).astype(values.dtype)
     return _looked_up(data, keys.ravel(), values.ravel(), default)
 
 

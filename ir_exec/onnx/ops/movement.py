@@ -16,6 +16,7 @@ from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import (
     as_i64,
+    checked_gather,
     concat,
     ints,
     known_rank,
@@ -25,7 +26,7 @@ from ir_exec.onnx.values import (
     shape_of,
     size_along,
 )
-from ir_exec.types import ElementType
+from ir_exec.types import Dim, ElementType
 
 __all__: list[str] = []
 
@@ -46,7 +47,7 @@ _PAD_MODES: Mapping[str, Literal["constant", "reflect", "edge"]] = {
 
 @onnx_op("Gather", since=1)
 def gather(data: Value, indices: Value, *, axis: int = 0) -> Value:
-    return build.gather(data, indices, axis)
+    return checked_gather(data, indices, axis)
 
 
 @onnx_op("GatherElements", since=11)
@@ -69,11 +70,28 @@ def gather_nd_11(data: Value, indices: Value) -> Value:
 
 
 @onnx_op("GatherND", since=12)
-def gather_nd(data: Value, indices: Value, *, batch_dims: int = 0) -> Value:
+def gather_nd(data: Value, indices: Value, *, batch_dims: int = 0, call: Call) -> Value:
+    """Batch axes of data of size 1 broadcast to those of indices, with a warning: the text asks for equal ones."""
+    mine, theirs = data.shape.dims, indices.shape.dims
+    if mine is not None and theirs is not None and min(len(mine), len(theirs)) > batch_dims >= 0:
+        single = [axis for axis in range(batch_dims) if mine[axis] == 1 and theirs[axis] != 1]
+        if single:
+            wrong = [axis for axis in single if theirs[axis].is_static]
+            if wrong:
+                call.warn(_unequal_batch(mine[wrong[0]], theirs[wrong[0]], wrong[0]))
+            front = build.slice(shape_of(indices), ints(0), ints(batch_dims), ints(1))
+            behind = build.slice(shape_of(data), ints(batch_dims), ints(len(mine)), ints(1))
+            data = build.broadcast(data, concat([front, behind]), mode="bidirectional")
     return build.gather_nd(data, indices, batch_dims=batch_dims)
 
 
-@onnx_op("Scatter", since=9, until=10)
+def _unequal_batch(mine: Dim, theirs: Dim, axis: int) -> ShapeError:
+    message = f"batch axis {axis} of data has size {mine}, and that of indices {theirs}: data is broadcast"
+    hint = "expand the data: ONNX asks for equal batch axes"
+    return ShapeError(message, code=Code.dims_differ, severity="warning", port="data", hint=hint)
+
+
+@onnx_op("Scatter", since=9)
 def scatter(data: Value, indices: Value, updates: Value, *, axis: int = 0) -> Value:
     return build.scatter_elements_update(data, indices, updates, axis)
 
@@ -398,7 +416,7 @@ def compress(data: Value, condition: Value, *, axis: int | None = None) -> Value
     if axis is None:
         data, axis = reshape(data, -1), 0
     places = build.squeeze(build.non_zero(condition, output_type="i64"), 0)
-    return build.gather(data, places, axis)
+    return checked_gather(data, places, axis)
 
 
 @onnx_op("Trilu", since=14)

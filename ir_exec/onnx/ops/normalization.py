@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -64,14 +65,68 @@ def per_channel(value: Value, data: Value) -> Value:
     return build.unsqueeze(value, list(range(1, 1 + behind))) if behind > 0 else value
 
 
-def _batch_norm(data: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float) -> Value:
-    kinds = {one.element_type for one in (data, scale, bias, mean, variance)}
+class _Statistics(NamedTuple):
+    """The parameters of a batch normalization, one of each for a channel."""
+
+    scale: Value
+    bias: Value
+    mean: Value
+    variance: Value
+
+
+def _batch_norm(data: Value, by_channel: _Statistics, epsilon: float) -> Value:
+    """Normalized by given statistics. Data of rank 1 is a batch of one channel."""
+    if data.rank == 1:
+        return build.squeeze(_batch_norm(build.unsqueeze(data, ints(1)), by_channel, epsilon), ints(1))
+    kinds = {one.element_type for one in (data, *by_channel)}
     if len(kinds) > 1:
         # From version 15 on the statistics may have a wider type.
-        wide = mean.element_type
-        first, gamma, beta, center, spread = (cast(one, wide) for one in (data, scale, bias, mean, variance))
-        return cast(_batch_norm(first, gamma, beta, center, spread, epsilon), data.element_type)
-    return build.batch_norm_inference(data, scale, bias, mean, variance, epsilon=epsilon)
+        wide = max(kinds, key=lambda kind: kind.bits)
+        found = _batch_norm(cast(data, wide), _Statistics(*(cast(one, wide) for one in by_channel)), epsilon)
+        return cast(found, data.element_type)
+    return build.batch_norm_inference(data, *by_channel, epsilon=epsilon)
+
+
+def _trained_batch_norm(data: Value, by_channel: _Statistics, epsilon: float, momentum: float) -> list[Value]:
+    """Normalized by the statistics of the batch, towards which the running ones move.
+
+    The outputs: the data, the running mean and variance, and the mean and inverse deviation of the batch, which
+    onnxruntime gives for `saved_mean` and `saved_var`.
+    """
+    if known_rank(data, "the input") == 1:
+        found = _trained_batch_norm(build.unsqueeze(data, ints(1)), by_channel, epsilon, momentum)
+        return [build.squeeze(found[0], ints(1)), *found[1:]]
+    scale, bias, *running = by_channel
+    wide = cast(data, ElementType.f64 if data.element_type is ElementType.f64 else ElementType.f32)
+    axes = ints(0, *range(2, known_rank(data, "the input")))
+    mean = build.reduce_mean(wide, axes, keep_dims=False)
+    centered = build.subtract(wide, build.reduce_mean(wide, axes, keep_dims=True))
+    variance = build.reduce_mean(build.multiply(centered, centered), axes, keep_dims=False)
+    moved = [
+        build.add(
+            build.multiply(old, number(momentum, old)),
+            build.multiply(cast(now, old.element_type), number(1 - momentum, old)),
+        )
+        for old, now in zip(running, (mean, variance), strict=True)
+    ]
+    inverse = build.divide(number(1, wide), build.sqrt(build.add(variance, number(epsilon, wide))))
+    saved = [cast(one, old.element_type) for one, old in zip((mean, inverse), running, strict=True)]
+    return [_batch_norm(data, _Statistics(scale, bias, mean, variance), epsilon), *moved, *saved]
+
+
+def _normalized_batch(
+    data: Value, by_channel: _Statistics, epsilon: float, momentum: float, *, is_training: bool, spatial: bool = True
+) -> list[Value]:
+    """Without `spatial` every element of an entry of the batch has statistics of its own."""
+    if not spatial:
+        flat = _Statistics(*(build.reshape(one, ints(-1), special_zero=False) for one in by_channel))
+        apart = build.reshape(data, ints(0, -1), special_zero=True)
+        found = _normalized_batch(apart, flat, epsilon, momentum, is_training=is_training)
+        shapes = shape_of(data), shape_of(by_channel.mean)
+        return [build.reshape(one, shapes[min(position, 1)], special_zero=False) for position, one in enumerate(found)]
+    if is_training:
+        return _trained_batch_norm(data, by_channel, epsilon, momentum)
+    return [_batch_norm(data, by_channel, epsilon)]
 
 
 @onnx_op("BatchNormalization", since=1)
@@ -87,9 +142,9 @@ def batch_normalization_1(
     is_test: bool = False,
     momentum: float = 0.9,
     spatial: bool = True,
-) -> Value:
-    _only_inference(is_test and spatial)
-    return _batch_norm(data, scale, bias, mean, variance, epsilon)
+) -> list[Value]:
+    by_channel = _Statistics(scale, bias, mean, variance)
+    return _normalized_batch(data, by_channel, epsilon, momentum, is_training=not is_test, spatial=spatial)
 
 
 @onnx_op("BatchNormalization", since=6)
@@ -104,9 +159,9 @@ def batch_normalization_6(
     is_test: bool = False,
     momentum: float = 0.9,
     spatial: bool = True,
-) -> Value:
-    _only_inference(is_test and spatial)
-    return _batch_norm(data, scale, bias, mean, variance, epsilon)
+) -> list[Value]:
+    by_channel = _Statistics(scale, bias, mean, variance)
+    return _normalized_batch(data, by_channel, epsilon, momentum, is_training=not is_test, spatial=spatial)
 
 
 @onnx_op("BatchNormalization", since=7)
@@ -121,10 +176,10 @@ def batch_normalization_7(
     momentum: float = 0.9,
     spatial: bool = True,
     call: Call,
-) -> Value:
+) -> list[Value]:
     """Training has the outputs behind the first."""
-    _only_inference(spatial and call.outputs == 1)
-    return _batch_norm(data, scale, bias, mean, variance, epsilon)
+    by_channel = _Statistics(scale, bias, mean, variance)
+    return _normalized_batch(data, by_channel, epsilon, momentum, is_training=call.outputs > 1, spatial=spatial)
 
 
 @onnx_op("BatchNormalization", since=9)
@@ -138,9 +193,9 @@ def batch_normalization_9(
     epsilon: float = 1e-5,
     momentum: float = 0.9,
     call: Call,
-) -> Value:
-    _only_inference(call.outputs == 1)
-    return _batch_norm(data, scale, bias, mean, variance, epsilon)
+) -> list[Value]:
+    by_channel = _Statistics(scale, bias, mean, variance)
+    return _normalized_batch(data, by_channel, epsilon, momentum, is_training=call.outputs > 1)
 
 
 @onnx_op("BatchNormalization", since=14)
@@ -156,23 +211,8 @@ def batch_normalization(
     training_mode: bool = False,
 ) -> list[Value]:
     """In training mode the batch has the statistics, and the running ones move towards them."""
-    if not training_mode:
-        return [_batch_norm(data, scale, bias, mean, variance, epsilon)]
-    axes = ints(0, *range(2, known_rank(data, "the input")))
-    mean_now = build.reduce_mean(data, axes, keep_dims=False)
-    centered = build.subtract(data, build.reduce_mean(data, axes, keep_dims=True))
-    variance_now = build.reduce_mean(build.multiply(centered, centered), axes, keep_dims=False)
-    kept, new = number(momentum, mean), number(1 - momentum, mean)
-    running = [
-        build.add(build.multiply(old, kept), build.multiply(cast(now, old.element_type), new))
-        for old, now in ((mean, mean_now), (variance, variance_now))
-    ]
-    return [_batch_norm(data, scale, bias, mean_now, variance_now, epsilon), *running]
-
-
-def _only_inference(holds: bool) -> None:
-    if not holds:
-        raise UnsupportedError("training, or statistics that are not per channel")
+    by_channel = _Statistics(scale, bias, mean, variance)
+    return _normalized_batch(data, by_channel, epsilon, momentum, is_training=training_mode)[:3]
 
 
 @onnx_op("InstanceNormalization", since=1)

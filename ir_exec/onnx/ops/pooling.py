@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import InvalidAttributeError
+from ir_exec.errors import InvalidAttributeError, ShapeError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
-from ir_exec.onnx.ops.convolution import auto_padded, halves, per_axis
+from ir_exec.onnx.ops.convolution import halves, padding, per_axis
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import as_i64, concat, dims_of, ints, known_rank, number, reshape, shape_of
 
@@ -24,13 +24,13 @@ def _windows(
     kernel: Ints, strides: Ints | None, pads: Ints, auto_pad: str, ceil_mode: bool, dilations: Ints | None = None
 ) -> dict[str, Any]:
     rank = len(kernel)
-    begins, ends = halves(pads if auto_pad == "NOTSET" else (), rank)
+    way, begins, ends = padding(auto_pad, pads, rank)
     return {
         "kernel_sizes": kernel,
         "strides": per_axis(strides, "strides", rank),
         "pads_begin": begins,
         "pads_end": ends,
-        "auto_pad": auto_padded(auto_pad),
+        "auto_pad": way,
         "rounding_type": "ceil_torch" if ceil_mode else "floor",
         "dilations": per_axis(dilations, "dilations", rank),
     }
@@ -48,7 +48,7 @@ def average_pool(
     strides: Ints | None = None,
 ) -> Value:
     windows = _windows(kernel_shape, strides, pads, auto_pad, ceil_mode, dilations)
-    if ceil_mode and count_include_pad and any(pads) and auto_pad == "NOTSET":
+    if ceil_mode and count_include_pad and any(pads) and windows["auto_pad"] == "explicit":
         return _counting_pads(data, windows)
     return build.avg_pool(data, exclude_pad=not count_include_pad, **windows)
 
@@ -219,12 +219,18 @@ def _lp_pool(
     strides: Ints | None,
 ) -> Value:
     """The root of the sum of powers; where a window leaves the data it finds zeros."""
+    _check_norm(p)
     windows = _windows(kernel, strides, pads, auto_pad, ceil, dilations)
     powers = build.power(build.abs(data), number(p, data))
     total = build.multiply(
         build.avg_pool(_padded(powers, windows), exclude_pad=False, **windows), number(prod(kernel), data)
     )
     return build.power(total, number(1 / p, data))
+
+
+def _check_norm(p: float) -> None:
+    if not 0 < p < inf:
+        raise InvalidAttributeError(f"p is {p}, expected a number above 0")
 
 
 def _padded(data: Value, windows: dict[str, Any]) -> Value:
@@ -234,6 +240,9 @@ def _padded(data: Value, windows: dict[str, Any]) -> Value:
     begins, ends = list(windows["pads_begin"]), list(windows["pads_end"])
     if auto_pad in ("same_upper", "same_lower") or windows["rounding_type"] != "floor":
         sizes = dims_of(data, "the input")[2:]
+        if len(sizes) != rank:
+            message = f"the input has {len(sizes)} spatial axes, kernel_shape {rank} elements"
+            raise ShapeError(message, code=Code.wrong_rank)
         for axis in range(rank):
             stride = windows["strides"][axis]
             span = (windows["kernel_sizes"][axis] - 1) * windows["dilations"][axis] + 1
@@ -314,6 +323,7 @@ def global_max_pool(data: Value) -> Value:
 
 @onnx_op("GlobalLpPool", since=1)
 def global_lp_pool_1(data: Value, *, p: float = 2.0) -> Value:
+    _check_norm(p)
     powers = build.power(build.abs(data), number(p, data))
     return build.power(build.reduce_sum(powers, spatial_axes(data), keep_dims=True), number(1 / p, data))
 

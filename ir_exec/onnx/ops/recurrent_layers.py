@@ -222,11 +222,14 @@ Cell: TypeAlias = Callable[..., list[Value]]
 
 
 class _Kind(NamedTuple):
-    """takes: of how many numbers it is a function, alpha and then beta. A default of None: the number must be given."""
+    """takes: of how many numbers it is a function, alpha and then beta.
+
+    Their defaults are those of ONNX's operators, and those of onnxruntime where the standard has no such operator.
+    """
 
     function: Callable[..., Value]
-    alpha: float | None = None
-    beta: float | None = None
+    alpha: float = 0.0
+    beta: float = 0.0
     takes: int = 0
 
 
@@ -239,12 +242,12 @@ def _scaled_tanh(data: Value, *, alpha: float, beta: float) -> Value:
 
 
 _KINDS = {
-    "affine": _Kind(_affine, takes=2),
+    "affine": _Kind(_affine, 0.0, 0.0, takes=2),
     "elu": _Kind(elementwise.elu, 1.0, takes=1),
     "hardsigmoid": _Kind(elementwise.hard_sigmoid, 0.2, 0.5, takes=2),
     "leakyrelu": _Kind(elementwise.leaky_relu, 0.01, takes=1),
     "relu": _Kind(build.relu),
-    "scaledtanh": _Kind(_scaled_tanh, takes=2),
+    "scaledtanh": _Kind(_scaled_tanh, 0.0, 0.0, takes=2),
     "sigmoid": _Kind(build.sigmoid),
     "softplus": _Kind(build.softplus),
     "softsign": _Kind(build.softsign),
@@ -265,10 +268,7 @@ def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> A
         raise InvalidAttributeError(f"the activation {name!r} is none of {', '.join(_KINDS)}")
     numbers = {}
     for parameter, given, default in (("alpha", alphas, kind.alpha), ("beta", betas, kind.beta))[: kind.takes]:
-        found = next(given, default)
-        if found is None:
-            raise InvalidAttributeError(f"the activation {name!r} needs activation_{parameter}")
-        numbers[parameter] = found
+        numbers[parameter] = next(given, default)
     return lambda data: kind.function(data, **numbers)
 
 

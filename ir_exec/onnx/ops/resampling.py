@@ -4,6 +4,8 @@ product with the weights of all elements, computed from their distances."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
+from math import floor
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError
 from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.ops.coordinates import KnownAxis, exact_nearest, exact_places, nearest_of_sizes
 from ir_exec.onnx.values import (
     as_i64,
     cast,
@@ -50,6 +53,10 @@ _MODES: Mapping[str, Literal["nearest", "linear_onnx", "cubic"]] = {
 }
 
 
+_MOST_PLACES = 2**15
+"""Elements of a resized axis whose places are computed when converting."""
+
+
 class Resampling(NamedTuple):
     """The attributes of Resize."""
 
@@ -79,6 +86,20 @@ class Resampling(NamedTuple):
         return not self.antialias and not self.exclude_outside and self.coordinates in _NATIVE
 
 
+class _Target(NamedTuple):
+    """What a tensor is resized to.
+
+    axes: which are named. lengths: their sizes after it, or None where scales are given. scales: by which they are
+    resized, or None where sizes are given one by one; one number for all where the aspect ratio is kept.
+    known: each axis, as far as it is known when converting.
+    """
+
+    axes: Ints
+    lengths: Value | None
+    scales: Value | None
+    known: list[KnownAxis | None]
+
+
 def resampled(
     data: Value,
     way: Resampling,
@@ -91,115 +112,188 @@ def resampled(
     """The data resized to `sizes`, or by `scales`, along `axes` (all by default)."""
     way.check()
     rank = known_rank(data, "the input")
-    if (scales is None) == (sizes is None):
+    given = scales if scales is not None else sizes
+    if given is None or (scales is not None and sizes is not None):
         raise InvalidAttributeError("expected either scales or sizes")
+    if way.coordinates == "tf_crop_and_resize" and roi is None:
+        raise InvalidAttributeError("tf_crop_and_resize needs the input roi")
     every = tuple(normal_axis(axis, rank) for axis in axes) if axes else tuple(range(rank))
-    target = scales if scales is not None else sizes
-    assert target is not None
-    counts = target.shape.dims
+    counts = given.shape.dims
     if counts is not None and (len(counts) != 1 or len(every) not in counts[0]):
         message = (
-            f"{'scales' if sizes is None else 'sizes'} is {target.type}, expected one for each of {len(every)} axes"
+            f"{'scales' if sizes is None else 'sizes'} is {given.type}, expected one for each of {len(every)} axes"
         )
         raise ShapeError(message, code=Code.dims_differ)
-    whole = build.gather(shape_of(data), ints(*every), 0)
-    if sizes is not None and way.policy != "stretch":
-        ratios = build.divide(cast(sizes, ElementType.f32), cast(whole, ElementType.f32))
-        reduce = build.reduce_min if way.policy == "not_larger" else build.reduce_max
-        ratio = reduce(ratios, 0, keep_dims=False)
-        target = as_i64(build.floor(build.add(build.multiply(cast(whole, ElementType.f32), ratio), _f32(0.5))))
-        sizes = target
-    else:
-        ratio = None
-    # One ratio for all axes is not that of their sizes, which are rounded.
-    moved = _moved(data, every, scales, sizes, way) if ratio is None else tuple(range(len(every)))
-    fits = way.coordinates != "align_corners" or scales is None or _whole_sizes(data, every, scales)
-    if way.is_native and fits and ratio is None and not (way.mode == "linear" and len(moved) > 3):
-        return _interpolated(data, way, target, every, moved, by_scale=scales is not None)
-    numbers = cast(data, ElementType.f32) if way.mode != "nearest" else data
-    for position, axis in enumerate(every):
-        if position not in moved:
-            continue
-        size = build.gather(shape_of(data), axis, 0)
-        held = cast(size, ElementType.f32)
-        if scales is not None:
-            scale = cast(build.gather(scales, position, 0), ElementType.f32)
-            count = as_i64(build.floor(build.multiply(held, scale)))
-        else:
-            assert sizes is not None
-            count = as_i64(build.gather(sizes, position, 0))
-            scale = build.divide(cast(count, ElementType.f32), held) if ratio is None else ratio
-        bounds = None
-        if way.coordinates == "tf_crop_and_resize":
-            if roi is None:
-                raise InvalidAttributeError("tf_crop_and_resize needs the input roi")
-            region = cast(roi, ElementType.f32)
-            bounds = build.gather(region, position, 0), build.gather(region, position + len(every), 0)
-        length = build.multiply(held, scale) if scales is not None else cast(count, ElementType.f32)
-        at = _coordinates(way, size, count, length, scale, bounds)
-        numbers = _along(numbers, way, axis, size, at, scale)
+    target = _target(data, way, every, scales, sizes, roi)
+    left = _moved(data, target, way)
+    native = [position for position in left if _is_native(data, way, target, position)]
+    mixes = len(native) < len(left) and data.element_type.is_integer and way.mode != "nearest"
+    if native and not mixes and not (way.mode == "linear" and len(native) > 3):
+        data = _interpolated(data, way, given, every, tuple(native), by_scale=scales is not None)
+        left = [position for position in left if position not in native]
+    numbers = cast(data, ElementType.f32) if way.mode != "nearest" and left else data
+    for position in left:
+        numbers = _along_axis(numbers, way, target, position, roi)
     return cast(numbers, data.element_type)
 
 
-def _moved(data: Value, axes: Ints, scales: Value | None, sizes: Value | None, way: Resampling) -> tuple[int, ...]:
-    """Which of the axes may change; an axis of scale 1 stays as it is, unless a part of it is cropped."""
-    known = scales.constant if scales is not None else sizes.constant if sizes is not None else None
-    if known is None or way.coordinates == "tf_crop_and_resize":
-        return tuple(range(len(axes)))
-    found = []
-    for position, (axis, wanted) in enumerate(zip(axes, known.ravel(), strict=True)):
-        dim = size_along(data, axis)
-        same = wanted == 1 if scales is not None else dim.is_static and dim.size == wanted
-        if not same:
-            found.append(position)
-    return tuple(found)
+def _target(
+    data: Value, way: Resampling, axes: Ints, scales: Value | None, sizes: Value | None, roi: Value | None
+) -> _Target:
+    lengths = sizes
+    if sizes is not None and way.policy != "stretch":
+        whole = build.gather(shape_of(data), ints(*axes), 0)
+        ratios = build.divide(cast(sizes, ElementType.f32), cast(whole, ElementType.f32))
+        reduce = build.reduce_min if way.policy == "not_larger" else build.reduce_max
+        scales = reduce(ratios, 0, keep_dims=False)
+        grown = build.add(build.multiply(cast(whole, ElementType.f32), scales), _f32(0.5))
+        lengths = as_i64(build.floor(grown))
+    return _Target(axes, lengths, scales, _known_axes(data, way, axes, scales, sizes, roi))
 
 
-def _whole_sizes(data: Value, axes: Ints, scales: Value) -> bool:
-    """Whether every size times its scale is known to be an integer: Interpolate rounds it before it aligns corners."""
-    known = scales.constant
-    if known is None:
-        return False
+def _known_axes(
+    data: Value, way: Resampling, axes: Ints, scales: Value | None, sizes: Value | None, roi: Value | None
+) -> list[KnownAxis | None]:
+    unknown: list[KnownAxis | None] = [None] * len(axes)
     dims = [size_along(data, axis) for axis in axes]
-    sizes = [(dim, float(scale)) for dim, scale in zip(dims, known.ravel(), strict=True)]
-    return all(scale.is_integer() or (dim.is_static and (dim.size * scale).is_integer()) for dim, scale in sizes)
+    regions = [(Fraction(0), Fraction(1))] * len(axes)
+    if way.coordinates == "tf_crop_and_resize":
+        bounds = None if roi is None or roi.constant is None else roi.constant.astype(np.float64).ravel()
+        if bounds is None or len(bounds) != 2 * len(axes) or not np.isfinite(bounds).all():
+            return unknown
+        regions = [(Fraction(start), Fraction(end)) for start, end in zip(bounds, bounds[len(axes) :], strict=False)]
+    found = unknown
+    if sizes is not None and sizes.constant is not None:
+        wanted = [int(one) for one in sizes.constant.ravel()]
+        ratio = None
+        if way.policy != "stretch":
+            if not all(dim.is_static and dim.size > 0 for dim in dims):
+                return unknown
+            ratios = [Fraction(one, dim.size) for one, dim in zip(wanted, dims, strict=True)]
+            ratio = min(ratios) if way.policy == "not_larger" else max(ratios)
+            wanted = [floor(ratio * dim.size + Fraction(1, 2)) for dim in dims]
+        for position, (dim, count) in enumerate(zip(dims, wanted, strict=True)):
+            if dim.is_static and dim.size > 0 and 0 <= count <= _MOST_PLACES:
+                scale = Fraction(count, dim.size) if ratio is None else ratio
+                found[position] = KnownAxis(dim.size, count, scale, regions[position])
+    elif sizes is None and scales is not None and scales.constant is not None:
+        for position, (dim, given) in enumerate(zip(dims, scales.constant.ravel().tolist(), strict=True)):
+            if dim.is_static and dim.size > 0 and 0 < given * dim.size <= _MOST_PLACES:
+                count = int(np.float32(dim.size) * np.float32(given))
+                found[position] = KnownAxis(dim.size, count, Fraction(given), regions[position])
+    return found
+
+
+def _moved(data: Value, target: _Target, way: Resampling) -> list[int]:
+    """The positions of axes that may change; one of scale 1 stays as it is, unless a region of it is taken."""
+    every = list(range(len(target.axes)))
+    if way.coordinates == "tf_crop_and_resize":
+        return every
+    if target.lengths is None:
+        known = None if target.scales is None else target.scales.constant
+        return every if known is None else [position for position in every if known.ravel()[position] != 1]
+    if target.scales is not None:
+        # One ratio for all axes is not that of their sizes, which are rounded.
+        return every
+    known = target.lengths.constant
+    if known is None:
+        return every
+    dims = [size_along(data, axis) for axis in target.axes]
+    return [at for at in every if not (dims[at].is_static and dims[at].size == known.ravel()[at])]
+
+
+def _is_native(data: Value, way: Resampling, target: _Target, position: int) -> bool:
+    """Whether Interpolate does the same along an axis.
+
+    By scales it copies an axis that keeps its size. By sizes its nearest elements are those of scales in f32.
+    """
+    if not way.is_native or (target.lengths is not None and target.scales is not None):
+        return False
+    axis = target.known[position]
+    if target.lengths is None:
+        known = None if target.scales is None else target.scales.constant
+        if known is None:
+            return True
+        if axis is None:
+            # Of two elements or more, a scale from 1.5 on makes more.
+            return not 1 < known.ravel()[position] < 1.5
+        return axis.size != axis.length or axis.size == 1
+    if way.mode != "nearest" or way.coordinates == "align_corners":
+        return True
+    if axis is None:
+        return False
+    probe = build.constant(np.arange(axis.size, dtype=np.int32))
+    length = ints(axis.length)
+    native = _interpolate(probe, way, length, ints(0), by_scale=False)
+    found = native.layer.op.evaluate(probe.constant, length.constant, np.zeros(1, np.int64))
+    return np.array_equal(found, exact_nearest(way.coordinates, way.nearest, axis))
+
+
+def _along_axis(data: Value, way: Resampling, target: _Target, position: int, roi: Value | None) -> Value:
+    """Resampled along one axis, which Interpolate does not do."""
+    axis, known = target.axes[position], target.known[position]
+    size = build.gather(shape_of(data), axis, 0)
+    # The ties of scales are those of f32, as in onnxruntime; sizes have exact ones.
+    if known is not None and (way.mode != "nearest" or target.lengths is not None):
+        at: Value = build.constant(exact_places(way.coordinates, known))
+        nearest = None
+        if way.mode == "nearest":
+            nearest = build.constant(exact_nearest(way.coordinates, way.nearest, known))
+        return _along(data, way, axis, size, at, _f32(float(known.scale)), nearest)
+    held = cast(size, ElementType.f32)
+    if target.lengths is None:
+        assert target.scales is not None
+        scale = cast(build.gather(target.scales, position, 0), ElementType.f32)
+        count = as_i64(build.floor(build.multiply(held, scale)))
+    else:
+        count = as_i64(build.gather(target.lengths, position, 0))
+        scale = build.divide(cast(count, ElementType.f32), held) if target.scales is None else target.scales
+    bounds = None
+    if way.coordinates == "tf_crop_and_resize":
+        assert roi is not None
+        region = cast(roi, ElementType.f32)
+        bounds = build.gather(region, position, 0), build.gather(region, position + len(target.axes), 0)
+    at = _coordinates(way, size, count, scale, bounds)
+    of_sizes = way.mode == "nearest" and target.lengths is not None and target.scales is None
+    exact = nearest_of_sizes(way.coordinates, way.nearest, size, count) if of_sizes else None
+    return _along(data, way, axis, size, at, scale, exact)
 
 
 def _interpolated(
     data: Value, way: Resampling, target: Value, axes: Ints, moved: tuple[int, ...], *, by_scale: bool
 ) -> Value:
-    if not moved:
-        return data
     chosen = build.gather(target, ints(*moved), 0) if len(moved) < len(axes) else target
     wide = data
     if data.element_type in (ElementType.i16, ElementType.u16, ElementType.u32, ElementType.u64):
         wide = cast(data, ElementType.f32)
-    found = build.interpolate(
-        wide,
-        cast(chosen, ElementType.f32) if by_scale else as_i64(chosen),
-        ints(*[axes[position] for position in moved]),
+    named = ints(*[axes[position] for position in moved])
+    return cast(_interpolate(wide, way, chosen, named, by_scale=by_scale), data.element_type)
+
+
+def _interpolate(data: Value, way: Resampling, target: Value, axes: Value, *, by_scale: bool) -> Value:
+    return build.interpolate(
+        data,
+        cast(target, ElementType.f32) if by_scale else as_i64(target),
+        axes,
         mode=_MODES[way.mode],
         shape_calculation_mode="scales" if by_scale else "sizes",
         coordinate_transformation_mode=_NATIVE[way.coordinates],
         nearest_mode=_NEAREST[way.nearest],
         cube_coeff=way.cubic,
     )
-    return cast(found, data.element_type)
 
 
 def _f32(value: float) -> Value:
     return build.constant(np.float32(value))
 
 
-def _coordinates(
-    way: Resampling, size: Value, count: Value, length: Value, scale: Value, bounds: tuple[Value, Value] | None
-) -> Value:
-    """Where each element of the output lies in the input; `length` is `count` before it is rounded down."""
+def _coordinates(way: Resampling, size: Value, count: Value, scale: Value, bounds: tuple[Value, Value] | None) -> Value:
+    """Where each element of the output lies in the input, in f32."""
     out = cast(build.range(0, count, 1, output_type="i64"), ElementType.f32)
     held, made = cast(size, ElementType.f32), cast(count, ElementType.f32)
     last = build.subtract(held, _f32(1))
     several = build.greater(made, _f32(1))
-    steps = build.select(several, build.subtract(length, _f32(1)), _f32(1))
+    steps = build.select(several, build.subtract(made, _f32(1)), _f32(1))
     centered = build.subtract(build.divide(build.add(out, _f32(0.5)), scale), _f32(0.5))
     match way.coordinates:
         case "asymmetric":
@@ -226,11 +320,15 @@ def _coordinates(
             return centered
 
 
-def _along(data: Value, way: Resampling, axis: int, size: Value, at: Value, scale: Value) -> Value:
+def _along(
+    data: Value, way: Resampling, axis: int, size: Value, at: Value, scale: Value, nearest: Value | None
+) -> Value:
+    """at: where each element of the output lies. nearest: the element nearest to it, where that is known exactly."""
     last = build.subtract(cast(size, ElementType.f32), _f32(1))
     if way.mode == "nearest":
-        place = build.minimum(build.maximum(_rounded(way.nearest, at), _f32(0)), last)
-        found = build.gather(data, as_i64(place), axis)
+        if nearest is None:
+            nearest = as_i64(build.minimum(build.maximum(_rounded(way.nearest, at, scale), _f32(0)), last))
+        found = build.gather(data, nearest, axis)
     else:
         weights = _weights(way, size, at, scale)
         rank = known_rank(data, "the input")
@@ -246,7 +344,7 @@ def _along(data: Value, way: Resampling, axis: int, size: Value, at: Value, scal
     return build.select(shaped, found, number(way.extrapolation, found))
 
 
-def _rounded(nearest: str, at: Value) -> Value:
+def _rounded(nearest: str, at: Value, scale: Value) -> Value:
     match nearest:
         case "floor":
             return build.floor(at)
@@ -254,6 +352,8 @@ def _rounded(nearest: str, at: Value) -> Value:
             return build.ceiling(at)
         case "round_prefer_floor":
             return build.ceiling(build.subtract(at, _f32(0.5)))
+        case "simple":
+            return build.select(build.less(scale, _f32(1)), build.ceiling(at), build.floor(at))
         case _:
             return build.floor(build.add(at, _f32(0.5)))
 

@@ -19,6 +19,7 @@ from ir_exec.onnx.values import (
     Held,
     Sequence,
     Stack,
+    checked_gather,
     concat,
     ints,
     known_ints,
@@ -80,11 +81,11 @@ def _scalar(position: Value) -> Value:
 def sequence_at(sequence: Sequence, position: Value) -> Held:
     known = position.constant
     if isinstance(sequence, Stack):
-        return build.gather(sequence.value, _scalar(position), 0)
+        return checked_gather(sequence.value, _scalar(position), 0)
     sequence = _listed(sequence)
     if known is None and len({(one.element_type, str(one.shape)) for one in sequence.tensors}) == 1:
         joined = build.concat([build.unsqueeze(one, 0) for one in sequence.tensors], 0)
-        return build.gather(joined, _scalar(position), 0)
+        return checked_gather(joined, _scalar(position), 0)
     return sequence.items[_place(position, len(sequence.items), "the position")]
 
 

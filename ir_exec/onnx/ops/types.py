@@ -148,37 +148,71 @@ def _narrow_values(value: Value, code: int, saturate: bool) -> Value:
         low = build.bitwise_and(cast(value, ElementType.i32), build.constant(np.int32(3)))
         two = build.constant(np.int32(2))
         return cast(build.subtract(build.bitwise_xor(low, two), two), wider_type_of(code))
-    return _unsigned_zero_float(cast(value, ElementType.f32), name == "FLOAT8E4M3FNUZ", saturate)
+    wide = value if value.element_type is ElementType.f64 else cast(value, ElementType.f32)
+    return _unsigned_zero_float(wide, name == "FLOAT8E4M3FNUZ", saturate)
 
 
 def _unsigned_zero_float(value: Value, is_e4m3: bool, saturate: bool) -> Value:
-    """f32 rounded to f8e4m3fnuz or f8e5m2fnuz, of which the values are half of those of f8e4m3 and f8e5m2.
+    """f32 or f64 rounded to f8e4m3fnuz or f8e5m2fnuz, of which the values are half of those of f8e4m3 and f8e5m2.
 
     The largest values need care: twice 240 is no f8e4m3, and from 1 on f8e5m2 and f8e5m2fnuz have the same values.
     """
     largest = 240.0 if is_e4m3 else 57344.0
-    end = build.constant(np.float32(largest))
+    end = number(largest, value)
     size = build.abs(value)
-    two = build.constant(np.float32(2))
+    two = number(2, value)
     kind = ElementType.f8e4m3 if is_e4m3 else ElementType.f8e5m2
     bounded = build.clamp(value, min=-largest, max=largest)
-    halves = build.divide(cast(cast(build.multiply(bounded, two), kind), ElementType.f32), two)
+    halves = build.divide(_nearest_f8(build.multiply(bounded, two), kind), two)
     if is_e4m3:
         # Twice 232 lies in the middle between two values, of which the lower one is even.
         top = build.multiply(build.sign(bounded), end)
-        rounded = build.select(build.greater(build.abs(bounded), build.constant(np.float32(232))), top, halves)
+        rounded = build.select(build.greater(build.abs(bounded), number(232, value)), top, halves)
     else:
-        above = build.greater_equal(build.abs(bounded), build.constant(np.float32(1)))
-        rounded = build.select(above, cast(cast(bounded, kind), ElementType.f32), halves)
+        above = build.greater_equal(build.abs(bounded), number(1, value))
+        rounded = build.select(above, _nearest_f8(bounded, kind), halves)
     if not saturate:
-        limit = build.constant(np.float32(248.0 if is_e4m3 else 61440.0))
-        nan = build.constant(np.float32(np.nan))
+        limit = number(248.0 if is_e4m3 else 61440.0, value)
+        nan = number(np.nan, value)
         rounded = build.select(build.greater_equal(size, limit), nan, rounded)
     # There is no negative zero.
-    return build.add(rounded, build.constant(np.float32(0)))
+    return cast(build.add(rounded, number(0, value)), ElementType.f32)
 
 
 _LARGEST = {ElementType.f8e4m3: 448.0, ElementType.f8e5m2: 57344.0}
+
+_MIDDLE = {ElementType.f8e4m3: 464.0, ElementType.f8e5m2: 61440.0}
+"""Half way from the largest value to the next that the exponent would have."""
+
+
+def _nearest_f8(data: Value, kind: ElementType) -> Value:
+    """The floats, none larger than the largest of `kind`, rounded to its values, and still in their own type.
+
+    Convert of IR rounds f32 to f16 first, as OpenVINO does: what becomes a tie then is decided by the float itself.
+    """
+    wide = data.element_type
+    twice = cast(cast(data, kind), wide)
+    middle = cast(cast(data, ElementType.f16), wide)
+    other = build.subtract(build.add(middle, middle), twice)
+    is_value = build.equal(cast(cast(other, kind), wide), other)
+    is_nearer = build.less(build.abs(build.subtract(data, other)), build.abs(build.subtract(data, twice)))
+    return build.select(build.logical_and(is_value, is_nearer), other, twice)
+
+
+def _as_f8(data: Value, kind: ElementType, saturate: bool) -> Value:
+    """Rounded once; beyond the largest value NaN in f8e4m3 and infinities in f8e5m2, unless they saturate."""
+    middle = number(_MIDDLE[kind], data)
+    bounded = build.clamp(data, min=-_LARGEST[kind], max=_LARGEST[kind])
+    found = bounded if data.element_type.bits < 32 else _nearest_f8(bounded, kind)
+    if not saturate:
+        size = build.abs(data)
+        if kind is ElementType.f8e4m3:
+            found = build.select(build.greater(size, middle), number(np.nan, data), found)
+        else:
+            far = build.multiply(build.sign(data), number(np.inf, data))
+            found = build.select(build.greater_equal(size, middle), far, found)
+    # NaN is what it was.
+    return cast(build.select(build.is_nan(data), data, found), kind)
 
 
 def convert_saturated(data: Value, kind: ElementType, saturate: bool = True, round_mode: str = "up") -> Value:
@@ -187,9 +221,8 @@ def convert_saturated(data: Value, kind: ElementType, saturate: bool = True, rou
         return data
     if ElementType.string in (kind, data.element_type):
         raise UnsupportedError("IR has no conversion of strings to numbers, nor back")
-    if kind in _LARGEST and saturate and data.element_type.is_float and data.element_type not in _LARGEST:
-        largest = _LARGEST[kind]
-        data = build.clamp(data, min=-largest, max=largest)
+    if kind in _LARGEST and data.element_type not in _LARGEST:
+        return _as_f8(data if data.element_type.is_float else cast(data, ElementType.f32), kind, saturate)
     if kind is ElementType.f8e8m0 and round_mode != "nearest":
         return _rounded_power(cast(data, ElementType.f32), round_mode)
     if kind is ElementType.f4e2m1 and data.element_type.is_float:

@@ -142,7 +142,9 @@ class Clamp(Unary):
         # Infinity has no ceil, and a limit beyond the type limits none of its integers.
         lowest = math.ceil(min(max(lowest, float(least)), float(greatest)))
         highest = math.floor(min(max(highest, float(least)), float(greatest)))
-        return max(lowest, int(least)), min(highest, int(greatest))
+        # The greatest i64 is no f64: as one it is beyond the type.
+        lowest, highest = (min(max(one, int(least)), int(greatest)) for one in (lowest, highest))
+        return lowest, highest
 
 
 @op("PReLU", since=1)

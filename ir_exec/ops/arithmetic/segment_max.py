@@ -47,6 +47,8 @@ class SegmentMax(Op):
         In("num_segments", types=INDEX, optional=True),
     )
 
+    fills_with_lowest = True
+
     fill_mode: Annotated[Literal["zero", "lowest"], LOWER]
 
     def infer(self, data: TensorType, segment_ids: TensorType, num_segments: TensorType | None = None) -> TensorType:

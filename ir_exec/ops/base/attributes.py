@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
+from types import NoneType, SimpleNamespace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 from ir_exec.types import INDEX, ElementType, Shape
@@ -241,6 +241,9 @@ def _field(name: str, declared: Any, default: Any) -> Field:
     metadata: list[Any] = []
     if get_origin(declared) is Annotated:
         declared, *metadata = get_args(declared)
+    if NoneType in get_args(declared):
+        # `Literal["error"] | None`: an attribute that may be absent, and is not written then.
+        (declared,) = [one for one in get_args(declared) if one is not NoneType]
     steps = [one for one in metadata if not isinstance(one, Named)]
     for step in steps:
         if not callable(step):

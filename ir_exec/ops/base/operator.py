@@ -97,6 +97,8 @@ class Op:
         type an attribute names.
     moves: every floating point element of the outputs is one of the inputs', bit for bit, or 0. A network that does
         nothing else with its 16-bit floats runs in the types of its file, which gives the same and saves conversions.
+    fills_with_lowest: where nothing else is to be had, floating point outputs hold the lowest finite value of their
+        type: that of the file, where 16-bit floats are computed in f32.
     jumps: a tiny difference of an input may become a large one of a floating point output, since values are rounded,
         compared or chosen. Of outputs of other types this goes without saying.
 
@@ -138,6 +140,7 @@ class Op:
     expected_attributes: ClassVar[tuple[str, ...]] = ()
     rounds: ClassVar[bool] = False
     moves: ClassVar[bool] = False
+    fills_with_lowest: ClassVar[bool] = False
     jumps: ClassVar[bool] = False
 
     is_parameter: ClassVar[bool] = False

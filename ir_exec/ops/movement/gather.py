@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -223,12 +223,19 @@ class Gather8(_BatchedGather):
     not less than batch_dims. batch_dims: from 0 on, or counted from the end of the shape of indices where negative.
     output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
 
+    out_of_range: an attribute of ir_exec alone, which OpenVINO ignores. With "error" an index out of range is an error,
+    as ONNX demands of its Gather; Gather-7 cannot say this, because OpenVINO gives zeros for its negative indices.
     What stands for zero in strings is the empty one. Specification: movement/gather-8.
+    Errors: IR701 for an index out of range where `out_of_range` is "error".
     """
 
     negative: ClassVar[Negative] = "counted"
 
+    out_of_range: Literal["error"] | None = None
+
     def _with_indices_out_of_range(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
+        if self.out_of_range == "error":
+            return super()._with_indices_out_of_range(data, indices, axis, batch)
         positions, outside = count_from_front(indices, data.shape[axis])
         assert outside is not None
         if not data.shape[axis]:
@@ -240,7 +247,10 @@ class Gather8(_BatchedGather):
         return output
 
     def check_values(self, *types: TensorType) -> list[IRError]:
-        return []
+        found = super().check_values(*types)
+        if self.out_of_range == "error":
+            return found
+        return [error.changed(message=f"{error.message}; it gives zeros", severity="warning") for error in found]
 
 
 class _GatherND(Op):

@@ -103,6 +103,8 @@ class MaxPool1(_Pooling):
     Specification: pooling/max-pool-1.
     """
 
+    fills_with_lowest = True
+
     def infer(self, data: TensorType) -> TensorType:
         return data.with_shape(self._pooled(data.shape))
 
@@ -123,6 +125,7 @@ class _IndexedMaxPool(_Pooling):
     """
 
     outputs = ("output", "indices")
+    fills_with_lowest = True
 
     dilations: Positives = ()
     index_element_type: IndexTypeName = ElementType.i64

@@ -70,7 +70,7 @@ export function aboutGroup(group, href, toggle) {
   const rows = [...types].sort((a, b) => b[1] - a[1]).map(([type, count]) => [type, number(count)]);
   const time = layers.reduce((sum, layer) => sum + (layer.view.time?.seconds ?? 0), 0);
   return [
-    make("h2", { text: group.name || "body" }),
+    make("h2", { text: group.node ?? (group.name || "body") }),
     make("p", { text: `${layers.length} layers${time ? `, ${seconds(time)}` : ""}` }),
     make("p", {}, make("button", { text: group.isOpen ? "Fold" : "Open", on: { click: () => toggle(group) } })),
     heading("Types"), table(["type", "layers"], rows),

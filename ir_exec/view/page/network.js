@@ -2,6 +2,7 @@
 
 const LONGEST_GROUPS = 12;
 const LEAST_GROUP = 4; // layers that are no constants; fewer are seen without their group
+const LEAST_NODE = 2; // of the layers that a node of another format became
 const MOST_GROUP = 0.6; // of a graph
 
 export class Layer {
@@ -56,6 +57,7 @@ export class Group {
     this.children = [];
     this.isOpen = false;
     this.isBody = false;
+    this.node = null; // the full name of the node, `conv`, whose layers these are: `conv`, `conv/WithoutBiases`
   }
 
   *layers() {
@@ -139,26 +141,47 @@ export class Network {
 
 function grouped(layers, key, parent, name) {
   const root = new Group(`${key}/`, name, parent);
-  const trie = { groups: new Map(), layers: [] };
+  const trie = emptyPlace();
   for (const layer of layers) {
-    let place = trie;
-    for (const part of layer.parts.slice(0, -1)) {
+    let held = trie;
+    // The Result `conv/sink_port_0` is none of the layers that the node `conv` became.
+    const isSink = layer.view.type === "Result" && layer.parts.at(-1)?.startsWith("sink_port_");
+    for (const part of layer.parts.slice(0, isSink ? -2 : -1)) {
       // `aten::add` is an operation of PyTorch, which many layers of a module come from.
       if (part.includes("::")) break;
-      if (!place.groups.has(part)) place.groups.set(part, { groups: new Map(), layers: [] });
-      place = place.groups.get(part);
+      if (!held.groups.has(part)) held.groups.set(part, emptyPlace());
+      held = held.groups.get(part);
     }
-    place.layers.push(layer);
+    held.layers.push(layer);
   }
+  takeHeads(trie);
   add(trie, root, key);
   // What is around nearly everything tells nothing.
   const total = count(trie);
   for (;;) {
-    const whole = root.children.find((child) => child instanceof Group && seenIn(child) >= MOST_GROUP * total);
+    const whole = root.children.find((child) => child instanceof Group && !child.node && seenIn(child) >= MOST_GROUP * total);
     if (!whole) return root;
     root.children = root.children.flatMap((child) => (child === whole ? whole.children : [child]));
     for (const child of whole.children) setParent(child, root);
   }
+}
+
+function emptyPlace() {
+  return { groups: new Map(), layers: [], node: null };
+}
+
+// A layer that has the name of a group is its last one: the node `conv` became `conv/WithoutBiases` and `conv`.
+function takeHeads(held) {
+  held.layers = held.layers.filter((layer) => {
+    const inner = held.groups.get(layer.parts.at(-1));
+    const isHead = inner && !layer.isConstant && !layer.view.name.includes("::");
+    if (isHead) {
+      inner.layers.push(layer);
+      inner.node ??= layer.view.name;
+    }
+    return !isHead;
+  });
+  for (const inner of held.groups.values()) takeHeads(inner);
 }
 
 function add(place, group, path) {
@@ -173,11 +196,12 @@ function add(place, group, path) {
       const [[next, only]] = held.groups;
       [title, held] = [`${title}/${next}`, only];
     }
-    if (count(held) < LEAST_GROUP) {
+    if (count(held) < (held.node ? LEAST_NODE : LEAST_GROUP)) {
       add(held, group, `${path}/${title}`);
       continue;
     }
     const made = new Group(`${path}/${title}/`, title, group);
+    made.node = held.node;
     add(held, made, `${path}/${title}`);
     group.children.push(made);
   }

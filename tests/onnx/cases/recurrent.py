@@ -42,8 +42,8 @@ def _one_by_one() -> list[Node]:
     Softplus overflows in onnxruntime where it is carried on, and its GRU has gates of its own for ThresholdedRelu.
     """
     tables: tuple[tuple[tuple[str, ...], dict[str, float]], ...] = (
-        (("HardSigmoid", "LeakyRelu", "Elu", "Softsign"), {}),
-        (("LeakyRelu", "Elu"), {"activation_alpha": 0.3}),
+        (("HardSigmoid", "LeakyRelu", "Elu", "Softsign", "Affine", "ScaledTanh"), {}),
+        (("LeakyRelu", "Elu", "Affine", "HardSigmoid"), {"activation_alpha": 0.3}),
         (("HardSigmoid", "Affine", "ScaledTanh"), {"activation_alpha": 0.3, "activation_beta": 0.4}),
     )
     return [

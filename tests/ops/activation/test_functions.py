@@ -86,6 +86,9 @@ def test_clamp() -> None:
     assert evaluate(make("Clamp", min="-1.5", max="2.5"), array("i32", -9, -1, 2, 9)).tolist() == [-1, -1, 2, 2]
     assert evaluate(make("Clamp", min="-9", max="3"), array("u8", 0, 200)).tolist() == [0, 3]
     assert evaluate(make("Clamp", min="300", max="400"), array("u8", 0, 200)).tolist() == [255, 255]
+    ends = array("i64", 1, 5)
+    assert evaluate(make("Clamp", min="1e30", max="1e30"), ends).tolist() == [2**63 - 1] * 2
+    assert evaluate(make("Clamp", min="-1e30", max="-1e30"), ends).tolist() == [-(2**63)] * 2
     wide = make("Clamp", min="-inf", max="1e300")
     assert evaluate(wide, np.array([-(2**63), 2**63 - 1])).tolist() == [-(2**63), 2**63 - 1]
     assert_array_equal(evaluate(wide, array("f32", -np.inf, 3, np.nan)), array("f32", -np.inf, 3, np.nan))

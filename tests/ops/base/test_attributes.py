@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
-from ir_exec.errors import IRError, raise_error
+from ir_exec.errors import InvalidAttributeError, IRError, raise_error
 from ir_exec.ops.base.attributes import (
     LOWER,
     Bool,
@@ -182,6 +182,18 @@ def test_annotations_may_be_types() -> None:
     exec(compile(text, "plain.py", "exec", dont_inherit=True), names)
     assert names["Plain"].parse({"axis": "3"}, raise_error).axis == 3
     assert [field.name for field in names["Plain"].fields()] == ["axis"]
+
+
+def test_an_attribute_may_be_absent() -> None:
+    text = "class Plain(Op):\n    mode: Literal['error'] | None = None\n    count: int | None = None\n"
+    names: dict[str, Any] = {"Op": Op, "Literal": Literal, "__name__": __name__}
+    exec(compile(text, "plain.py", "exec", dont_inherit=True), names)
+    plain = names["Plain"]
+    assert plain.parse({}, raise_error) == plain()
+    assert plain().mode is None
+    assert (plain.parse({"mode": "error", "count": "3"}, raise_error).mode, plain(count=3).count) == ("error", 3)
+    with pytest.raises(InvalidAttributeError):
+        plain.parse({"mode": "zeros"}, raise_error)
 
 
 def test_attributes_that_do_not_fit_together() -> None:

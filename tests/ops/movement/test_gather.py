@@ -382,7 +382,9 @@ def test_constant_indices_are_checked() -> None:
         (make("Gather", 7), known([0, -1]), known(1), [warning]),
         (make("Gather", 7), known([0, 2]), known(-1), []),
         (make("Gather", 1), known([-3]), known(0), [error]),
-        (make("Gather", 8), known([9, -9]), known(0), []),
+        (make("Gather", 8), known([9, -9]), known(0), [("IR701", "warning", "indices")]),
+        (make("Gather", 8), known([1, -2]), known(0), []),
+        (make("Gather", 8, out_of_range="error"), known([9, -9]), known(0), [error]),
         (make("Gather", 7), typed("[2]", "i64"), known(0), []),
         (make("Gather", 7), known([5]), typed("[]", "i64"), []),
     ]:

@@ -92,7 +92,7 @@ def test_what_does_not_fit_into_memory() -> None:
 
 
 def test_numbers_are_drawn_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ir_exec.debug.drawing.default_budget", lambda: 80)
+    monkeypatch.setattr("ir_exec.debug.draw.values.default_budget", lambda: 80)
     assert drawn("10").shape == (10,)
     with pytest.raises(ir_exec.ResourceError):
         drawn("11")

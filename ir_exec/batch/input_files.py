@@ -1,0 +1,270 @@
+"""One input from one file: arrays, tensors of ONNX, images, numbers and lines as text, raw bytes.
+
+What a file does not say is taken from the input: its element type, and its shape where that is static. Images are
+resized to the static dims of the input, and have its layout: N, C, H and W, C on either side of H and W.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ir_exec.batch.items import IMAGES, port_of_key
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.ir.packing import decode, packed_size
+from ir_exec.ir.urls import suffix_of
+from ir_exec.model import ModelPort
+from ir_exec.onnx.tensor_files import data_set_files, read_tensor_file
+from ir_exec.types import STRING, Array, Dim
+
+__all__ = ["SUFFIXES", "Pixels", "input_of_file", "inputs_of_data_set", "outputs_of_data_set"]
+
+Color = Literal["rgb", "bgr"]
+
+_CHANNELS = (1, 3, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Pixels:
+    """How the pixels of an image become elements: (value - mean) / scale, values from 0 to 255.
+
+    mean, scale: one number, or one for each channel in the order that the network takes them in; none leaves the
+        values as they are. color: the order of the channels. layout: the meaning of the dims, `NCHW`; None where the
+        shape of the input tells it.
+    """
+
+    mean: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
+    color: Color = "rgb"
+    layout: str | None = None
+
+
+def input_of_file(path: str, port: ModelPort, pixels: Pixels | None = None) -> Array:
+    """The array that a file holds for an input, by the ending of its name: one of `SUFFIXES`.
+
+    Raises OSError, and EvaluationError IR705 for a file that holds nothing for this input.
+    """
+    reader = SUFFIXES[suffix_of(path)]
+    return reader(path, port, pixels or Pixels())
+
+
+def inputs_of_data_set(folder: str, ports: Sequence[ModelPort]) -> dict[str, Array]:
+    """The tensors `input_*.pb` of a folder of ONNX's test data, by the names of inputs; none where it is no such one.
+
+    A tensor is for the input of its name, or else of its number. Raises what `read_tensor_file` raises.
+    """
+    found: dict[str, Array] = {}
+    for path in data_set_files(folder, "input"):
+        name, array = read_tensor_file(path)
+        number = re.sub(r"\D", "", os.path.basename(path))
+        port = port_of_key(name, ports) or port_of_key(f"in{number}", ports)
+        if port is None:
+            names = ", ".join(one.name for one in ports) or "none"
+            message = f"{path} is for no input; the inputs are: {names}"
+            raise EvaluationError(message, code=Code.unknown_input)
+        found[port.name] = array
+    return found
+
+
+def outputs_of_data_set(path: str) -> dict[str, Array]:
+    """The tensors `output_*.pb` of a folder, or the one in a file, by out0, out1, ...; none where there are none."""
+    files = [path] if suffix_of(path) == ".pb" else data_set_files(path, "output")
+    return {f"out{number}": read_tensor_file(file)[1] for number, file in enumerate(files)}
+
+
+def _tensor(path: str, port: ModelPort, pixels: Pixels) -> Array:
+    return read_tensor_file(path)[1]
+
+
+def _raw(path: str, port: ModelPort, pixels: Pixels) -> Array:
+    """The elements of an input of a static shape, as a .bin stores them."""
+    kind = port.element_type
+    if not port.shape.is_static or not kind.is_known or kind in STRING:
+        message = f"raw bytes tell no shape, and input {port.name!r} is {kind}{port.shape}: expected a static shape"
+        raise EvaluationError(message, code=Code.unknown_input)
+    size = os.path.getsize(path)
+    needed = packed_size(kind, port.shape.size.lo)
+    if size != needed:
+        message = f"{path} has {size:,} bytes, and {kind}{port.shape} of input {port.name!r} takes {needed:,}"
+        raise EvaluationError(message, code=Code.unknown_input)
+    return decode(kind, port.shape.static, np.fromfile(path, np.uint8))
+
+
+def _text(path: str, port: ModelPort, pixels: Pixels) -> Array:
+    """Numbers, a row a line, with commas or blanks between them; for an input of strings its lines."""
+    with open(path, encoding="utf-8-sig") as file:
+        try:
+            lines = file.read().splitlines()
+        except UnicodeDecodeError as error:
+            raise _unusable(path, f"it is no UTF-8 text: {error}") from None
+    if port.element_type in STRING:
+        texts: Array = np.empty(len(lines), object)
+        texts[:] = lines
+        return _fitted(texts, port)
+    rows = [line.partition("#")[0].replace(";", ",").replace(",", " ").split() for line in lines]
+    rows = [row for row in rows if row]
+    if len(rows) > 1 and suffix_of(path) == ".csv" and not all(map(_is_number, rows[0])):
+        del rows[0]  # the names of the columns
+    if len({len(row) for row in rows}) > 1:
+        raise _unusable(path, f"its lines hold {min(map(len, rows))} to {max(map(len, rows))} numbers")
+    try:
+        array = _numbers(rows, port)
+    except (ValueError, OverflowError) as error:
+        raise _unusable(path, str(error)) from None
+    return _fitted(array, port)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return text.lower() in ("true", "false")
+    return True
+
+
+def _numbers(rows: Sequence[Sequence[str]], port: ModelPort) -> Array:
+    """Rows as an array of the element type of the input; ValueError for texts and numbers that it does not hold."""
+    kind = port.element_type
+    words = {"true": "1", "false": "0"}
+    texts = [[words.get(text.lower(), text) for text in row] for row in rows]
+    if not kind.is_known or kind.is_float:
+        floats = np.array(texts, np.float64).reshape(len(texts), -1)
+        return floats.astype(kind.dtype if kind.is_known else np.float32)
+    whole = [[_whole(text) for text in row] for row in texts]
+    low, high = (0, 1) if not kind.is_integer else _limits(kind.bits, kind.is_signed)
+    for row in whole:
+        for value in row:
+            if not low <= value <= high:
+                raise ValueError(f"{value} is no {kind}")
+    return np.array(whole, np.uint64 if high > 2**63 else np.int64).reshape(len(whole), -1).astype(kind.dtype)
+
+
+def _limits(bits: int, is_signed: bool) -> tuple[int, int]:
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if is_signed else (0, 2**bits - 1)
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        value = float(text)
+    if not value.is_integer():
+        raise ValueError(f"{text} is no whole number")
+    return int(value)
+
+
+def _fitted(array: Array, port: ModelPort) -> Array:
+    """Rows with the shape of the input: its static one, or its rank, where they have so many elements."""
+    shape = port.shape
+    if shape.is_static and shape.size.lo == array.size:
+        return array.reshape(shape.static)
+    rank = None if shape.dims is None else len(shape.dims)
+    if rank is None or rank == array.ndim:
+        return array
+    inner = array if rank > array.ndim else np.squeeze(array)
+    return array if inner.ndim > rank else inner.reshape([1] * (rank - inner.ndim) + list(inner.shape))
+
+
+def _image(path: str, port: ModelPort, pixels: Pixels) -> Array:
+    try:
+        from PIL import Image, ImageOps, UnidentifiedImageError
+    except ImportError:
+        hint = "pip install 'ir-exec[images]' installs it"
+        message = f"{path} cannot be read: pillow is not installed"
+        raise EvaluationError(message, code=Code.unknown_input, hint=hint) from None
+    layout = pixels.layout or _layout(port)
+    dims = _dims(layout, port)
+    try:
+        with Image.open(path) as opened:
+            image = ImageOps.exif_transpose(opened)
+            channels = dims["C"].lo if "C" in dims and dims["C"].is_static else 1 if "C" not in dims else 3
+            image = image.convert({1: "L", 3: "RGB", 4: "RGBA"}[channels])
+            width, height = (
+                dims[name].lo if dims[name].is_static else size for name, size in zip("WH", image.size, strict=True)
+            )
+            if (width, height) != image.size:
+                image = image.resize((width, height), Image.Resampling.BILINEAR)
+            values = np.asarray(image).reshape(height, width, channels)
+    except (UnidentifiedImageError, Image.DecompressionBombError, ValueError, SyntaxError) as error:
+        raise _unusable(path, str(error)) from None
+    if pixels.color == "bgr" and channels >= 3:
+        values = values[..., [2, 1, 0, *range(3, channels)]]
+    return _laid_out(_scaled(values, port, pixels, path), layout, dims)
+
+
+def _layout(port: ModelPort) -> str:
+    """The layout that the shape of an input tells: C is the dim that is 1, 3 or 4."""
+    dims = port.shape.dims
+    rank = None if dims is None else len(dims)
+    may_be_channels = [dim.is_static and dim.lo in _CHANNELS for dim in dims or ()]
+    if rank == 4 and (may_be_channels[1] or may_be_channels[3]):
+        return "NCHW" if may_be_channels[1] else "NHWC"
+    if rank == 3 and (may_be_channels[0] or may_be_channels[2]):
+        return "CHW" if may_be_channels[0] else "HWC"
+    if rank == 2:
+        return "HW"
+    message = f"the shape {port.shape} of input {port.name!r} does not tell where an image has its channels"
+    raise EvaluationError(message, code=Code.unknown_input, hint="give the layout with --layout NCHW")
+
+
+def _dims(layout: str, port: ModelPort) -> dict[str, Dim]:
+    """The dims of an input by their letters; those of an input of unknown rank are open."""
+    dims = port.shape.dims
+    if not {"H", "W"} <= set(layout) <= set("NCHW") or len(set(layout)) != len(layout):
+        message = f"{layout} is no layout of an image: expected H, W, and C and N where the input has them"
+        raise EvaluationError(message, code=Code.unknown_input)
+    if dims is not None and len(dims) != len(layout):
+        message = f"the layout {layout} is not that of input {port.name!r}, which is {port.element_type}{port.shape}"
+        raise EvaluationError(message, code=Code.unknown_input)
+    found = dict(zip(layout, dims or [Dim.any()] * len(layout), strict=True))
+    if "C" in found and found["C"].is_static and found["C"].lo not in _CHANNELS:
+        message = f"input {port.name!r} has {found['C']} channels in the layout {layout}, and an image 1, 3 or 4"
+        raise EvaluationError(message, code=Code.unknown_input, hint="give the layout with --layout NHWC")
+    return found
+
+
+def _scaled(values: Array, port: ModelPort, pixels: Pixels, path: str) -> Array:
+    """(values - mean) / scale in the element type of the input; integers are rounded, and clipped to their range."""
+    kind = port.element_type
+    for name, numbers in (("mean", pixels.mean), ("scale", pixels.scale)):
+        if len(numbers) not in (0, 1, values.shape[-1]):
+            raise _unusable(path, f"it has {values.shape[-1]} channels, and --{name} {len(numbers)} numbers")
+    if pixels.mean or pixels.scale:
+        values = (values - np.array(pixels.mean or 0.0)) / np.array(pixels.scale or 1.0)
+    if kind.is_integer and values.dtype.kind == "f":
+        values = np.clip(np.rint(values), *_limits(kind.bits, kind.is_signed))
+    return values.astype(kind.dtype if kind.is_known else np.float32)
+
+
+def _laid_out(values: Array, layout: str, dims: dict[str, Dim]) -> Array:
+    """Height, width and channels as the layout has them; a batch of several holds the image several times."""
+    if "C" not in layout:
+        values = values[..., 0]
+    order = ["HWC".index(letter) for letter in layout if letter != "N"]
+    values = values.transpose(order)
+    if "N" in layout:
+        count = dims["N"].lo if dims["N"].is_static else 1
+        values = np.repeat(np.expand_dims(values, layout.index("N")), count, layout.index("N"))
+    return np.ascontiguousarray(values)
+
+
+def _unusable(path: str, reason: str) -> IRError:
+    return EvaluationError(f"{path} cannot be read: {reason}", code=Code.unknown_input)
+
+
+_Reader = Callable[[str, ModelPort, Pixels], Array]
+
+SUFFIXES: dict[str, _Reader] = {
+    ".pb": _tensor,
+    ".bin": _raw,
+    ".raw": _raw,
+    **dict.fromkeys((".txt", ".csv", ".tsv"), _text),
+    **dict.fromkeys(IMAGES, _image),
+}
+"""The readers by the ends of names."""

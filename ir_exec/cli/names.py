@@ -1,0 +1,110 @@
+"""Long names in tables: what most of them start with is shown once, and the middle of a name can be left out.
+
+Two names of a table are never shown alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from unicodedata import combining, east_asian_width
+
+__all__ = ["ELLIPSIS", "columns_of", "middles_cut", "shared_prefix", "without_prefix"]
+
+ELLIPSIS = "…"
+
+_SEPARATOR = re.compile(r"[/.]+")
+
+_LONG = 16
+"""Columns up to which a name does not count when a prefix is looked for."""
+
+
+def columns_of(text: str) -> int:
+    """The columns of a terminal that a text takes: letters of East Asia take two."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def shared_prefix(names: Iterable[str]) -> str:
+    """The prefix that saves the most room, up to a separator, among those of at least half of the long names.
+
+    Empty where two of these names would be shown alike without it, and where fewer than two have one.
+    """
+    distinct = set(names)
+    long = [name for name in distinct if columns_of(name) > _LONG]
+    counts = Counter(name[: found.end()] for name in long for found in _SEPARATOR.finditer(name, 0, len(name) - 1))
+    shared = {prefix: count for prefix, count in counts.items() if count > 1 and 2 * count >= len(long)}
+    best = max(shared, key=lambda prefix: ((columns_of(prefix) - 1) * shared[prefix], prefix), default="")
+    is_distinct = len({without_prefix(name, best) for name in distinct}) == len(distinct)
+    return best if is_distinct and columns_of(best) > 2 else ""
+
+
+def without_prefix(name: str, prefix: str) -> str:
+    """The name with an ellipsis in place of the prefix; the prefix itself stays."""
+    return ELLIPSIS + name[len(prefix) :] if prefix and name.startswith(prefix) and name != prefix else name
+
+
+def middles_cut(names: Collection[str], width: int) -> dict[str, str]:
+    """Every name with what is shown of it in so many columns: `enc…/dense/MatMul`.
+
+    Both ends stay, more of the end; where that would make two names alike, another part of the middle goes, and where
+    none is left that tells them apart, the whole name stays.
+    """
+    shown = {name: name for name in names if columns_of(name) <= width}
+    taken = set(shown)
+    pending = [name for name in dict.fromkeys(names) if name not in shown]
+    for cut in _cuts(width):
+        texts = {name: cut(name) for name in pending}
+        counts = Counter(texts.values())
+        found = {name: text for name, text in texts.items() if counts[text] == 1 and text not in taken}
+        shown |= found
+        taken |= set(found.values())
+        pending = [name for name in pending if name not in found]
+        if not pending:
+            break
+    return shown | {name: name for name in pending}
+
+
+def _cuts(width: int) -> Sequence[Callable[[str], str]]:
+    """The ways to leave out the middle of a name, the one that is liked best first."""
+    room = width - columns_of(ELLIPSIS)
+    liked = max(room // 3, 2)
+    heads = sorted(range(2, room), key=lambda head: abs(head - liked))
+    return [lambda name, head=head: _cut(name, head, room - head) for head in heads]  # type: ignore[misc]  # a default
+
+
+def _cut(name: str, head: int, tail: int) -> str:
+    """The name with so many columns of its start and of its end; the end starts at a separator that is near."""
+    end = _end(name, tail)
+    separator = _SEPARATOR.search(end, 0, max(len(end) // 2, 1))
+    if separator is not None:
+        end = end[separator.start() :]
+    return _start(name, head + tail - columns_of(end)) + ELLIPSIS + end
+
+
+def _start(text: str, columns: int) -> str:
+    if text.isascii():
+        return text[:columns]
+    used = 0
+    for place, char in enumerate(text):
+        used += columns_of(char)
+        if used > columns:
+            return text[:place]
+    return text
+
+
+def _end(text: str, columns: int) -> str:
+    if text.isascii():
+        return text[len(text) - columns :]
+    used = 0
+    for place in range(len(text) - 1, -1, -1):
+        used += columns_of(text[place])
+        if used > columns:
+            # A mark that stands on the letter before it stays with it.
+            place += 1
+            while place < len(text) and combining(text[place]):
+                place += 1
+            return text[place:]
+    return text

@@ -1,0 +1,447 @@
+"""Which values of a network follow from the elements of an input, one by one, and what becomes of a few samples there.
+
+A mask that is computed as (1 - mask) * -3e38 has become 0 where it was 1 and -3e38 where it was 0, whatever the layers
+on the way are called. So every value has a trail for each input that it is made of: what the samples 0, 1, 2 and -1
+become there, as far as only constants are involved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ir_exec.errors import IRError
+from ir_exec.graph import BodyGraph, Graph, Node, Value
+from ir_exec.ir import Weights
+from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.types import Array, ElementType, TensorType
+
+__all__ = ["SAMPLES", "Flow", "Trail"]
+
+SAMPLES = (0.0, 1.0, 2.0, -1.0)
+"""Elements of an input whose images are followed; an unsigned or boolean input has no sample below 0."""
+
+_MOST_CONSTANTS = 2**20
+"""Elements of the largest constant whose extent is computed: larger ones are weights."""
+
+_WIDEST = 4
+"""Images of one sample, which constants with several elements spread, that are followed."""
+
+_ELEMENTWISE = frozenset(
+    [
+        "Abs",
+        "Add",
+        "BitwiseAnd",
+        "BitwiseNot",
+        "BitwiseOr",
+        "Ceiling",
+        "Clamp",
+        "Convert",
+        "ConvertLike",
+        "Divide",
+        "Equal",
+        "Exp",
+        "Floor",
+        "FloorMod",
+        "Greater",
+        "GreaterEqual",
+        "Less",
+        "LessEqual",
+        "Log",
+        "LogicalAnd",
+        "LogicalNot",
+        "LogicalOr",
+        "LogicalXor",
+        "Maximum",
+        "Minimum",
+        "Mod",
+        "Multiply",
+        "Negative",
+        "NotEqual",
+        "Power",
+        "ReLU",
+        "Round",
+        "Select",
+        "Sign",
+        "Sqrt",
+        "SquaredDifference",
+        "Subtract",
+    ]
+)
+
+_MOVING = {
+    **dict.fromkeys(
+        [
+            "BatchToSpace",
+            "Broadcast",
+            "DepthToSpace",
+            "Gather",
+            "GatherElements",
+            "GatherND",
+            "Interpolate",
+            "MaxPool",
+            "Pad",
+            "ReadValue",
+            "ReduceLogicalAnd",
+            "ReduceLogicalOr",
+            "ReduceMax",
+            "ReduceMin",
+            "Reshape",
+            "Reverse",
+            "ReverseSequence",
+            "Roll",
+            "ShuffleChannels",
+            "Slice",
+            "SpaceToBatch",
+            "SpaceToDepth",
+            "Split",
+            "Squeeze",
+            "StridedSlice",
+            "Tile",
+            "TopK",
+            "Transpose",
+            "Unsqueeze",
+            "VariadicSplit",
+        ],
+        (0,),
+    ),
+    **dict.fromkeys(["ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate"], (0, 2)),
+    "Concat": None,
+}
+"""Layers whose output has elements of inputs, by the positions of these; None for all of them."""
+
+_NEUTRAL = {
+    "Add": 0.0,
+    "Subtract": 0.0,
+    "Multiply": 1.0,
+    "LogicalAnd": 1.0,
+    "LogicalOr": 0.0,
+    "LogicalXor": 0.0,
+    "BitwiseOr": 0.0,
+}
+"""What an operand that nothing is known of is taken for."""
+
+_CONJUNCTIONS = frozenset(["LogicalAnd", "LogicalOr", "BitwiseAnd", "BitwiseOr", "Minimum", "Maximum"])
+"""Where an unknown operand leaves a mask what it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trail:
+    """How a value follows from an input, element by element.
+
+    points: the images of the samples, a column for each of a few elements of constants; NaN where they are unknown.
+    is_sum: the elements are summed along axes. is_scaled: products by constant factors are summed, as in an angle.
+    """
+
+    points: Array
+    is_sum: bool = False
+    is_scaled: bool = False
+
+    @property
+    def is_identity(self) -> bool:
+        """Return True if the elements are those of the input."""
+        samples = np.array(SAMPLES)[: len(self.points), None]
+        return not self.is_sum and not self.is_scaled and bool((self.points == samples).all())
+
+    def lines(self, samples: int = len(SAMPLES)) -> list[tuple[float, float]] | None:
+        """Offset and slope of each column; None where an image is no line. samples: how many are looked at."""
+        points = self.points[:samples]
+        if self.is_scaled or len(points) < 3 or not np.isfinite(points).all():
+            return None
+        offset, slope = points[0], points[1] - points[0]
+        scale = np.abs(points).max(initial=1.0) * 1e-5
+        at = np.array(SAMPLES)[: len(points), None]
+        if (np.abs(points - offset - slope * at) > scale).any():
+            return None
+        return [(float(first), float(step)) for first, step in zip(offset, slope, strict=True)]
+
+
+class Flow:
+    """The trails of all values, bodies included.
+
+    types: of all values, for the shapes of the inputs that are to be drawn. visit: called with each node before its
+    outputs are known.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        weights: Weights | None,
+        types: Mapping[Value, TensorType],
+        visit: Callable[[Flow, Node], None],
+    ) -> None:
+        self._weights = weights
+        self._types = types
+        self._visit = visit
+        self._trails: dict[Value, dict[int, Trail]] = {}
+        self._extents: dict[Value, Array] = {}
+        self._counting: set[Value] = set()
+        self._reached: dict[Value, int] = {}
+        for number, node in enumerate(graph.parameters):
+            value = node.outputs[0]
+            self._trails[value] = {number: Trail(_samples(self.type(value).element_type))}
+            self._reached[value] = 1 << number
+        self._walk(graph)
+
+    def type(self, value: Value) -> TensorType:
+        return self._types.get(value, value.declared)
+
+    def trails(self, value: Value | None) -> dict[int, Trail]:
+        """The trails of a value, by the numbers of the inputs."""
+        return self._trails.get(value, {}) if value is not None else {}
+
+    def extent(self, value: Value | None) -> Array | None:
+        """The least and the greatest element of a value that follows from constants, one where they are the same."""
+        return self._extents.get(value) if value is not None else None
+
+    def counts(self, value: Value | None) -> bool:
+        """Return True if a value counts up along an axis."""
+        return value in self._counting
+
+    def reached(self, value: Value | None) -> list[int]:
+        """The numbers of the inputs whose elements a value depends on in any way."""
+        bits = self._reached.get(value, 0) if value is not None else 0
+        return [number for number in range(bits.bit_length()) if bits >> number & 1]
+
+    def known(self, value: Value | None) -> Array | None:
+        """The elements of a value that inference knows."""
+        if value is None:
+            return None
+        found = self.type(value).value
+        return None if found is None else np.asarray(found)
+
+    def _walk(self, graph: Graph) -> None:
+        for node in graph.nodes:
+            if node.op_class.is_parameter:
+                continue
+            if isinstance(node.op, Const):
+                self._constant(node)
+                continue
+            if canonical(node.type) == "ShapeOf":
+                continue
+            bits = 0
+            for value in node.values_in:
+                bits |= self._reached.get(value, 0)
+            self._visit(self, node)
+            if node.bodies:
+                self._bodies(node, bits)
+                continue
+            if node.outputs:
+                if bits:
+                    self._reached.update(dict.fromkeys(node.outputs, bits))
+                self._follow(node)
+
+    def _constant(self, node: Node) -> None:
+        op, value = node.op, node.outputs[0]
+        assert isinstance(op, Const), "the caller saw to it"
+        kind = op.element_type
+        if self._weights is None or not op.shape.is_static or not 0 < prod(op.shape.static) <= _MOST_CONSTANTS:
+            return
+        if not (kind.is_float or kind.bits >= 8) or kind.dtype.kind in "OV":
+            return
+        try:
+            array = op.evaluate(weights=self._weights)
+        except IRError:
+            return  # a run says what is wrong with it
+        numbers = np.asarray(array).reshape(-1).astype(np.float64)
+        self._extents[value] = np.unique([numbers.min(), numbers.max()])
+        if numbers.size > 1 and (np.diff(numbers) == 1).all():
+            self._counting.add(value)
+
+    def _bodies(self, node: Node, bits: int) -> None:
+        outputs: dict[int, dict[int, Trail]] = {}
+        for body in node.bodies:
+            if body.ties is None:
+                continue
+            self._enter(node, body, bits)
+            self._walk(body.graph)
+            for tie in body.ties.outputs:
+                if tie.position is not None and not tie.is_condition:
+                    inner = body.graph.results[tie.result].values_in
+                    outputs.setdefault(tie.position, {}).update(self.trails(inner[0]) if inner else {})
+        for value in node.outputs:
+            self._trails[value] = outputs.get(value.position, {})
+            self._reached[value] = bits
+
+    def _enter(self, node: Node, body: BodyGraph, bits: int) -> None:
+        assert body.ties is not None, "the caller saw to it"
+        for tie in body.ties.inputs:
+            inner = body.graph.parameters[tie.parameter].outputs[0]
+            self._reached[inner] = bits
+            outer = node.inputs[tie.position] if tie.position is not None else None
+            if outer is None:
+                continue
+            self._reached[inner] = self._reached.get(outer, 0)
+            self._trails[inner] = self.trails(outer)
+            if (extent := self.extent(outer)) is not None and tie.parameter in body.ties.fixed:
+                self._extents[inner] = extent
+            if outer in self._counting and tie.part is None:
+                self._counting.add(inner)
+
+    def _follow(self, node: Node) -> None:
+        type_name = canonical(node.type)
+        if type_name in _MOVING:
+            self._move(node, _MOVING[type_name])
+        elif type_name in _ELEMENTWISE:
+            self._apply(node, type_name)
+        elif type_name == "Range":
+            self._counting.add(node.outputs[0])
+        elif type_name == "CumSum":
+            if not self._reached.get(node.outputs[0]):
+                self._counting.add(node.outputs[0])
+        elif type_name in ("ReduceSum", "ReduceMean"):
+            found = self.trails(node.inputs[0]).items()
+            self._trails[node.outputs[0]] = {number: Trail(one.points, is_sum=True) for number, one in found}
+        elif type_name in ("MatMul", "Einsum"):
+            self._scale(node)
+
+    def _move(self, node: Node, positions: tuple[int, ...] | None) -> None:
+        sources = node.values_in if positions is None else [node.inputs[one] for one in positions[: len(node.inputs)]]
+        found: dict[int, Trail] = {}
+        for source in sources:
+            found |= self.trails(source)
+        first = node.outputs[0]
+        for value in node.outputs if canonical(node.type) != "TopK" else (first,):
+            self._trails[value] = found
+        extents = [self.extent(source) for source in sources]
+        if not self._reached.get(first) and all(extent is not None for extent in extents):
+            joined = np.concatenate([extent for extent in extents if extent is not None])
+            self._extents.update(dict.fromkeys(node.outputs, np.unique([joined.min(), joined.max()])))
+        if sources and sources[0] in self._counting:
+            self._counting.update(node.outputs)
+
+    def _scale(self, node: Node) -> None:
+        """Products whose other factor is constant, or follows from shapes alone."""
+        found: dict[int, Trail] = {}
+        for value in node.values_in:
+            others = [other for other in node.values_in if other is not value]
+            if not any(self._reached.get(other) for other in others):
+                found |= {number: Trail(one.points, is_scaled=True) for number, one in self.trails(value).items()}
+        self._trails[node.outputs[0]] = found
+
+    def _apply(self, node: Node, type_name: str) -> None:
+        value = node.outputs[0]
+        operands = node.values_in[:1] if type_name == "ConvertLike" else node.values_in
+        found = {}
+        for number in dict.fromkeys(number for operand in operands for number in self.trails(operand)):
+            points, is_pure = self.image(node, number)
+            if points is None or not (is_pure or type_name in _CONJUNCTIONS or self._is_truth(points, value)):
+                continue
+            trails = [self.trails(operand)[number] for operand in operands if number in self.trails(operand)]
+            is_sum, is_scaled = any(one.is_sum for one in trails), any(one.is_scaled for one in trails)
+            found[number] = Trail(points, is_sum, is_scaled)
+        if found:
+            self._trails[value] = found
+        elif not self._reached.get(value):
+            points, is_pure = self.image(node, None)
+            if points is not None and is_pure:
+                self._extents[value] = np.unique([points.min(), points.max()])
+        if any(operand in self._counting for operand in operands) and self._is_shifted(node, type_name):
+            self._counting.add(value)
+
+    def _is_truth(self, points: Array, value: Value) -> bool:
+        """Return True for a product of integers that are 0 or 1: a mask with another one."""
+        is_float = self.type(value).element_type.is_float
+        return not is_float and bool(np.isin(points[:2], (0.0, 1.0)).all()) and canonical(value.node.type) == "Multiply"
+
+    def _is_shifted(self, node: Node, type_name: str) -> bool:
+        others = [value for value in node.values_in if value not in self._counting]
+        if type_name in ("Convert", "ConvertLike"):
+            return True
+        return type_name in ("Add", "Subtract", "Multiply") and not any(self._reached.get(one) for one in others)
+
+    def image(self, node: Node, number: int | None) -> tuple[Array | None, bool]:
+        """The images of the samples of an input behind an elementwise layer, and whether only constants are beside it.
+
+        number: of the input; None for the extent of constants. An operand that is unknown is taken as neutral.
+        """
+        type_name = canonical(node.type)
+        operands = node.values_in[:1] if type_name == "ConvertLike" else node.values_in
+        arrays: list[Array | None] = []
+        is_pure = True
+        for value in operands:
+            trail = self.trails(value).get(number) if number is not None else None
+            if trail is not None:
+                arrays.append(trail.points)
+            elif (extent := self.extent(value)) is not None:
+                arrays.append(extent[None])
+            elif number is not None and self._reached.get(value, 0) >> number & 1:
+                return None, False
+            else:
+                arrays.append(None)
+                is_pure = False
+        known = [array for array in arrays if array is not None]
+        if not is_pure and (not known or (type_name not in _NEUTRAL.keys() | _CONJUNCTIONS | {"Select", "Divide"})):
+            return None, False
+        if type_name == "Divide" and arrays[1] is None:
+            return None, False
+        return self._evaluated(node, type_name, operands, arrays), is_pure
+
+    def _evaluated(self, node: Node, type_name: str, operands: list[Value], arrays: list[Array | None]) -> Array | None:
+        """The layer on the images of its operands; in a Select what is unknown becomes NaN."""
+        rows = max(len(array) for array in arrays if array is not None)
+        known = [array for array in arrays if array is not None]
+        fills = (0.0, 1.0) if type_name == "Select" else (_NEUTRAL.get(type_name),)
+        results = []
+        for fill in fills:
+            columns = []
+            for place, (value, array) in enumerate(zip(operands, arrays, strict=True)):
+                if array is None:
+                    # Neutral in a conjunction is what is beside it.
+                    array = known[0] if fill is None else np.full((1, 1), fill)
+                shape = [len(array), *[1] * len(operands)]
+                shape[place + 1] = array.shape[1]
+                columns.append(_typed(array[:rows], self.type(value).element_type, shape))
+            if any(column is None for column in columns):
+                return None
+            if type_name == "ConvertLike":
+                columns.append(np.zeros(1, self.type(node.values_in[1]).element_type.dtype))
+            try:
+                with np.errstate(all="ignore"):
+                    result = node.op.evaluate(*columns) if node.op is not None else None
+            except Exception:
+                return None  # what cannot be computed of samples is unknown
+            if result is None:
+                return None
+            numbers = np.asarray(result).astype(np.float64)
+            results.append(np.broadcast_to(numbers, (rows, *numbers.shape[1:])).reshape(rows, -1))
+        images = results[0]
+        for other in results[1:]:
+            images = np.where(images == other, images, np.nan)
+        unknown = [array for array in known if np.isnan(array).any()]
+        if unknown and type_name != "Select":
+            images = np.where(np.isnan(unknown[0][:rows]).any(axis=1, keepdims=True), np.nan, images)
+        return _narrowed(images)
+
+
+def _samples(kind: ElementType) -> Array:
+    """The samples that an element type can hold, as a column."""
+    if kind is ElementType.boolean:
+        count = 2
+    elif kind.is_known and not kind.is_float and not kind.is_signed:
+        count = 3
+    else:
+        count = len(SAMPLES)
+    return np.array(SAMPLES[:count])[:, None]
+
+
+def _typed(points: Array, kind: ElementType, shape: list[int]) -> Any:
+    """Points as elements of a type; None where that is no number."""
+    if not kind.is_known or kind.dtype.kind in "OV":
+        return None
+    with np.errstate(all="ignore"):
+        clean = points if kind.is_float else np.where(np.isfinite(points), points, 0)
+        return clean.astype(kind.dtype).reshape(shape)
+
+
+def _narrowed(images: Array) -> Array:
+    """No more columns than are followed: those with the least and the greatest image of the second sample."""
+    if images.shape[1] <= _WIDEST:
+        return images
+    row = images[min(1, len(images) - 1)]
+    return images[:, [int(np.argmin(row)), int(np.argmax(row))]]

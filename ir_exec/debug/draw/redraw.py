@@ -1,0 +1,158 @@
+"""Draws that are made again: inputs whose outputs are NaN, infinite or constant show nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ir_exec.debug.draw.inputs import Drawer
+from ir_exec.debug.draw.record import Drawn
+from ir_exec.errors import IRError, ResourceError
+from ir_exec.model import Model, ShapeLike
+from ir_exec.runtime import compile_model
+from ir_exec.runtime.precision import Precision
+from ir_exec.types import STRING, Array, ElementType
+
+__all__ = ["Redraw", "checked_inputs"]
+
+_MOST_DRAWS = 3
+"""Of one set of inputs, the first included."""
+
+_MOST_SECONDS = 5.0
+"""Of all runs of one set of inputs: a network that takes longer is not run again."""
+
+_LONGEST = 20.0
+"""Seconds of a run whose outputs are looked at and not used."""
+
+
+class Redraw:
+    """Inputs that are drawn, run by the caller, and drawn again where their outputs show nothing.
+
+    arrays: the inputs to be run next. After each run the caller says what came of it, and runs again while it is told
+    to; `arrays` and `drawn` are then those of the best draw.
+    """
+
+    def __init__(self, drawer: Drawer) -> None:
+        self._drawer = drawer
+        self._attempt = 0
+        self._seconds = 0.0
+        self._rejected: list[str] = []
+        self._best: tuple[int, dict[str, Array], str | None] | None = None
+        self.arrays = self._last = drawer.arrays(0)
+
+    @property
+    def is_best(self) -> bool:
+        """Return True if the last run was that of the best draw."""
+        return self._best is not None and self._best[1] is self._last
+
+    @property
+    def drawn(self) -> Drawn:
+        """The record of the best draw."""
+        record = self._drawer.record(self.arrays)
+        problem = None if self._best is None else self._best[2]
+        rejected = self._rejected if problem is None else self._rejected[:-1]
+        return record.model_copy(
+            update={"rejected": tuple(rejected), "problem": problem, "checked": self._best is not None}
+        )
+
+    def again(self, outputs: Sequence[Array], seconds: float) -> bool:
+        """Return True if the inputs were drawn again and are to be run. outputs: those of the network in order."""
+        if not self._drawer.is_random:
+            return False
+        return self._judged(*judge(outputs, self._drawer.depends, self._drawer.names), seconds)
+
+    def again_after(self, error: IRError, seconds: float) -> bool:
+        """The same after a run that ended with an error."""
+        return self._drawer.is_random and self._judged(_FAILED, f"the run fails: {error.message}", seconds)
+
+    def _judged(self, score: int, problem: str | None, seconds: float) -> bool:
+        self._last = self.arrays
+        self._seconds += seconds
+        if problem is not None:
+            self._rejected.append(problem)
+        if self._best is None or score < self._best[0]:
+            self._best = score, self.arrays, problem
+        self._attempt += 1
+        if problem is None or self._attempt >= _MOST_DRAWS or self._seconds + seconds > _MOST_SECONDS:
+            self.arrays = self._best[1]
+            return False
+        self.arrays = self._drawer.arrays(self._attempt)
+        return True
+
+
+_FAILED = 2**60
+"""The score of a run that ended with an error."""
+
+
+def judge(outputs: Sequence[Array], depends: Sequence[bool], names: Sequence[str]) -> tuple[int, str | None]:
+    """How bad outputs are, 0 where nothing is wrong, and what is wrong with them.
+
+    depends: which of them follow from values of the inputs. An output is constant where it has several elements, all of
+    them the same; integers and booleans count only where every output is constant.
+    """
+    nans: list[str] = []
+    infinite: list[str] = []
+    constant: list[str] = []
+    whole: list[str] = []
+    for output, name, follows in zip(outputs, names, depends, strict=True):
+        if not follows or not output.size or ElementType.of(output) in STRING:
+            continue
+        is_float = ElementType.of(output).is_float
+        numbers = output.astype(np.float64) if is_float else output
+        if is_float and np.isnan(numbers).any():
+            nans.append(f"{name!r} is NaN{_share(np.isnan(numbers))}")
+        elif is_float and np.isinf(numbers).any():
+            infinite.append(f"{name!r} is infinite{_share(np.isinf(numbers))}")
+        elif output.size > 1 and (output == output.reshape(-1)[0]).all():
+            (constant if is_float else whole).append(f"{name!r} is constant")
+    count = sum(depends)
+    if len(constant) + len(whole) == count:
+        constant += whole
+    problems = [*nans, *infinite, *constant]
+    score = len(nans) * 10**6 + len(infinite) * 10**3 + len(constant)
+    return score, f"output {', '.join(problems[:3])}{' and others' if len(problems) > 3 else ''}" if problems else None
+
+
+def _share(found: Any) -> str:
+    count = int(np.count_nonzero(found))
+    return "" if count == found.size else f" in {count:,} of {found.size:,} elements"
+
+
+def checked_inputs(
+    model: Model,
+    seed: int,
+    shapes: Mapping[str, ShapeLike] | None = None,
+    given: Mapping[str, Array] | None = None,
+    *,
+    threads: int | None = None,
+    precision: Precision = "f32",
+) -> tuple[dict[str, Array], Drawn]:
+    """All inputs as `drawn_inputs` gives them, drawn again where their outputs show nothing, and the record of it.
+
+    threads, precision: of the runs, as for `compile_model`. A run may take some seconds, or its outputs are not looked
+    at. A run that fails is no error here: the caller's own run says why. Raises what `drawn_inputs` raises.
+    """
+    drawer = Drawer(model, seed, shapes, given)
+    redraw = Redraw(drawer)
+    if not drawer.is_random:
+        return redraw.arrays, redraw.drawn
+    try:
+        compiled = compile_model(model, max_seconds=_LONGEST, threads=threads, precision=precision)
+    except IRError:
+        return redraw.arrays, redraw.drawn
+    goes_on = True
+    while goes_on:
+        start = perf_counter()
+        try:
+            compiled.reset_state()
+            outputs = list(compiled(dict(redraw.arrays)).values())
+        except ResourceError:
+            break  # it takes too long, or too much memory, for a run that is only looked at
+        except IRError as error:
+            goes_on = redraw.again_after(error, perf_counter() - start)
+        else:
+            goes_on = redraw.again(outputs, perf_counter() - start)
+    return redraw.arrays, redraw.drawn

@@ -1,0 +1,251 @@
+"""Sizes that fit: found by moving the dims on which a layer that refuses depends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import islice
+
+from ir_exec.debug.draw.targets import grown, met
+from ir_exec.debug.draw.usual import usual_sizes, with_past
+from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
+from ir_exec.errors import IRError
+from ir_exec.model import Model
+from ir_exec.types import Shape
+
+__all__ = ["first_fit", "fitting_shapes", "repaired", "smallest", "with_size", "without_needless"]
+
+_GUESSES = ((5, 32), (5, 64), (1, 16), (2, 32), (2, 8), (1, 224), (1, 256), (1, 1), (4, 4))
+"""Of an open first dim, and of the open others. Few constants are 5, and from 5 no small step leads to 1, which is
+broadcast."""
+
+_SEARCHED = ((5, 32), (2, 8))
+"""The guesses from which sizes are searched that are far away."""
+
+_MOST_MOVES = 24
+"""Of one repair: dims times sizes that are tried."""
+
+_MOST_UNDONE = 6
+"""Of dims that were moved along: where there are more they are taken as they are."""
+
+_SMALL = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224)
+"""Sizes that are tried for a dim in place of a larger one that fits."""
+
+
+def first_fit(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
+    """Sizes that fit: the declared ones, and guesses for open dims. Where none fit, also why the first do not."""
+    open_dims = [dim for dim in range(len(prober.dims)) if not prober.declared(dim).is_static]
+    first: Outcome | None = None
+    larger = _larger_batch(prober)
+    if larger is not None and larger.fits:
+        return larger, None
+    guesses = _GUESSES if open_dims else _GUESSES[:1]
+    for search in (False, True) if open_dims else (False,):
+        for guess in guesses if not search else _SEARCHED:
+            sizes = []
+            for dim, place in enumerate(prober.dims):
+                declared = prober.declared(dim)
+                wanted = guess[0] if place.axis == 0 else guess[1]
+                sizes.append(declared.lo if declared.is_static else min(max(wanted, declared.lo), declared.hi))
+            outcome = prober(tuple(sizes))
+            first = first or outcome
+            outcome = repaired(prober, outcome, set(range(len(sizes))) - set(open_dims), None, search=search)
+            if outcome.fits:
+                return outcome, None
+    return None, first
+
+
+def _larger_batch(prober: Prober) -> Outcome | None:
+    """The declared sizes of a network whose dims are all known, with another batch than 1, which is broadcast."""
+    declared = [prober.declared(dim) for dim in range(len(prober.dims))]
+    batch = [dim for dim, place in enumerate(prober.dims) if place.axis == 0 and declared[dim] == 1]
+    if not batch or not all(dim.is_static for dim in declared):
+        return None
+    return prober(tuple([_GUESSES[0][0] if dim in batch else size.lo for dim, size in enumerate(declared)]))
+
+
+def repaired(
+    prober: Prober,
+    outcome: Outcome,
+    held: set[int],
+    delta: int | None,
+    base: Sizes | None = None,
+    among: set[int] | None = None,
+    *,
+    search: bool = False,
+) -> Outcome:
+    """The outcome after dims that are not held, and are among these, are moved along as far as that helps.
+
+    search: whether sizes that are far away are tried as well.
+    """
+    held = set(held)
+    if among is not None:
+        held |= set(range(len(outcome.sizes))) - among
+    fixed = set(held)
+    while outcome.node is not None:
+        better = _one_repair(prober, outcome, held, delta, base)
+        if better is None and search:
+            better = _far_repair(prober, outcome, fixed)
+        if better is None:
+            return outcome
+        held.update(dim for dim, size in enumerate(better.sizes) if size != outcome.sizes[dim])
+        outcome = better
+    return outcome
+
+
+def without_needless(prober: Prober, outcome: Outcome, base: Sizes, start: int) -> Outcome:
+    """What fits with as few dims moved as possible: some may have been moved for what others have mended as well."""
+    moved = [dim for dim, (new, old) in enumerate(zip(outcome.sizes, base, strict=True)) if new != old and dim != start]
+    if outcome.fits and 1 < len(moved) <= _MOST_UNDONE:
+        for dim in moved:
+            fewer = prober(with_size(outcome.sizes, dim, base[dim]))
+            outcome = fewer if fewer.fits else outcome
+    return outcome
+
+
+def _one_repair(
+    prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None
+) -> Outcome | None:
+    """The outcome of moving one dim, or all that are like those that moved, so that the layer refuses no more."""
+    assert outcome.node is not None, "somewhere it stopped"
+    gaps = prober.gaps(outcome)
+    candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
+    alike: list[int] = []
+    if base is not None:
+        # What belongs together mostly has one size, and stands at the same axis.
+        moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
+        sizes, axes = {base[dim] for dim in moved}, {prober.dims[dim].axis for dim in moved}
+        candidates.sort(key=lambda dim: (base[dim] not in sizes, prober.dims[dim].axis not in axes))
+        alike = [dim for dim in candidates if base[dim] in sizes and prober.dims[dim].axis in axes]
+    for dim, size in islice(_resized(outcome, candidates, gaps, delta, base), _MOST_MOVES):
+        better = prober(with_size(outcome.sizes, dim, size))
+        if better.place > outcome.place:
+            return better
+    if delta is not None and len(alike) > 1 and all(outcome.sizes[dim] + delta > 0 for dim in alike):
+        # The keys and the values of a layer's past.
+        together = prober(tuple([size + delta * (dim in alike) for dim, size in enumerate(outcome.sizes)]))
+        return together if together.place > outcome.place else None
+    return None
+
+
+def _far_repair(prober: Prober, outcome: Outcome, held: set[int]) -> Outcome | None:
+    """The outcome of sizes that are searched: backwards from the numbers that differ, or by growing."""
+    assert outcome.node is not None, "somewhere it stopped"
+    candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
+    return met(prober, outcome, candidates) or grown(prober, outcome, candidates)
+
+
+def _resized(
+    outcome: Outcome, candidates: Sequence[int], gaps: Sequence[int], delta: int | None, base: Sizes | None
+) -> Iterator[tuple[int, int]]:
+    """Other sizes for dims: first such that go the same way, then such that close a gap."""
+    if delta is not None and base is not None:
+        moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
+        for dim in candidates:
+            # In the same ratio: a mask of an eighth of the image.
+            ratios = [Fraction(delta * base[dim], base[other]) for other in moved[:1]]
+            for change in dict.fromkeys([delta, *(int(ratio) for ratio in ratios if ratio.denominator == 1)]):
+                if change and outcome.sizes[dim] + change > 0:
+                    yield dim, outcome.sizes[dim] + change
+    for dim in candidates:
+        for gap in gaps:
+            if outcome.sizes[dim] + gap > 0 and (delta is None or abs(gap) == abs(delta)):
+                yield dim, outcome.sizes[dim] + gap
+
+
+def with_size(sizes: Sizes, dim: int, size: int) -> Sizes:
+    return (*sizes[:dim], size, *sizes[dim + 1 :])
+
+
+def smallest(prober: Prober, least: Sequence[int]) -> Sizes | None:
+    """Sizes that fit, those of open dims as near as was found to `least` of each; None where none were found."""
+    declared = [prober.declared(dim) for dim in range(len(prober.dims))]
+    held = {dim for dim, size in enumerate(declared) if size.is_static}
+
+    def is_allowed(outcome: Outcome) -> bool:
+        return outcome.fits and all(size in allowed for size, allowed in zip(outcome.sizes, declared, strict=True))
+
+    def tries() -> Iterator[Outcome | None]:
+        few = [min(size, 2) for size in least]
+        for wanted, search in ((least, False), (least, True), (few, False), ([1] * len(least), False)):
+            sizes = tuple([min(max(one.lo, size), one.hi) for one, size in zip(declared, wanted, strict=True)])
+            yield repaired(prober, prober(sizes), held, None, search=search)
+        yield first_fit(prober)[0]
+
+    best: Outcome | None = None
+    try:
+        best = next((one for one in tries() if one is not None and is_allowed(one)), None)
+        if best is not None:
+            for dim in sorted(set(range(len(declared))) - held):
+                best = _smaller(prober, best, dim, held, least[dim], is_allowed)
+            best = _level(prober, best, held, is_allowed)
+    except OutOfProbesError:
+        pass  # what was found is good enough
+    return None if best is None else best.sizes
+
+
+def _smaller(
+    prober: Prober, best: Outcome, dim: int, held: set[int], least: int, is_allowed: Callable[[Outcome], bool]
+) -> Outcome:
+    """What fits with one dim as small as it may be, the dims that are tied to it with it."""
+    for size in _SMALL:
+        if not least <= size < best.sizes[dim] or size not in prober.declared(dim):
+            continue
+        alone = prober(with_size(best.sizes, dim, size))
+        outcome = repaired(prober, alone, held | {dim}, size - best.sizes[dim], best.sizes)
+        if is_allowed(outcome) and all(new <= old for new, old in zip(outcome.sizes, best.sizes, strict=True)):
+            return outcome
+        if prober.meets_fixed(outcome, best.sizes):
+            break
+    return best
+
+
+def _level(prober: Prober, best: Outcome, held: set[int], is_allowed: Callable[[Outcome], bool]) -> Outcome:
+    """What fits with one size for an axis of all inputs of one rank: a mask is as long as the sound that it masks."""
+    ranks: dict[int, int] = {}
+    for place in prober.dims:
+        ranks[place.input] = max(ranks.get(place.input, 0), place.axis + 1)
+    places = dict.fromkeys((ranks[place.input], place.axis) for dim, place in enumerate(prober.dims) if dim not in held)
+    for rank, axis in places:
+        dims = {
+            dim
+            for dim, place in enumerate(prober.dims)
+            if dim not in held and place.axis == axis and ranks[place.input] == rank
+        }
+        most = max(best.sizes[dim] for dim in dims)
+        tried = prober(tuple([most if dim in dims else size for dim, size in enumerate(best.sizes)]))
+        best = tried if is_allowed(tried) else best
+    return best
+
+
+def fitting_shapes(model: Model, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Shapes, by name, for the inputs of which dims are open: such with which inference accepts the network.
+
+    shapes: those that are known, in place of the file's. Open dims have the sizes that people use for examples: two
+    rows, eight elements, images of 32 by 32; others where the network takes these not. Empty where no dim is open, or
+    where no sizes were found: what is wrong then a run tells best.
+    """
+    ports = model.inputs
+    known = [shapes.get(port.name, port.shape) for port in ports]
+    if all(shape.is_static for shape in known) or any(shape.rank is None for shape in known):
+        return {}
+    try:
+        prober = Prober(model, dict(enumerate(known)))
+    except IRError:
+        return {}
+    sizes = smallest(prober, usual_sizes(ports, known))
+    if sizes is None:
+        return {}
+    found = prober.given(sizes)
+    longer = with_past(ports, found)
+    if longer is not None and all(map(_allows, known, [longer[number] for number in range(len(ports))])):
+        try:
+            outcome = prober(tuple([dim.lo for number in range(len(ports)) for dim in longer[number]]))
+            found = longer if outcome.fits else found
+        except OutOfProbesError:
+            pass  # what was found fits as well
+    return {port.name: found[number] for number, port in enumerate(ports) if not known[number].is_static}
+
+
+def _allows(declared: Shape, found: Shape) -> bool:
+    return all(size.lo in dim for dim, size in zip(declared, found, strict=True))

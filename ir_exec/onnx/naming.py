@@ -1,0 +1,83 @@
+"""Names of the layers that a node of an ONNX graph becomes.
+
+The layer that computes the first output has the name of the node, the others have it as a prefix: `conv/Reshape` for a
+Reshape of the node `conv`. The product below the sum with a bias is `conv/WithoutBiases`, as OpenVINO's own converter
+calls it, so that layers of both conversions have the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+
+from ir_exec.build.values import BuiltLayer, Value
+from ir_exec.onnx.values import Appended, Held, Narrow, Sequence, Stack
+
+__all__ = ["WITHOUT_BIASES", "name_layers", "node_of_layer"]
+
+WITHOUT_BIASES = "WithoutBiases"
+
+_PRODUCTS = frozenset(
+    {
+        "Convolution",
+        "ConvolutionBackpropData",
+        "DeformableConvolution",
+        "GroupConvolution",
+        "GroupConvolutionBackpropData",
+        "MatMul",
+    }
+)
+"""Types of layers below the sum with a bias."""
+
+
+def name_layers(outputs: Iterable[Held], node: str, mark: int) -> None:
+    """Give the layers of a node that have no name yet one after it; names that repeat are numbered later.
+
+    outputs: of the node. mark: a serial; layers with larger ones belong to the node.
+    """
+    values = [value for one in outputs for value in _values_of(one)]
+    if not node or not values:
+        return
+    first = values[0].layer
+    product = _product_of(first, mark)
+    for layer in _made_since(mark, values):
+        if not layer.name:
+            layer.name = node if layer is first else f"{node}/{WITHOUT_BIASES if layer is product else layer.type}"
+
+
+def _values_of(held: Held) -> Iterator[Value]:
+    if isinstance(held, Value):
+        yield held
+    elif isinstance(held, (Narrow, Stack)):
+        yield held.value
+    elif isinstance(held, (Sequence, Appended)):
+        for one in held.items:
+            yield from _values_of(one)
+
+
+def _made_since(mark: int, values: Iterable[Value]) -> list[BuiltLayer]:
+    pending = [value.layer for value in values]
+    found: set[BuiltLayer] = set()
+    while pending:
+        layer = pending.pop()
+        if layer.serial > mark and layer not in found:
+            found.add(layer)
+            pending += [value.layer for value in layer.inputs]
+    return sorted(found, key=lambda layer: layer.serial)
+
+
+def _product_of(layer: BuiltLayer, mark: int) -> BuiltLayer | None:
+    """The product to which a layer adds a bias, where both belong to the node."""
+    if layer.type != "Add":
+        return None
+    below = layer.inputs[0].layer
+    return below if below.type in _PRODUCTS and below.serial > mark else None
+
+
+def node_of_layer(name: str, nodes: Container[str]) -> str | None:
+    """The name of the ONNX node that a layer of this name was made of, among `nodes`; None where there is none."""
+    end = len(name)
+    while end > 0:
+        if name[:end] in nodes:
+            return name[:end]
+        end = name.rfind("/", 0, end)
+    return None

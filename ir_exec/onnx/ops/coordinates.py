@@ -1,0 +1,135 @@
+"""Where the elements of a resized axis lie on the original one, in exact arithmetic.
+
+Every coordinate mode of Resize is a slope times the place, plus an offset. Nearest modes decide at ties, which floats
+miss: 4.5 / f32(0.3) is less than 15.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import ceil, floor
+from typing import NamedTuple
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.onnx.values import as_i64
+from ir_exec.types import Array
+
+__all__ = ["KnownAxis", "exact_nearest", "exact_places", "nearest_of_sizes"]
+
+_HALF = Fraction(1, 2)
+
+
+class KnownAxis(NamedTuple):
+    """An axis of which all is known when converting.
+
+    size, length: of the axis before and after. scale: by which it is resized; length / size where sizes are given.
+    region: what part of it is taken, by tf_crop_and_resize alone.
+    """
+
+    size: int
+    length: int
+    scale: Fraction
+    region: tuple[Fraction, Fraction] = (Fraction(0), Fraction(1))
+
+
+def _line(coordinates: str, axis: KnownAxis) -> tuple[Fraction, Fraction]:
+    """Slope and offset."""
+    size, count, scale, (start, end) = axis
+    is_one = count <= 1
+    slope = 1 / scale if scale else Fraction(0)
+    centered = slope, slope / 2 - _HALF
+    match coordinates:
+        case "asymmetric":
+            return slope, Fraction(0)
+        case "align_corners":
+            return Fraction(0) if is_one else Fraction(size - 1, count - 1), Fraction(0)
+        case "tf_half_pixel_for_nn":
+            return slope, slope / 2
+        case "pytorch_half_pixel":
+            return (Fraction(0), Fraction(0)) if is_one else centered
+        case "half_pixel_symmetric":
+            # The output is cut off on both sides alike where scale * size is no integer.
+            whole = scale * size
+            cut = Fraction(size, 2) * (1 - count / whole) if whole else Fraction(0)
+            return slope, centered[1] + cut
+        case "tf_crop_and_resize":
+            if is_one:
+                return Fraction(0), (start + end) / 2 * (size - 1)
+            return (end - start) * (size - 1) / (count - 1), start * (size - 1)
+        case _:
+            return centered
+
+
+def exact_places(coordinates: str, axis: KnownAxis) -> Array:
+    """f32[count]: the coordinates, each rounded once."""
+    slope, offset = _line(coordinates, axis)
+    return np.array([float(slope * place + offset) for place in range(axis.length)], np.float32)
+
+
+def exact_nearest(coordinates: str, nearest: str, axis: KnownAxis) -> Array:
+    """i64[count]: the nearest element of each place, on the axis."""
+    slope, offset = _line(coordinates, axis)
+    last = max(axis.size - 1, 0)
+    places = (slope * place + offset for place in range(axis.length))
+    return np.array([min(max(_rounded(nearest, place, axis.scale), 0), last) for place in places], np.int64)
+
+
+def _rounded(nearest: str, place: Fraction, scale: Fraction) -> int:
+    match nearest:
+        case "round_prefer_floor":
+            return ceil(place - _HALF)
+        case "round_prefer_ceil":
+            return floor(place + _HALF)
+        case "floor":
+            return floor(place)
+        case "ceil":
+            return ceil(place)
+        case _:
+            return ceil(place) if scale < 1 else floor(place)
+
+
+def nearest_of_sizes(coordinates: str, nearest: str, size: Value, count: Value) -> Value | None:
+    """The nearest elements in integers of IR, for sizes that only a run knows; None where regions are taken."""
+    if coordinates == "tf_crop_and_resize":
+        return None
+    place = build.range(0, count, 1, output_type="i64")
+    one, two = _i64(1), _i64(2)
+    size, count = as_i64(size), as_i64(count)
+    odd = build.add(build.multiply(place, two), one)
+    # The coordinate is above / below.
+    below = build.multiply(count, two)
+    match coordinates:
+        case "asymmetric":
+            above = build.multiply(build.multiply(place, two), size)
+        case "tf_half_pixel_for_nn":
+            above = build.multiply(odd, size)
+        case "align_corners":
+            below = build.multiply(build.maximum(build.subtract(count, one), one), two)
+            above = build.multiply(build.multiply(place, two), build.subtract(size, one))
+        case _:
+            above = build.subtract(build.multiply(odd, size), count)
+    if coordinates == "pytorch_half_pixel":
+        above = build.select(build.greater(count, one), above, _i64(0))
+    half = build.divide(below, two)
+    match nearest:
+        case "round_prefer_floor":
+            shift = build.subtract(half, one)
+        case "round_prefer_ceil":
+            shift = half
+        case "floor":
+            shift = _i64(0)
+        case "ceil":
+            shift = build.subtract(below, one)
+        case _:
+            shift = build.select(build.less(count, size), build.subtract(below, one), _i64(0))
+    # What is negative is before the first element in any case.
+    shifted = build.maximum(build.add(above, shift), _i64(0))
+    last = build.maximum(build.subtract(size, one), _i64(0))
+    return build.minimum(build.divide(shifted, build.maximum(below, one)), last)
+
+
+def _i64(value: int) -> Value:
+    return build.constant(np.int64(value))

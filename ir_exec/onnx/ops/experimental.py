@@ -1,0 +1,147 @@
+"""Operators that early versions of ONNX had as experimental ones and took out later.
+
+They have no versions, and files of any opset hold them. Their meaning is that of ONNX's text, and of onnxruntime where
+the text is silent. ATen, whose functions ONNX does not define, and GRUUnit are not among them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError, ShapeError
+from ir_exec.onnx.attributes import Floats, Ints
+from ir_exec.onnx.ops.elementwise import thresholded_relu
+from ir_exec.onnx.ops.movement import slice_10
+from ir_exec.onnx.registry import onnx_op
+from ir_exec.onnx.tensors import element_type_of
+from ir_exec.onnx.values import concat, in_floats, ints, known_rank, number, numbers, reshape, shape_of, size_along
+
+__all__: list[str] = []
+
+_SPATIAL = 4
+"""The rank of [N, C, H, W], which ImageScaler and Crop take alone."""
+
+
+@onnx_op("Affine", since=1, instead="Mul and Add")
+def affine(data: Value, *, alpha: float = 1.0, beta: float = 0.0) -> Value:
+    return in_floats(data, lambda x: build.add(build.multiply(x, number(alpha, x)), number(beta, x)))
+
+
+@onnx_op("Scale", since=1, instead="Mul")
+def scale_(data: Value, *, scale: float = 1.0) -> Value:
+    return in_floats(data, lambda x: build.multiply(x, number(scale, x)))
+
+
+@onnx_op("ParametricSoftplus", since=1, instead="Mul and Softplus")
+def parametric_softplus(data: Value, *, alpha: float, beta: float) -> Value:
+    """alpha log(exp(beta x) + 1)."""
+    return build.multiply(build.softplus(build.multiply(data, number(beta, data))), number(alpha, data))
+
+
+@onnx_op("ScaledTanh", since=1, instead="Mul and Tanh")
+def scaled_tanh(data: Value, *, alpha: float, beta: float) -> Value:
+    """alpha tanh(beta x)."""
+    return build.multiply(build.tanh(build.multiply(data, number(beta, data))), number(alpha, data))
+
+
+@onnx_op("ThresholdedRelu", since=1, instead="ThresholdedRelu of opset 10")
+def thresholded_relu_1(data: Value, *, alpha: float = 1.0) -> Value:
+    return thresholded_relu(data, alpha=alpha)
+
+
+@onnx_op("ImageScaler", since=1, instead="Mul and Add")
+def image_scaler(data: Value, *, bias: Floats = (), scale: float = 1.0) -> Value:
+    """scale x + bias, with a bias for each channel."""
+    _require_image(data)
+    channels = size_along(data, 1)
+    if bias and channels.is_static and channels.size != len(bias):
+        message = f"bias has {len(bias)} elements, the input has {channels.size} channels"
+        raise ShapeError(message, code=Code.dims_differ)
+
+    def scaled(x: Value) -> Value:
+        found = build.multiply(x, number(scale, x))
+        return build.add(found, reshape(numbers(bias, x), 1, len(bias), 1, 1)) if bias else found
+
+    return in_floats(data, scaled)
+
+
+@onnx_op("Crop", since=1, instead="Slice")
+def crop(data: Value, *, border: Ints = (0, 0, 0, 0), scale: Ints = ()) -> Value:
+    """Without the left, top, right and bottom `border`; or of height and width `scale`, from the left top border on."""
+    _require_image(data)
+    if len(border) != 4 or min(border) < 0:
+        raise InvalidAttributeError(f"border is {list(border)}, expected four numbers from 0 on")
+    if scale and (len(scale) != 2 or min(scale) < 1):
+        raise InvalidAttributeError(f"scale is {list(scale)}, expected height and width")
+    left, top, right, bottom = border
+    starts = ints(top, left)
+    sizes = build.gather(shape_of(data), ints(2, 3), 0)
+    ends = build.add(starts, ints(*scale)) if scale else build.subtract(sizes, ints(bottom, right))
+    return build.slice(data, starts, ends, ints(1, 1), ints(2, 3))
+
+
+@onnx_op("DynamicSlice", since=1, instead="Slice of opset 10")
+def dynamic_slice(data: Value, starts: Value, ends: Value, axes: Value | None = None) -> Value:
+    return slice_10(data, starts, ends, axes)
+
+
+@onnx_op("MeanVarianceNormalization", since=1, instead="MeanVarianceNormalization of opset 9")
+def mean_variance_normalization_1(
+    data: Value, *, across_channels: bool = False, normalize_variance: bool = True
+) -> Value:
+    """Over batch and spatial axes, and over the channels too where `across_channels` says so, as onnxruntime does."""
+    rank = known_rank(data, "the input")
+    axes = ints(*range(rank) if across_channels else [axis for axis in range(rank) if axis != 1])
+    return build.mvn(data, axes, eps=1e-9, normalize_variance=normalize_variance, eps_mode="outside_sqrt")
+
+
+@onnx_op("ConstantFill", since=1, instead="ConstantOfShape")
+def constant_fill(
+    data: Value | None = None,
+    *,
+    dtype: int = 1,
+    extra_shape: Ints = (),
+    input_as_shape: bool = False,
+    shape: Ints | None = None,
+    value: float = 0.0,
+) -> Value:
+    kind = element_type_of(dtype)
+    filling = build.constant(np.asarray(value).astype(kind.dtype))
+    return build.broadcast(filling, _filled_shape(data, shape, extra_shape, input_as_shape))
+
+
+@onnx_op("GivenTensorFill", since=1, instead="Constant")
+def given_tensor_fill(
+    data: Value | None = None,
+    *,
+    extra_shape: Ints = (),
+    input_as_shape: bool = False,
+    shape: Ints | None = None,
+    values: Floats = (),
+) -> Value:
+    """`values` in this shape, which must hold as many."""
+    kind = np.float32 if data is None or not data.element_type.is_float else data.element_type.dtype
+    filling = build.constant(np.array(values).astype(kind))
+    return build.reshape(filling, _filled_shape(data, shape, extra_shape, input_as_shape), special_zero=False)
+
+
+def _filled_shape(data: Value | None, shape: Ints | None, extra: Ints, is_shape: bool) -> Value:
+    """The attribute `shape`; or the shape of the input, or its value, with further dims at its end."""
+    if data is None or shape is not None:
+        if data is not None or shape is None or extra:
+            raise InvalidAttributeError("expected either the attribute shape, or an input with or without extra_shape")
+        if min(shape, default=0) < 0:
+            raise InvalidAttributeError(f"shape is {list(shape)}, expected sizes from 0 on")
+        return ints(*shape)
+    if is_shape:
+        return concat([build.convert(data, "i64"), ints(*extra)]) if extra else build.convert(data, "i64")
+    return concat([shape_of(data), ints(*extra)]) if extra else shape_of(data)
+
+
+def _require_image(data: Value) -> None:
+    rank = known_rank(data, "the input")
+    if rank != _SPATIAL:
+        raise ShapeError(f"the input has rank {rank}, expected [N, C, H, W]", code=Code.wrong_rank)

@@ -1,0 +1,144 @@
+"""Weights of the domain com.microsoft that share a scale in blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.onnx.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.values import as_i64, cast, ints, known, known_rank, normal_axis, number, shape_of, size_along
+from ir_exec.types import ElementType
+
+__all__ = ["spread_blocks", "unpacked"]
+
+
+def unpacked(stored: Value, bits: int) -> Value:
+    """Bytes as the i32 integers of 2, 4 or 8 bits that they hold along the last axis, the lowest bits first."""
+    wide = cast(stored, ElementType.i32)
+    if bits == 8:
+        return wide
+    steps = build.constant(2 ** np.arange(0, 8, bits, dtype=np.int32))
+    apart = build.floor_mod(build.divide(build.unsqueeze(wide, -1), steps), build.constant(np.int32(2**bits)))
+    rank = known_rank(stored, "the packed weights")
+    return build.reshape(apart, ints(*[0] * (rank - 1), -1), special_zero=True)
+
+
+def spread_blocks(value: Value, size: Value, axis: int, block: int) -> Value:
+    """One element for each block of an axis, repeated for each of the `size` places of the blocks."""
+    places = build.divide(build.range(0, size, 1, output_type="i64"), build.constant(np.int64(block)))
+    return build.gather(value, places, axis)
+
+
+@onnx_op("GatherBlockQuantized", since=1, domain=MICROSOFT)
+def gather_block_quantized(
+    data: Value,
+    indices: Value,
+    scales: Value,
+    zero_points: Value | None = None,
+    *,
+    bits: int = 4,
+    block_size: int = 128,
+    gather_axis: int = 0,
+    quantize_axis: int = 1,
+) -> Value:
+    """What is picked is dequantized after it was picked; an index out of range picks zeros."""
+    rank = known_rank(data, "the data")
+    gathered, axis = normal_axis(gather_axis, rank), normal_axis(quantize_axis, rank)
+    is_packed, is_float = data.element_type is ElementType.u8, data.element_type.is_float
+    _check_blocks(bits, block_size, is_float, zero_points)
+    if is_packed and (gathered != 0 or axis != rank - 1 or axis == gathered):
+        raise UnsupportedError("packed bytes are gathered along axis 0 and have their blocks along the last one")
+    for name, value in (("scales", scales), ("zero_points", zero_points)):
+        if value is not None and known_rank(value, f"the {name}") != rank:
+            raise ShapeError(f"{name} has rank {value.rank}, the data {rank}", code=Code.wrong_rank, port=name)
+    found = build.gather(data, indices, gathered)
+    if gathered == axis:
+        size = build.gather(shape_of(data), axis, 0)
+        blocks = _blocks_of(as_i64(indices), size, block_size)
+        factors = build.gather(scales, blocks, axis)
+        zeros = None if zero_points is None else build.gather(zero_points, blocks, axis)
+        wide = cast(found, scales.element_type)
+    else:
+        behind = known_rank(indices, "the indices") - 1 if axis > gathered else 0
+        wide = cast(unpacked(found, bits) if is_packed else found, scales.element_type)
+        size = build.gather(shape_of(wide), axis + behind, 0)
+        factors = _picked(scales, indices, gathered)
+        factors = spread_blocks(factors, size, axis + behind, block_size) if block_size else factors
+        zeros = None if zero_points is None else build.gather(zero_points, indices, gathered)
+        if zeros is not None:
+            zeros = spread_blocks(unpacked(zeros, bits) if is_packed else zeros, size, axis + behind, block_size)
+    if zeros is not None:
+        wide = build.subtract(wide, cast(zeros, wide.element_type))
+    elif is_packed:
+        wide = build.subtract(wide, number(2 ** (bits - 1), wide))
+    return build.multiply(wide, factors)
+
+
+def _check_blocks(bits: int, block: int, is_float: bool, zero_points: Value | None) -> None:
+    if bits not in (2, 4, 8):
+        raise InvalidAttributeError(f"bits is {bits}, expected 2, 4 or 8")
+    if not (is_float and block == 0) and (block < 16 or block & (block - 1)):
+        raise InvalidAttributeError(f"block_size is {block}, expected a power of 2 of at least 16")
+    if is_float and zero_points is not None:
+        raise GraphError("floats have no zero points", code=Code.wrong_number_of_inputs, port="zero_points")
+
+
+def _picked(scales: Value, indices: Value, axis: int) -> Value:
+    """The scales of what is gathered along another axis than that of the blocks; one scale may stand for all."""
+    size = size_along(scales, axis)
+    if size.is_static and size.size == 1:
+        indices = build.multiply(indices, number(0, indices))
+    return build.gather(scales, indices, axis)
+
+
+def _blocks_of(indices: Value, size: Value, block: int) -> Value:
+    """The block of each index; out of range where the index is, so that the scale there is zero."""
+    zero = build.constant(np.int64(0))
+    places = build.select(build.less(indices, zero), build.add(indices, size), indices)
+    inside = build.logical_and(build.greater_equal(places, zero), build.less(places, size))
+    return build.select(inside, build.divide(places, build.constant(np.int64(block))), size) if block else zero
+
+
+_FP4 = (0.0, 5.208333333e-03, 2 / 3, 1.0, 1 / 3, 0.5, 1 / 6, 0.25)
+_NF4 = (
+    *(-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453),
+    *(-0.28444138169288635, -0.18477343022823334, -0.09105003625154495, 0.0),
+    *(0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224),
+    *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
+)
+_TABLES = {0: (*_FP4, *(-one for one in _FP4)), 1: _NF4}
+"""The numbers that 4 bits stand for, by quant_type."""
+
+
+@onnx_op("MatMulBnb4", since=1, domain=MICROSOFT)
+def matmul_bnb4(
+    a: Value,
+    b: Value,
+    absmax: Value,
+    *,
+    K: int,  # noqa: N803  # the names in files
+    N: int,  # noqa: N803
+    block_size: int,
+    quant_type: int,
+    training_mode: bool = False,
+    transB: bool = True,  # noqa: N803
+) -> Value:
+    """a times weights [N, K], or their transpose: places of a table, of which a byte holds two, the first one above."""
+    if quant_type not in _TABLES:
+        raise InvalidAttributeError(f"quant_type is {quant_type}, expected 0 or 1")
+    if K < 1 or N < 1 or block_size < 16 or block_size & (block_size - 1):
+        raise InvalidAttributeError(f"K {K}, N {N} and a block_size of {block_size}")
+    stored, count = known(b, "the packed weights"), N * K
+    if stored.dtype != np.uint8 or stored.size != (count + 1) // 2:
+        raise GraphError(f"the packed weights have {stored.size} bytes", code=Code.constant_size, port="b")
+    pairs = np.stack([stored.ravel() >> 4, stored.ravel() & 15], axis=1)
+    places = build.constant(pairs.reshape(-1)[:count].astype(ElementType.u4.dtype))
+    table = build.constant(np.array(_TABLES[quant_type], np.float32))
+    plain = build.gather(table, cast(places, ElementType.i32), 0)
+    scales = cast(build.reshape(absmax, ints(-1), special_zero=False), ElementType.f32)
+    plain = build.multiply(plain, spread_blocks(scales, build.constant(np.int64(count)), 0, block_size))
+    weights = cast(build.reshape(plain, ints(N, K), special_zero=False), a.element_type)
+    return build.matmul(a, weights, transpose_b=transB)

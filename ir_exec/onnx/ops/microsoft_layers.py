@@ -1,0 +1,158 @@
+"""Operators of the domain com.microsoft for images, distances and gates."""
+
+from __future__ import annotations
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.onnx.attributes import Ints, chosen
+from ir_exec.onnx.convert import Call
+from ir_exec.onnx.ops.pooling import max_pool
+from ir_exec.onnx.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.values import cast, ints, known_rank, number, shape_of
+from ir_exec.types import ElementType
+
+__all__: list[str] = []
+
+
+def _channels(data: Value, is_last: bool) -> tuple[Value, Ints]:
+    """The data with its channels behind the batch, and the order that brings them back."""
+    rank = known_rank(data, "the input")
+    if not is_last:
+        return data, tuple(range(rank))
+    return build.transpose(data, ints(0, rank - 1, *range(1, rank - 1))), (0, *range(2, rank), 1)
+
+
+def _group_norm(
+    data: Value, gamma: Value, beta: Value, activation: int, channels_last: bool, epsilon: float, groups: int
+) -> Value:
+    """Computed in f32; an activation of 1 is SiLU."""
+    if activation not in (0, 1):
+        raise InvalidAttributeError(f"activation is {activation}, expected 0 or 1")
+    wide, back = _channels(cast(data, ElementType.f32), channels_last)
+    scale, shift = cast(gamma, ElementType.f32), cast(beta, ElementType.f32)
+    found = build.group_normalization(wide, scale, shift, num_groups=groups, epsilon=epsilon)
+    found = build.transpose(found, ints(*back)) if channels_last else found
+    found = build.swish(found) if activation else found
+    return cast(found, data.element_type)
+
+
+@onnx_op("GroupNorm", since=1, domain=MICROSOFT)
+def group_norm(
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    *,
+    activation: int,
+    channels_last: bool = True,
+    epsilon: float = 1e-5,
+    groups: int,
+) -> Value:
+    return _group_norm(data, gamma, beta, activation, channels_last, epsilon, groups)
+
+
+@onnx_op("SkipGroupNorm", since=1, domain=MICROSOFT)
+def skip_group_norm(
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    skip: Value,
+    bias: Value | None = None,
+    *,
+    activation: int,
+    channels_last: bool = True,
+    epsilon: float = 1e-5,
+    groups: int,
+) -> list[Value]:
+    """The second output is the sum that is normalized."""
+    flat = known_rank(skip, "the skip input") == 2
+    spatial = known_rank(data, "the input") - 2
+    behind = ints(*range(1, 1 + spatial)) if channels_last else ints(*range(2, 2 + spatial))
+    total = build.add(data, build.unsqueeze(skip, behind) if flat else skip)
+    if bias is not None:
+        total = build.add(total, bias if channels_last else build.unsqueeze(bias, ints(*range(1, 1 + spatial))))
+    return [_group_norm(total, gamma, beta, activation, channels_last, epsilon, groups), total]
+
+
+@onnx_op("NhwcMaxPool", since=1, domain=MICROSOFT)
+def nhwc_max_pool(
+    data: Value,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: bool = False,
+    dilations: Ints | None = None,
+    kernel_shape: Ints,
+    pads: Ints = (),
+    strides: Ints | None = None,
+    call: Call,
+) -> Value:
+    """The channels are the last axis."""
+    turned, back = _channels(data, True)
+    found = max_pool(
+        turned,
+        kernel_shape=kernel_shape,
+        auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+        dilations=dilations,
+        pads=pads,
+        strides=strides,
+        call=call,
+    )
+    return build.transpose(found[0], ints(*back))
+
+
+@onnx_op("CDist", since=1, domain=MICROSOFT)
+def cdist(a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
+    """Between all rows of two matrices, from the squares of both and their products."""
+    if metric not in ("euclidean", "sqeuclidean"):
+        raise UnsupportedError(f"the metric {metric}")
+    for name, value in (("A", a), ("B", b)):
+        if known_rank(value, name) != 2:
+            raise ShapeError(f"{name} has rank {value.rank}, expected 2", code=Code.wrong_rank, port=name.lower())
+    sides = build.reduce_sum(build.multiply(a, a), ints(1), keep_dims=True)
+    others = build.reduce_sum(build.multiply(b, b), ints(1), keep_dims=False)
+    products = build.multiply(build.matmul(a, b, transpose_b=True), number(2, a))
+    squares = build.subtract(build.add(sides, others), products)
+    found = build.maximum(squares, number(0, squares))
+    return build.sqrt(found) if metric == "euclidean" else found
+
+
+@onnx_op("GatedAdd", since=1, domain=MICROSOFT)
+def gated_add(x: Value, y: Value, gate: Value, gate_weight: Value | None = None) -> Value:
+    """x + y times a gate for each row, which may be the sigmoid of a product."""
+    if gate_weight is not None:
+        product = build.matmul(cast(gate, ElementType.f32), cast(gate_weight, ElementType.f32))
+        rounded = cast(cast(product, x.element_type), ElementType.f32)
+        gate = cast(build.sigmoid(rounded), x.element_type)
+    return build.add(x, build.multiply(y, gate))
+
+
+@onnx_op("GatedRMSNorm", since=1, domain=MICROSOFT)
+def gated_rms_norm(x: Value, scale: Value, gate: Value, *, activation: str = "silu", epsilon: float = 1e-5) -> Value:
+    """Groups of as many elements as there are scales are normalized, and multiplied by an activation of the gate."""
+    activated = chosen("activation", activation, {one: one for one in ("silu", "swish", "sigmoid")})
+    wide, control = cast(x, ElementType.f32), cast(gate, ElementType.f32)
+    rank = known_rank(x, "the input")
+    parts = build.reshape(wide, _grouped(scale, rank), special_zero=True)
+    squares = build.reduce_mean(build.multiply(parts, parts), ints(-1), keep_dims=True)
+    roots = build.sqrt(build.add(squares, number(epsilon, squares)))
+    normal = build.multiply(build.divide(parts, roots), cast(scale, ElementType.f32))
+    normal = build.reshape(normal, shape_of(x), special_zero=False)
+    control = build.sigmoid(control) if activated == "sigmoid" else build.swish(control)
+    return cast(build.multiply(normal, control), x.element_type)
+
+
+def _grouped(scale: Value, rank: int) -> Value:
+    """The dims of a tensor whose last axis is cut into groups of the length of the scale."""
+    return build.concat([ints(*[0] * (rank - 1), -1), shape_of(scale)], 0)
+
+
+@onnx_op("LinearAttentionGate", since=1, domain=MICROSOFT)
+def linear_attention_gate(a: Value, dt_bias: Value, decay_scale: Value, b: Value | None = None) -> list[Value]:
+    """How fast each head forgets, and how much it takes up; computed in f32."""
+    decay = build.multiply(decay_scale, build.softplus(build.add(cast(a, ElementType.f32), dt_bias)))
+    found = [cast(decay, a.element_type)]
+    if b is not None:
+        found.append(cast(build.sigmoid(cast(b, ElementType.f32)), b.element_type))
+    return found

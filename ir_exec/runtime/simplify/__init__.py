@@ -1,0 +1,69 @@
+"""Networks without layers that add nothing: constant parts are computed, and what a converter leaves is taken out.
+
+Every rule is exact: the layers that stay read the same elements as before. Where a copy goes, the memory layout of a
+value may be another one, and with it the order in which NumPy adds. In a Reshape of data without elements a -1 beside a
+size of 0 is the size that belongs there, where it was 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ir_exec.build.cutting import declared_port
+from ir_exec.errors import raise_error
+from ir_exec.graph import Value, build_graph
+from ir_exec.ir import Port
+from ir_exec.lazy import paused_collector
+from ir_exec.model import Loaded, Model
+from ir_exec.runtime.folding import folded
+from ir_exec.runtime.simplify.equal import merge_equal_layers
+from ir_exec.runtime.simplify.identities import remove_identities
+from ir_exec.runtime.simplify.network import Network
+from ir_exec.runtime.simplify.sizes import Sizes, simplify_sizes
+
+__all__ = ["simplified"]
+
+_MOST_ROUNDS = 6
+
+
+@paused_collector()
+def simplified(model: Model) -> Model:
+    """Return the same network with fewer layers.
+
+    Values that depend on no input become constants (`folded`), arithmetic of shapes becomes constant where the dims
+    allow it, layers that change nothing go, and of equal layers one stays. Dynamic dims stay dynamic, and bodies stay
+    as they are. Names of inputs, outputs and layers that stay are kept; tensor names of a layer that goes move to the
+    value in its place.
+    Raises what the layers raise for their constants.
+    """
+    for _ in range(_MOST_ROUNDS):
+        model = folded(model)
+        network = Network(model)
+        sizes = Sizes(network)
+        remove_identities(network, sizes)
+        simplify_sizes(network, sizes)
+        merge_equal_layers(network)
+        if not network.is_changed:
+            break
+        model = network.model()
+    return _declared_anew(model)
+
+
+def _declared_anew(model: Model) -> Model:
+    """Return the network in which every port declares the type that is inferred for it."""
+    layers = {}
+    for node in model.graph.nodes:
+        inputs = _ports(node.layer.inputs, node.inputs, model)
+        outputs = _ports(node.layer.outputs, node.outputs, model)
+        if inputs != node.layer.inputs or outputs != node.layer.outputs:
+            layers[node.id] = node.layer.model_copy(update={"inputs": inputs, "outputs": outputs})
+    if not layers:
+        return model
+    kept = tuple([layers.get(layer.id, layer) for layer in model.document.layers])
+    changed = model.document.model_copy(update={"layers": kept})
+    return Model(Loaded(changed, build_graph(changed, model.weights, report=raise_error), model.weights, changed))
+
+
+def _ports(ports: Sequence[Port], values: Sequence[Value | None], model: Model) -> tuple[Port, ...]:
+    pairs = zip(ports, values, strict=True)
+    return tuple([port if value is None else declared_port(port, model.types[value.number]) for port, value in pairs])

@@ -1,0 +1,221 @@
+"""A network while layers are taken out of it: a graph that stays as it was, and the edits to make."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from ir_exec.build.draft import Draft, Place
+from ir_exec.errors import raise_error
+from ir_exec.graph import Node, Value, build_graph
+from ir_exec.infer import infer_types
+from ir_exec.ir import Layer, Port
+from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
+from ir_exec.model import Loaded, Model
+from ir_exec.ops.infrastructure.values import Parameter, Result
+from ir_exec.types import Array, ElementType, TensorType
+
+__all__ = ["Network"]
+
+_MOST_READ = 2**12
+"""Bytes of a constant whose elements rules look at."""
+
+
+class Network:
+    """The graph of a model, its types, and the edits so far; `model()` is the network with them.
+
+    is_changed: whether there are edits. removed: nodes whose outputs nothing reads any more.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._document = model.current_document()
+        self.graph = build_graph(self._document, model.weights, report=raise_error)
+        self.types = infer_types(self.graph, weights=model.weights)
+        self._draft = Draft(self._document.layers, self._document.edges)
+        self._readers: dict[Value, list[tuple[Node, int]]] = defaultdict(list)
+        for node in (*self.graph.nodes, *self.graph.unreachable):
+            for position, value in enumerate(node.inputs):
+                if value is not None:
+                    self._readers[value].append((node, position))
+        self._names: dict[Value, tuple[str, ...]] = {}
+        self._instead: dict[Value, Value] = {}
+        self._held: dict[int, Array] = {}
+        self._taken = {layer.name for layer in self._document.layers}
+        self.removed: set[Node] = set()
+        self.is_changed = False
+
+    def type(self, value: Value) -> TensorType:
+        return self.types[value.number]
+
+    def known(self, value: Value) -> Array | None:
+        """The elements of a small value that is known before a run."""
+        type = self.types[value.number]
+        shape = type.shape
+        if type.source is None or not shape.is_static or not type.element_type.is_known:
+            return None
+        if shape.size.hi * max(type.element_type.bits // 8, 1) > _MOST_READ:
+            return None
+        return type.value
+
+    def current(self, value: Value) -> Value:
+        """The value that is read in the place of this one."""
+        while value in self._instead:
+            value = self._instead[value]
+        return value
+
+    def inputs(self, node: Node) -> list[Value]:
+        """What a node reads now."""
+        return [self.current(value) for value in node.values_in]
+
+    def readers(self, value: Value) -> list[tuple[Node, int]]:
+        """The nodes that read a value, with the positions of their inputs."""
+        return [reader for reader in self._readers[value] if reader[0] not in self.removed]
+
+    def names(self, value: Value) -> tuple[str, ...]:
+        return self._names.get(value, value.names)
+
+    def replace(self, value: Value, by: Value) -> bool:
+        """Have the readers of a value read another one, which gets its tensor names; return False where they cannot.
+
+        OpenVINO gives a tensor the names of one Result alone, and a Result of an input has names of its own.
+        """
+        readers = self.readers(value)
+        if any(isinstance(node.op, Result) for node, _ in readers) and (
+            isinstance(by.node.op, Parameter)
+            or any(isinstance(node.op, Result) for node, _ in self.readers(by))
+            or sum(isinstance(node.op, Result) for node, _ in readers) > 1
+        ):
+            return False
+        self._redirect(value, Place(by.node.id, by.node.layer.outputs[by.position].id))
+        self._readers[by] += readers
+        self._readers[value] = []
+        if value.names:
+            self._names[by] = tuple(dict.fromkeys((*self.names(by), *self.names(value))))
+        self._instead[value] = by
+        if all(not self.readers(one) for one in value.node.outputs):
+            self._drop(value.node)
+        return True
+
+    def replace_by_new(self, value: Value, place: Place) -> None:
+        """Have the readers of a value read a port of a layer that is new in this round."""
+        self._redirect(value, place)
+        self._readers[value] = []
+        self._drop(value.node)
+
+    def set_input(self, node: Node, position: int, place: Place) -> None:
+        """Have an input port read an output port."""
+        self._draft.sources[Place(node.id, node.layer.inputs[position].id)] = place
+        self.is_changed = True
+
+    def read_constant(self, node: Node, position: int, place: Place) -> None:
+        """Have a node read a new constant in the place of a value, which goes where nothing else reads it."""
+        value = self.current(node.values_in[position])
+        self._forget(value, node, position)
+        self.set_input(node, position, place)
+
+    def become_reshape(self, node: Node, data: Value, shape: Place) -> None:
+        """Make a node of one output a Reshape of another value."""
+        for position, value in enumerate(node.values_in):
+            self._forget(self.current(value), node, position)
+        self._rewire(node, "Reshape", {"special_zero": "false"}, [self.place(data), shape])
+        self._readers[data].append((node, 0))
+
+    def set_inputs(self, node: Node, sources: list[Place]) -> None:
+        """Give a node that takes any number of inputs fewer others."""
+        for position, value in enumerate(node.values_in):
+            self._forget(self.current(value), node, position)
+        self._rewire(node, node.layer.type, node.layer.data, sources)
+
+    def set_attributes(self, node: Node, **attributes: str) -> None:
+        layer = self._draft.layers[node.id]
+        self._draft.put(layer.model_copy(update={"data": {**layer.data, **attributes}}))
+        self.is_changed = True
+
+    def constant(self, array: Array, name: str, beside: Node) -> Place:
+        """Add a constant; it stands in the file where the node does."""
+        size, kind = stored_size(array), ElementType.of(array)
+        offset = reserve_offset(size)
+        self._held[offset] = array
+        data = {
+            "element_type": kind.name,
+            "shape": ",".join(map(str, array.shape)),
+            "offset": str(offset),
+            "size": str(size),
+        }
+        port = Port(id="0", precision=kind.precision, dims=array.shape)
+        return self.add("Const", "opset1", data, [], port, name, beside)
+
+    def add(
+        self, type: str, version: str, data: dict[str, str], sources: list[Place], output: Port, name: str, beside: Node
+    ) -> Place:
+        """Add a layer of one output; ports of inputs declare nothing, as they repeat their sources."""
+        number = 0
+        free = name
+        while free in self._taken:
+            number += 1
+            free = f"{name}_{number}"
+        self._taken.add(free)
+        id = str(self._draft.new_id())
+        inputs = tuple([Port(id=str(at), precision=None) for at in range(len(sources))])
+        output = output.model_copy(update={"id": str(len(sources))})
+        layer = Layer(id=id, name=free, type=type, version=version, data=data, inputs=inputs, outputs=(output,))
+        self._draft.put_behind([layer], [beside.id])
+        for at, source in enumerate(sources):
+            self._draft.sources[Place(id, str(at))] = source
+        self.is_changed = True
+        return Place(id, output.id)
+
+    def place(self, value: Value) -> Place:
+        """The output port of a value, or of what is read in its place."""
+        value = self.current(value)
+        return Place(value.node.id, value.node.layer.outputs[value.position].id)
+
+    def model(self) -> Model:
+        """The network with the edits."""
+        for value, names in self._names.items():
+            layer = self._draft.layers[value.node.id]
+            outputs = list(layer.outputs)
+            outputs[value.position] = outputs[value.position].model_copy(update={"names": names})
+            self._draft.put(layer.model_copy(update={"outputs": tuple(outputs)}))
+        layers, edges = self._draft.kept()
+        changed = self._document.model_copy(update={"layers": layers, "edges": edges})
+        weights = HeldWeights(self._held, self._model.weights) if self._held else self._model.weights
+        return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
+
+    def _forget(self, value: Value, node: Node, position: int) -> None:
+        """Forget that a node reads a value, which goes where nothing else does."""
+        self._readers[value] = [one for one in self._readers[value] if one != (node, position)]
+        self._drop(value.node)
+
+    def _rewire(self, node: Node, type: str, data: Mapping[str, str], sources: list[Place]) -> None:
+        """Have the first ports of a node read these places, and take the others away."""
+        layer = self._draft.layers[node.id]
+        ports = layer.inputs[: len(sources)]
+        for port in layer.inputs:
+            self._draft.sources.pop(Place(node.id, port.id), None)
+        # What the ports declare is of what they read before.
+        open_ports = tuple([Port(id=port.id, precision=None) for port in ports])
+        version = layer.version if type == layer.type else "opset1"
+        changes = {"type": type, "version": version, "data": dict(data), "inputs": open_ports}
+        self._draft.put(layer.model_copy(update=changes))
+        for port, source in zip(ports, sources, strict=True):
+            self._draft.sources[Place(node.id, port.id)] = source
+        self.is_changed = True
+
+    def _redirect(self, value: Value, place: Place) -> None:
+        for node, position in self.readers(value):
+            self.set_input(node, position, place)
+
+    def _drop(self, node: Node) -> None:
+        """Forget a node that nothing reads, and those that only it has read."""
+        pending = [node]
+        while pending:
+            node = pending.pop()
+            if node in self.removed or isinstance(node.op, (Parameter, Result)):
+                continue
+            if any(self.readers(value) for value in node.outputs) or node.op is None or node.op.evaluate_context:
+                continue
+            self.removed.add(node)
+            self.is_changed = True
+            pending += [value.node for value in self.inputs(node)]

@@ -1,0 +1,204 @@
+"""Attributes and shapes that no exporter writes: what becomes of a node is an IRError or values, never another fault.
+
+    python -m tests.onnx.fuzz [--count 20] [--seed 0] [-k NAME]
+
+Nodes are made from the signatures of all registered versions, with inputs of random small shapes, and from the tables
+of the tests, whose inputs fit. Each gets attributes such as 0, -1, 2^62 and NaN.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from random import Random
+from typing import Any
+
+import numpy as np
+from onnx import AttributeProto, TensorProto, helper, numpy_helper
+
+from ir_exec import compile_model
+from ir_exec.codes import Code
+from ir_exec.errors import IRError
+from ir_exec.onnx.functions import schema_of
+from ir_exec.onnx.registry import Version, registered
+from tests.onnx import cases
+from tests.onnx.runtime import Node, _model
+
+__all__ = ["fault", "from_signatures", "from_tables", "without_bodies"]
+
+_INTEGERS = (0, -1, 1, 2, 3, -(2**31), 2**31, 2**62, -(2**63))
+_FLOATS = (0.0, -1.0, 0.5, 1e-30, 1e30, -1e30, float("nan"), float("inf"), float("-inf"))
+_TEXTS = ("", "other", "NOTSET", "SAME_UPPER", "linear", "nearest", "ij,jk->ik", "LEFT", "constant", "max")
+_SHAPES = ((), (0,), (1,), (2,), (2, 3), (0, 3), (3, 3), (1, 2, 4), (1, 2, 4, 5), (2, 0, 3, 3), (1, 2, 3, 3, 3))
+_MOST_SECONDS = 8
+
+_WITHOUT = {"If", "Loop", "Scan", "SequenceMap", "Multinomial"}
+"""Operators with bodies, which a signature does not make."""
+
+
+def _value(kind: str, random: Random, given: Any = None) -> Any:
+    """Of an attribute of this type of AttributeProto; `given` is one that fits."""
+    match kind:
+        case "INT":
+            return random.choice(_INTEGERS)
+        case "FLOAT":
+            return random.choice(_FLOATS)
+        case "STRING":
+            return random.choice(_TEXTS)
+        case "INTS" | "FLOATS" | "STRINGS":
+            single = kind.removesuffix("S")
+            if given and random.random() < 0.6:
+                changed = list(given)
+                changed[random.randrange(len(changed))] = _value(single, random)
+                return changed
+            return [_value(single, random) for _ in range(random.randrange(5))]
+        case "TENSOR":
+            return numpy_helper.from_array(np.zeros(random.choice(_SHAPES), random.choice([np.float32, np.int64])))
+        case _:
+            return None
+
+
+def _array(types: list[str], random: Random) -> Any:
+    named = {f"tensor({name.lower()})": code for name, code in TensorProto.DataType.items()}
+    kinds = [named[one] for one in types if one in named] or [TensorProto.FLOAT]
+    likely = [one for one in kinds if one in (TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL)]
+    dtype = helper.tensor_dtype_to_np_dtype(random.choice(likely or kinds))
+    shape = random.choice(_SHAPES)
+    if dtype == np.dtype(object):
+        return np.full(shape, "text", object)
+    return np.array([random.choice((0, 1, 2, 3, -1)) for _ in range(int(np.prod(shape)))]).reshape(shape).astype(dtype)
+
+
+def _attributes(version: Version, random: Random) -> dict[str, Any]:
+    found = {}
+    for name, declared in version.attributes.items():
+        if declared.is_required or random.random() < 0.4:
+            value = _value(declared.kind, random)
+            if value is not None:
+                found[name] = value
+    return found
+
+
+def from_signatures(version: Version, random: Random) -> Node:
+    """A node of this version, with inputs of the types that ONNX's definition takes."""
+    schema = schema_of(version.domain, version.name, version.since)
+    most = min(version.most_inputs, 4)
+    count = random.randint(version.least_inputs, max(most, version.least_inputs))
+    declared = [] if schema is None else list(schema.inputs)
+    inputs = []
+    for position in range(count):
+        types = sorted(declared[min(position, len(declared) - 1)].types) if declared else ["tensor(float)"]
+        inputs.append(_array(types, random))
+    constants = frozenset(position for position in range(count) if random.random() < 0.5)
+    return Node(version.name, version.since, version.domain, inputs, _attributes(version, random), constants, 1)
+
+
+def _tables() -> Iterator[Node]:
+    for one in iter_modules(cases.__path__):
+        if one.name != "values":
+            yield from import_module(f"tests.onnx.cases.{one.name}").CASES
+    values, microsoft = (import_module(f"tests.onnx.{name}") for name in ("test_values", "test_microsoft"))
+    for table in (values.MOVEMENT, values.ARITHMETIC, values.REDUCTIONS, values.LAYERS, values.STATIC):
+        yield from table
+    for table in (microsoft.FUSED, microsoft.ATTENTION, microsoft.GROUPS, microsoft.QUANTIZED):
+        yield from table
+
+
+def from_tables(random: Random, count: int) -> Iterator[Node]:
+    """Nodes of the tables, with one attribute or input changed."""
+    listed = [one for one in _tables() if not one.type.startswith("Random")]
+    versions = {(one.domain, one.name): one for one in registered()}
+    for _ in range(count):
+        one = random.choice(listed)
+        version = versions.get((one.domain, one.type))
+        names = [] if version is None else list(version.attributes)
+        if names and random.random() < 0.7:
+            assert version is not None
+            name = random.choice(names)
+            value = _value(version.attributes[name].kind, random, one.attributes.get(name))
+            if value is not None:
+                yield one._replace(attributes={**one.attributes, name: value})
+                continue
+        place = random.randrange(len(one.inputs)) if one.inputs else 0
+        array = one.inputs[place] if one.inputs else None
+        if array is not None and array.dtype.kind in "iu" and array.size < 9:
+            changed = array.copy()
+            if changed.size:
+                changed.ravel()[random.randrange(changed.size)] = random.choice(
+                    (0, 1, 99, int(np.iinfo(changed.dtype).min))
+                )
+            inputs = [changed if position == place else other for position, other in enumerate(one.inputs)]
+            yield one._replace(inputs=inputs, constants=frozenset([*one.constants, place]))
+        elif array is not None:
+            empty = array[:0] if array.ndim else array
+            yield one._replace(inputs=[empty if at == place else other for at, other in enumerate(one.inputs)])
+
+
+def fault(one: Node) -> str | None:
+    """What is wrong with what becomes of a node; None for values and for an IRError with a code of its own."""
+    try:
+        proto = _model(one, dynamic=False)
+    except (ValueError, TypeError, OverflowError):
+        # onnx itself does not write it.
+        return None
+    feed = {f"x{at}": array for at, array in enumerate(one.inputs) if array is not None and at not in one.constants}
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            compile_model(proto.SerializeToString(), max_memory=2**28, max_seconds=5)(feed)
+    except IRError as error:
+        if error.code == Code.internal_error:
+            return f"{one}: {error}"
+    except Exception as error:
+        return f"{one}: {type(error).__name__}: {error}"
+    return None
+
+
+def without_bodies() -> list[Version]:
+    graphs = AttributeProto.AttributeType.Name(AttributeProto.GRAPH)
+    return [
+        one
+        for one in registered()
+        if one.name not in _WITHOUT and all(declared.kind != graphs for declared in one.attributes.values())
+    ]
+
+
+def _too_long(*_: Any) -> None:
+    raise TimeoutError("more than 20 seconds")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-k", default="")
+    options = parser.parse_args()
+    random = Random(options.seed)
+    versions = [one for one in without_bodies() if options.k in one.name]
+    nodes = [from_signatures(one, random) for one in versions for _ in range(options.count)]
+    nodes += [one for one in from_tables(random, options.count * 100) if options.k in one.type]
+    signal.signal(signal.SIGALRM, _too_long)
+    found: dict[str, str] = {}
+    for one in nodes:
+        start = time.monotonic()
+        signal.alarm(20)
+        wrong = fault(one)
+        signal.alarm(0)
+        if wrong is None and time.monotonic() - start > _MOST_SECONDS:
+            wrong = f"{one}): it took more than {_MOST_SECONDS} seconds"
+        kind = None if wrong is None else f"{one.type}: {wrong.rpartition('): ')[2][:120]}"
+        if wrong is not None and kind is not None and kind not in found:
+            found[kind] = wrong
+            sys.stdout.write(wrong[:500] + "\n")
+            sys.stdout.flush()
+    sys.stdout.write(f"{len(nodes)} nodes, {len(found)} kinds of faults\n")
+
+
+if __name__ == "__main__":
+    main()

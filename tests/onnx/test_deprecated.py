@@ -1,0 +1,165 @@
+"""Operators that ONNX deprecated, or had as experimental ones, mean what their last version meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import defs, helper, numpy_helper
+
+from ir_exec import IRError, check_model, compile_model
+from ir_exec.onnx.functions import deprecated
+from ir_exec.onnx.registry import ML, STANDARD
+from tests.onnx.runtime import Node, assert_as_onnxruntime, node
+
+IMAGE = np.random.default_rng(1).normal(size=(2, 2, 3, 4)).astype(np.float32)
+
+
+def made(type: str, opset: int, *inputs: Any, **attributes: Any) -> onnx.ModelProto:
+    """A model of one node whose inputs are initializers, but for the first."""
+    arrays = [np.asarray(one) for one in inputs]
+    names = [f"x{position}" for position in range(len(arrays))]
+    graph = helper.make_graph(
+        [helper.make_node(type, names, ["y"], **attributes)],
+        "g",
+        [
+            helper.make_tensor_value_info("x0", helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for array in arrays[:1]
+        ],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(array, name) for array, name in zip(arrays[1:], names[1:], strict=True)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+
+
+def run(proto: onnx.ModelProto, *inputs: Any) -> Any:
+    return compile_model(proto.SerializeToString())(list(inputs))[0]
+
+
+def findings(proto: onnx.ModelProto) -> list[tuple[str, str, str | None]]:
+    report = check_model(proto.SerializeToString())
+    return [(found.severity, found.code, found.hint) for found in report.diagnostics if found.severity != "info"]
+
+
+@pytest.mark.parametrize("opset", [10, 11, 13, 17, 22])
+def test_upsample_after_its_deprecation(opset: int) -> None:
+    scales = np.array([1, 1, 2, 3], np.float32)
+    proto = made("Upsample", opset, IMAGE, scales)
+    assert np.array_equal(run(proto, IMAGE), IMAGE.repeat(2, 2).repeat(3, 3))
+    assert findings(proto) == [("warning", "IR125", "use Resize")]
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18])
+def test_scatter_after_its_deprecation(opset: int) -> None:
+    data, indices = np.zeros((3, 3), np.float32), np.array([[1, 0, 2], [0, 2, 1]])
+    updates = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+    proto = made("Scatter", opset, data, indices, updates)
+    assert run(proto, data).tolist() == [[4, 2, 0], [1, 0, 6], [0, 5, 3]]
+    assert findings(proto) == [("warning", "IR125", "use ScatterElements")]
+
+
+def test_a_version_that_is_deprecated_where_a_newer_one_is_not() -> None:
+    proto = made("GroupNormalization", 18, IMAGE, np.ones(2, np.float32), np.zeros(2, np.float32), num_groups=2)
+    mean, deviation = IMAGE.mean((2, 3), keepdims=True), np.sqrt(IMAGE.var((2, 3), keepdims=True) + 1e-5)
+    assert np.allclose(run(proto, IMAGE), (IMAGE - mean) / deviation, atol=1e-5)
+    assert findings(proto) == [("warning", "IR125", "use GroupNormalization of opset 21")]
+
+
+def test_an_operator_that_is_not_deprecated_yet_is_not_warned_of() -> None:
+    assert not findings(made("Upsample", 9, IMAGE, np.array([1, 1, 2, 3], np.float32)))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [one for one in defs.get_all_schemas_with_history() if one.deprecated and one.domain in (STANDARD, ML)],
+    ids=lambda schema: f"{schema.name}-{schema.since_version}",
+)
+def test_every_deprecation_of_onnx_is_known_and_says_what_to_use(schema: Any) -> None:
+    for opset in (schema.since_version, schema.since_version + 1):
+        found = deprecated(schema.domain, schema.name, opset)
+        assert found is not None
+        assert (found.code, found.severity) == ("IR125", "warning")
+        assert found.hint is not None
+
+
+EXPERIMENTAL = [
+    node("Affine", IMAGE, opset=7, alpha=2.0, beta=-0.5),
+    node("Affine", IMAGE, opset=1),
+    node("Scale", IMAGE, opset=7, scale=3.0),
+    node("Scale", IMAGE, opset=7),
+    node("ParametricSoftplus", IMAGE, opset=7, alpha=2.0, beta=0.5),
+    node("ScaledTanh", IMAGE, opset=7, alpha=2.0, beta=0.5),
+    node("ThresholdedRelu", IMAGE, opset=7),
+    node("ThresholdedRelu", IMAGE, opset=9, alpha=0.25),
+    node("ImageScaler", IMAGE, opset=7, bias=[1.0, -2.0], scale=2.0),
+    node("ImageScaler", IMAGE, opset=7, bias=[1.0, -2.0]),
+    node("Crop", IMAGE, opset=7, border=[1, 0, 2, 1]),
+    node("Crop", IMAGE, opset=7, border=[1, 1, 0, 0], scale=[1, 3]),
+    node("DynamicSlice", IMAGE, np.array([0, 1]), np.array([1, 9]), np.array([1, 3]), opset=7),
+    node("DynamicSlice", IMAGE, np.array([0, 1], np.int32), np.array([1, 9], np.int32), opset=7),
+    *[
+        node("MeanVarianceNormalization", IMAGE, opset=7, across_channels=across, normalize_variance=whole)
+        for across in (0, 1)
+        for whole in (0, 1)
+    ],
+]
+
+
+@pytest.mark.parametrize("one", EXPERIMENTAL, ids=str)
+def test_experimental_operators_are_those_of_onnxruntime(one: Node) -> None:
+    assert_as_onnxruntime(one, dynamic=True)
+
+
+def test_experimental_operators_are_warned_of() -> None:
+    assert findings(made("ImageScaler", 7, IMAGE, bias=[1.0, 2.0])) == [("warning", "IR125", "use Mul and Add")]
+    assert findings(made("ThresholdedRelu", 7, IMAGE)) == [("warning", "IR125", "use ThresholdedRelu of opset 10")]
+    assert not findings(made("ThresholdedRelu", 10, IMAGE))
+
+
+@pytest.mark.parametrize(
+    ("data", "attributes", "expected"),
+    [
+        ([], {"shape": [2, 3], "value": 1.5}, np.full((2, 3), 1.5, np.float32)),
+        ([IMAGE], {"extra_shape": [2], "value": 3.0, "dtype": 7}, np.full((2, 2, 3, 4, 2), 3, np.int64)),
+        ([np.array([2, 1])], {"input_as_shape": 1, "extra_shape": [3]}, np.zeros((2, 1, 3), np.float32)),
+        ([np.array([2, 1], np.int32)], {"input_as_shape": 1, "dtype": 9, "value": 1.0}, np.ones((2, 1), bool)),
+    ],
+)
+def test_constant_fill(data: list[Any], attributes: dict[str, Any], expected: Any) -> None:
+    found = run(made("ConstantFill", 7, *data, **attributes), *data)
+    assert found.dtype == expected.dtype
+    assert np.array_equal(found, expected)
+
+
+def test_given_tensor_fill() -> None:
+    values = [float(number) for number in range(6)]
+    assert run(made("GivenTensorFill", 7, shape=[3, 2], values=values)).tolist() == [[0, 1], [2, 3], [4, 5]]
+    data = np.zeros((1, 2), np.float16)
+    found = run(made("GivenTensorFill", 7, data, extra_shape=[3], values=values), data)
+    assert found.dtype == np.float16
+    assert found.tolist() == [[[0, 1, 2], [3, 4, 5]]]
+
+
+@pytest.mark.parametrize(
+    ("type", "attributes"),
+    [
+        ("Crop", {"border": [1, 2]}),
+        ("Crop", {"scale": [1]}),
+        ("ImageScaler", {"bias": [1.0, 2.0, 3.0]}),
+        ("ScaledTanh", {"alpha": 1.0}),
+        ("ConstantFill", {"shape": [2]}),
+        ("GivenTensorFill", {"values": [1.0]}),
+    ],
+)
+def test_what_no_experimental_operator_takes(type: str, attributes: dict[str, Any]) -> None:
+    with pytest.raises(IRError):
+        run(made(type, 7, IMAGE, **attributes), IMAGE)
+
+
+def test_a_function_of_aten_is_named() -> None:
+    report = check_model(made("ATen", 9, IMAGE, operator="embedding_bag", mode=1).SerializeToString())
+    (found,) = [one for one in report.diagnostics if one.code == "IR901"]
+    assert "ATen" in found.message
+    assert "embedding_bag" in found.message

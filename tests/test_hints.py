@@ -1,0 +1,103 @@
+"""What is like a name that does not exist, of layers and of files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import ir_exec
+from ir_exec.codes import Code
+from ir_exec.hints import completed, path_hint, suggested
+
+NAMES = ["encoder.0.attention/MatMul", "encoder.0.attention/MatMul:0", "encoder.1/Relu", "hidden", "hidden:0", "Output"]
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("hiden", ["hidden"]),
+        ("output", ["Output"]),
+        ("relu", ["encoder.1/Relu"]),
+        ("encoder.0.atention/MatMul", ["encoder.0.attention/MatMul"]),
+        ("rleu", ["encoder.1/Relu"]),
+        ("attention", ["encoder.0.attention/MatMul"]),
+    ],
+)
+def test_names(name: str, named: list[str]) -> None:
+    hint = suggested(name, NAMES)
+    assert hint is not None
+    assert [text for text in NAMES if text in hint.removesuffix("?").split()] == named
+
+
+def test_names_that_are_like_nothing() -> None:
+    assert suggested("xyz", NAMES) is None
+    assert suggested("", NAMES) is None
+    assert suggested("hidden", []) is None
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("net.xml", "net.bin", "both.xml", "both.onnx", "openvino_model.xml", "a_tokenizer.xml"):
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_paths_without_their_end(folder: Path) -> None:
+    assert completed("net") == ["net.xml"]
+    assert completed(str(folder / "both")) == [str(folder / "both.xml"), str(folder / "both.onnx")]
+    assert completed("both", (".onnx",)) == ["both.onnx"]
+    assert completed("net.xml") == completed("empty") == completed("") == completed("other") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        ("net", ["net.xml"]),
+        ("both", ["both.xml", "both.onnx"]),
+        ("nett.xml", ["net.xml"]),
+        ("./net.onnx", ["./net.xml"]),
+        ("opnvino_model.xml", ["openvino_model.xml"]),
+        ("none/of/net.xml", ["none"]),
+        ("empty/none/net.xml", ["empty/none"]),
+    ],
+)
+def test_files(path: str, named: list[str], folder: Path) -> None:
+    hint = path_hint(path)
+    assert hint is not None
+    known = ["./net.xml", "net.xml", "net.bin", "both.xml", "both.onnx", "openvino_model.xml", "none", "empty/none"]
+    assert [text for text in known if text in hint.removesuffix("?").split()] == named
+
+
+def test_files_that_are_like_nothing(folder: Path) -> None:
+    assert path_hint("zzzzzz") is None
+    assert path_hint("\0") is None
+
+
+def test_folders(folder: Path) -> None:
+    hint = path_hint(".")
+    assert hint is not None
+    found = [hint.find(f"./{name}") for name in ("openvino_model.xml", "a_tokenizer.xml", "both.onnx", "both.xml")]
+    assert found == sorted(found)
+    assert -1 not in found
+    assert ".xml" in (path_hint("empty") or "")
+    assert "empty/" not in (path_hint("empty") or "")
+
+
+@pytest.mark.parametrize("source", ["net", "nett.xml", "nett.onnx", ".", "empty"])
+def test_reading_a_model_hints(source: str, folder: Path) -> None:
+    with pytest.raises(ir_exec.IRError) as caught:
+        ir_exec.read_model(source)
+    assert caught.value.code == Code.unreadable_path
+    assert caught.value.hint == path_hint(source)
+
+
+def test_folders_of_many_files(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"net{number:02}.xml").write_bytes(b"")
+    hint = path_hint(os.fspath(tmp_path))
+    assert hint is not None
+    assert (hint.count(".xml"), "15" in hint) == (5, True)
