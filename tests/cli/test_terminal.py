@@ -194,6 +194,7 @@ def shown_by(*arguments: str) -> str:
     return result.stdout
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     ("arguments", "heading"),
     [

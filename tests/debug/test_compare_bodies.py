@@ -107,6 +107,7 @@ def runs(report: Comparison, name: str) -> int:
     return sum(layer.runs for layer in report.layers if layer.layer_name == name)
 
 
+@pytest.mark.broad(keep=5)
 @pytest.mark.parametrize("name", CASES)
 def test_with_itself(name: str, tmp_path: Path) -> None:
     model = network(CASES[name])

@@ -194,6 +194,7 @@ def grid(count: int) -> Model:
     return model(build.add(patches, np.ones((1, 1, count), np.float32)))
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize(
     "network",
     [strided(5), with_positions(300), with_positions(50), encoded(3), encoded(41), grid(4 * 7), grid(100)],
@@ -321,7 +322,7 @@ def takes(found: InputDim, size: int) -> bool:
     return not is_high and size % found.step in (found.offsets or (found.offset,))
 
 
-@pytest.mark.broad(keep=6)
+@pytest.mark.broad(keep=5)
 @pytest.mark.parametrize("name", FITTED)
 def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> None:
     make, text, formula = FITTED[name]
@@ -350,6 +351,7 @@ def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> No
             assert eval(value) == result.shape[2], size  # a formula that stands above
 
 
+@pytest.mark.broad
 def test_a_long_period() -> None:
     """Windows of 7 in the last of four levels, for images of one declared size."""
     x = build.parameter([1, 3, 224, 224], name="image")

@@ -18,6 +18,7 @@ GNN = NETWORKS / "gnn_gcn_gat.xml"
 LOOP = NETWORKS / "script_loop_seq.xml"
 
 
+@pytest.mark.broad(keep=2)
 @pytest.mark.parametrize("path", [GNN, LOOP, NETWORKS / "llama_stateful.xml", NETWORKS / "llama_int4_asym.xml"])
 def test_as_in_a_folder(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -33,7 +33,7 @@ def test_there_are_ten_kinds() -> None:
     assert len(KINDS) == 10
 
 
-@pytest.mark.broad(keep=6)
+@pytest.mark.broad(keep=2)
 @pytest.mark.parametrize("name", networks())
 def test_planted_faults_are_found_without_inputs(name: str) -> None:
     path = networks()[name]
@@ -57,7 +57,7 @@ def test_planted_faults_are_found_without_inputs(name: str) -> None:
     assert len(missed) <= 1, (missed, planted)
 
 
-@pytest.mark.broad(keep=6)
+@pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("name", networks())
 def test_a_network_equals_itself_its_copy_in_f16_and_openvino(name: str, tmp_path: Path) -> None:
     path = networks()[name]
@@ -80,7 +80,7 @@ def all_within(report: Comparison) -> bool:
     return all(error.beyond_count == 0 for error in errors)
 
 
-@pytest.mark.broad(keep=5)
+@pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("path", ONNX, ids=lambda path: path.stem)
 def test_an_onnx_file_equals_onnxruntime(path: Path) -> None:
     model = read_model(path)

@@ -11,7 +11,7 @@ from ir_exec.errors import IRError
 from tests.onnx.damage import FILES, copies, fault
 
 
-@pytest.mark.broad(keep=6)
+@pytest.mark.broad(keep=4)
 @pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
 def test_damaged_copies(path: Path) -> None:
     for name, raw in copies(path, 12):

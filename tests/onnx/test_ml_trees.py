@@ -141,6 +141,7 @@ CLASSIFIERS = [
 ]
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("one", [*REGRESSORS, *CLASSIFIERS], ids=lambda one: f"{one.type}-{one.opset}")
 def test_as_onnxruntime(one: Node) -> None:
     assert_as_onnxruntime(one, rtol=1e-4, atol=1e-5, dynamic=True)
