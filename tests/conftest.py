@@ -7,7 +7,9 @@ import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import Phase, settings
 
@@ -70,10 +72,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left)
 
 
+_GENERATORS: list[tuple[np.random.BitGenerator, Any]] = []
+"""Those of random numbers that modules of tests have, and their states before the first test."""
+
+
 def pytest_collection_finish() -> None:
     """Keep what was collected out of the collections of garbage: there are millions of objects, and none goes."""
     gc.collect()
     gc.freeze()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tests."):
+            held = [one.bit_generator for one in vars(module).values() if isinstance(one, np.random.Generator)]
+            _GENERATORS.extend((generator, generator.state) for generator in held)
+
+
+def pytest_runtest_setup() -> None:
+    """A test gets the same random numbers whatever was run before it."""
+    for generator, state in _GENERATORS:
+        generator.state = state
 
 
 def _mark_rest(items: list[pytest.Item]) -> None:

@@ -39,7 +39,7 @@ __all__ = [
     "table",
 ]
 
-TOGETHER: Final = 16
+TOGETHER: Final = 32
 """Rows of a table whose values are asked for at once: compiling takes long, even of one layer."""
 
 _LAST_PLACE = {ElementType.f16: 2.0**-10, ElementType.bf16: 2.0**-7}

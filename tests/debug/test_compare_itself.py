@@ -26,7 +26,7 @@ def inputs_of(path: Path) -> list[Array]:
         return [held[name] for name in held.files]
 
 
-@pytest.mark.broad(keep=12)
+@pytest.mark.broad(keep=8)
 @pytest.mark.parametrize("name", FILES)
 def test_from_drawn_inputs(name: str) -> None:
     model = read_model(FILES[name])
@@ -40,7 +40,7 @@ def test_from_drawn_inputs(name: str) -> None:
     assert {layer.status for layer in report.layers} == {"equal"}
 
 
-@pytest.mark.broad(keep=12)
+@pytest.mark.broad(keep=8)
 @pytest.mark.parametrize("name", FILES)
 def test_from_its_inputs(name: str, tmp_path: Path) -> None:
     model, inputs = read_model(FILES[name]), inputs_of(FILES[name])
@@ -58,7 +58,7 @@ def test_from_its_inputs(name: str, tmp_path: Path) -> None:
     assert from_arrays.equal
 
 
-@pytest.mark.broad(keep=12)
+@pytest.mark.broad(keep=8)
 @pytest.mark.parametrize("name", FILES)
 def test_in_calls_that_go_on(name: str) -> None:
     model, inputs = read_model(FILES[name]), inputs_of(FILES[name])

@@ -64,7 +64,7 @@ def exported_again(xml: bytes, seed: int) -> bytes:
     return etree.tostring(root)
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_another_export_of_the_same_network(name: str) -> None:
     path = NETWORKS / f"{name}.xml"

@@ -322,7 +322,7 @@ def takes(found: InputDim, size: int) -> bool:
     return not is_high and size % found.step in (found.offsets or (found.offset,))
 
 
-@pytest.mark.broad(keep=5)
+@pytest.mark.broad(keep=4)
 @pytest.mark.parametrize("name", FITTED)
 def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> None:
     make, text, formula = FITTED[name]

@@ -246,7 +246,7 @@ def chosen(path: Path, count: int) -> list[tuple[tuple[str, ...], tuple[str, ...
     return found
 
 
-@pytest.mark.broad(keep=12)
+@pytest.mark.broad(keep=8)
 @pytest.mark.parametrize("path", networks())
 def test_openvino_computes_the_values_at_the_cut(path: Path, tmp_path: Path) -> None:
     inputs = arrays(path, "inputs")

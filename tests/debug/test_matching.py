@@ -205,7 +205,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.broad(keep=10)
+@pytest.mark.broad(keep=6)
 @pytest.mark.parametrize("sides", [("ours", "theirs"), ("theirs", "ours")])
 @pytest.mark.parametrize("name", WRITTEN)
 def test_two_converters_of_one_network(converted: Path, name: str, sides: tuple[str, str]) -> None:

@@ -86,7 +86,7 @@ def not_a_number() -> tuple[Any, list[Array]]:
     return ov.Model([op.sin(found).output(0)], [x], "not_a_number"), [np.array([-1, 0, 4, 1, 2, 9], np.float32)]
 
 
-@pytest.mark.broad
+@pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("make", [sequence, quantized, not_a_number])
 @pytest.mark.parametrize("probe", ["all", "bisect"])
 def test_known_faults_are_placed(make: Callable[[], tuple[Any, list[Array]]], probe: Any, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_enough_are_planted() -> None:
     assert sum(PLANTED.values()) >= 200
 
 
-@pytest.mark.broad(keep=5)
+@pytest.mark.broad(keep=4)
 @pytest.mark.parametrize("name", PLANTED)
 def test_the_layer_that_holds_the_fault_is_named(name: str) -> None:
     path = NETWORKS / f"{name}.xml"

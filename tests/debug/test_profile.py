@@ -32,7 +32,7 @@ def profiled(name: str, **options: object) -> Profile:
     return profile(NETWORKS / f"{name}.xml", inputs(name), repeat=2, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.broad(keep=6)
+@pytest.mark.broad(keep=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_network(name: str) -> None:
     report = profiled(name)

@@ -53,7 +53,7 @@ def refused(found: Found) -> list[tuple[int, Sizes]]:
     return limits + [(dim, outcome.sizes) for dim, outcome in found.fixed.items()]
 
 
-@pytest.mark.broad(keep=8)
+@pytest.mark.broad(keep=6)
 @pytest.mark.parametrize("name", sorted(PATHS))
 def test_openvino_reshapes_to_the_same(name: str) -> None:
     prober, found = explored(PATHS[name])

@@ -107,7 +107,7 @@ def _is_of_elements(found: Found, dim: int) -> bool:
     return node is not None and node.type == "Reshape"
 
 
-@pytest.mark.broad(keep=10)
+@pytest.mark.broad(keep=6)
 @pytest.mark.parametrize("name", sorted(PATHS))
 def test_sizes_drawn_at_random(name: str) -> None:
     prober, found = explored(PATHS[name])

@@ -33,7 +33,7 @@ def test_there_are_ten_kinds() -> None:
     assert len(KINDS) == 10
 
 
-@pytest.mark.broad(keep=2)
+@pytest.mark.broad(keep=1)
 @pytest.mark.parametrize("name", networks())
 def test_planted_faults_are_found_without_inputs(name: str) -> None:
     path = networks()[name]

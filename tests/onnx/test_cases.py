@@ -28,13 +28,23 @@ CHUNKS = [
 @pytest.mark.broad
 @pytest.mark.parametrize("rows", CHUNKS)
 def test_as_onnxruntime(rows: list[Node]) -> None:
+    _run(rows, dynamic=False)
+
+
+@pytest.mark.broad(keep=40)
+@pytest.mark.parametrize("rows", CHUNKS)
+def test_with_open_dims(rows: list[Node]) -> None:
+    _run([case for case in rows if case.has_open_dims], dynamic=True)
+
+
+def _run(rows: list[Node], *, dynamic: bool) -> None:
     faults = []
     for case in rows:
         try:
             with warnings.catch_warnings():
                 # Infinities and NaN are among the inputs.
                 warnings.simplefilter("ignore", RuntimeWarning)
-                assert_as_onnxruntime(case, dynamic=case.has_open_dims)
+                assert_as_onnxruntime(case, dynamic=dynamic)
         except (AssertionError, IRError, pytest.fail.Exception) as error:
             faults.append(f"{case}: {error}")
     assert not faults, "\n".join(faults)

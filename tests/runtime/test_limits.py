@@ -192,7 +192,7 @@ except ir_exec.ResourceError as error:
 """
 
 
-@pytest.mark.broad(keep=4)
+@pytest.mark.broad(keep=2)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_loop_takes_no_more_than_the_budget(name: str, tmp_path: Path) -> None:
@@ -486,7 +486,7 @@ def products(net: NetworkText) -> Output:
     return net.op("Einsum", *[net.parameter("2,2")] * 5, opset=7, equation="ab,bc,cd,de,ef->af")
 
 
-@pytest.mark.broad(keep=10)
+@pytest.mark.broad(keep=6)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     "layer",

@@ -72,6 +72,7 @@ def with_loop() -> bytes:
     return text.file().xml
 
 
+@pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_sample_is_drawn(name: str, open_page: Opens) -> None:
     page = view(SAMPLES / name)
@@ -253,6 +254,7 @@ def test_the_table_sorts_filters_and_is_linked_with_the_graph(open_page: Opens) 
     assert box_of(tab, key) is not None
 
 
+@pytest.mark.broad(keep=1)
 @pytest.mark.parametrize("grouped", [True, False], ids=["grouped", "flat"])
 def test_five_thousand_layers(grouped: bool, open_page: Opens) -> None:
     tab = open_page(view(deep_network(5000, grouped=grouped)))
