@@ -9,13 +9,14 @@ Source: sentencepiece, normalizer.cc; darts-clone, the layout of its units.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ir_exec.types import Array
 
-__all__ = ["CharsMap", "Normalizer", "without_faults"]
+__all__ = ["CharsMap", "Normalizer", "folded", "without_faults"]
 
 _LARGEST_MAP = 2**24
 """Bytes of a map: those of SentencePiece have less than a megabyte."""
@@ -27,6 +28,21 @@ def without_faults(text: bytes) -> str:
     if found.isascii():
         return found
     return "".join(["\ufffd" if "\udc80" <= char <= "\udcff" else char for char in found])
+
+
+def folded(text: str) -> str:
+    """The text with Unicode's simple case folding, which makes one character of each: `ß` stays."""
+    if text.isascii():
+        return text.lower()
+    return "".join(map(_folded_character, text))
+
+
+@lru_cache(maxsize=2**14)
+def _folded_character(char: str) -> str:
+    for changed in (char.casefold(), char.lower()):
+        if len(changed) == 1:
+            return changed
+    return char
 
 
 class Normalizer(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
-from ir_exec.text.charsmap import CharsMap, Normalizer, without_faults
+from ir_exec.text.charsmap import CharsMap, Normalizer, folded, without_faults
 from ir_exec.text.ops.base import STRINGS, TextOp, bytes_of, joined, kept_with, require_vector, strings_of, strings_type, text_op
 from ir_exec.text.patterns import compiled
 from ir_exec.types import Array, TensorType
@@ -159,7 +159,7 @@ class NormalizeUnicode(Normalization):
 
 @text_op("CaseFold")
 class CaseFold(Normalization):
-    """Every string in lower case, for comparisons: Unicode's full case folding, or that of ASCII letters.
+    """Every string in lower case, for comparisons: Unicode's simple case folding, or that of ASCII letters.
 
     encoding: "utf-8", or "" for ASCII alone. lower: whether letters become small ones; capital ones are possible for
     ASCII only.
@@ -179,7 +179,7 @@ class CaseFold(Normalization):
 
     def change(self, **others: Array | None) -> Callable[[bytes], bytes]:
         if self.encoding:
-            return lambda text: without_faults(text).casefold().encode()
+            return lambda text: folded(without_faults(text)).encode()
         return bytes.lower if self.lower else bytes.upper
 
 
@@ -228,9 +228,9 @@ class CharsMapNormalization(Normalization):
             replace = kept_with([chars_map], "chars_map", lambda: _read_map(chars_map)).replaced
         elif form not in ("", "IDENTITY"):
             replace = lambda text: unicodedata.normalize(form, text)  # type: ignore[arg-type]  # one of the four forms
-        folded = (lambda text: replace(text).casefold()) if self.case_fold else replace
+        change = (lambda text: folded(replace(text))) if self.case_fold else replace
         return Normalizer(
-            folded, self.add_dummy_prefix, self.remove_extra_whitespaces, self.escape_whitespaces
+            change, self.add_dummy_prefix, self.remove_extra_whitespaces, self.escape_whitespaces
         ).normalized
 
 
