@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 
 from ir_exec.text.vocabulary import LongestEntry
 
@@ -74,7 +75,7 @@ class BytePairs:
         # Rank, when the pair came to be, its places, the token that it becomes.
         waiting = [
             (rule[0], place, place, place + 1, rule[1])
-            for place, pair in enumerate(zip(symbols, symbols[1:], strict=False))
+            for place, pair in enumerate(pairwise(symbols))
             if (rule := rules.get(pair)) is not None
         ]
         heapify(waiting)

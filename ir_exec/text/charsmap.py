@@ -140,9 +140,8 @@ def _walked(units: Array) -> list[tuple[bytes, int]]:
         keys = [keys[row] + bytes([column + 1]) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)]
         nodes = children ^ _offset(values)
         leaves = ((values >> 8) & 1) == 1
-        for index in np.flatnonzero(leaves).tolist():
-            if nodes[index] < units.size:
-                found.append((keys[index], int(units[nodes[index]] & 0x7FFFFFFF)))
+        ends = np.flatnonzero(leaves & (nodes < units.size)).tolist()
+        found += [(keys[index], int(units[nodes[index]] & 0x7FFFFFFF)) for index in ends]
         if keys and len(keys[0]) > 64:
             raise ValueError("the trie of the map has keys without end")
     return found

@@ -56,11 +56,13 @@ _POSIX = {
 _REFUSED = "uULl"
 """Letters after a backslash that PCRE2 does not take."""
 
-_SCRIPTS = frozenset({"han", "hiragana", "katakana", "thai", "hangul", "arabic", "cyrillic", "latin", "greek", "hebrew"})
+_SCRIPTS = frozenset(
+    {"han", "hiragana", "katakana", "thai", "hangul", "arabic", "cyrillic", "latin", "greek", "hebrew"}
+)
 _PROPERTIES = {"Xan": r"\p{L}\p{N}", "Xsp": _SPACE, "Xps": _SPACE, "Xwd": _WORD, "Any": r"\x00-\U0010ffff"}
 
 
-class _Refused(ValueError):
+class _RefusedError(ValueError):
     """A pattern that PCRE2 does not compile."""
 
 
@@ -68,7 +70,7 @@ def refusal(pattern: bytes) -> str | None:
     """Why PCRE2 does not compile the pattern; None where nothing is known against it."""
     try:
         _translated(pattern.decode("utf-8", "surrogateescape"))
-    except _Refused as error:
+    except _RefusedError as error:
         return str(error)
     return None
 
@@ -83,7 +85,7 @@ def compiled(pattern: bytes) -> Any:
     text = pattern.decode("utf-8", "surrogateescape")
     try:
         translated = _translated(text)
-    except _Refused:
+    except _RefusedError:
         return None
     try:
         return regex.compile(translated)
@@ -121,10 +123,10 @@ def _translated(pattern: str) -> str:
 def _escape(pattern: str, at: int) -> tuple[str, int]:
     """An escape from its backslash on: a key of `_ITEMS` or `_ESCAPES`, or the text of it; and where it ends."""
     if at + 1 >= len(pattern):
-        raise _Refused("a backslash at the end")
+        raise _RefusedError("a backslash at the end")
     letter = pattern[at + 1]
     if letter in _REFUSED or pattern.startswith("\\N{", at):
-        raise _Refused(f"PCRE2 does not support \\{letter}")
+        raise _RefusedError(f"PCRE2 does not support \\{letter}")
     if letter == "x":
         return _hexadecimal(pattern, at)
     if letter in "pP":
@@ -147,9 +149,9 @@ def _hexadecimal(pattern: str, at: int) -> tuple[str, int]:
     try:
         code = int(digits, 16)
     except ValueError:
-        raise _Refused(f"\\x without hexadecimal digits at {at}") from None
+        raise _RefusedError(f"\\x without hexadecimal digits at {at}") from None
     if code > 0x10FFFF:
-        raise _Refused(f"the character {digits} is beyond Unicode")
+        raise _RefusedError(f"the character {digits} is beyond Unicode")
     return f"\\U{code:08x}", end
 
 
@@ -158,7 +160,7 @@ def _property(pattern: str, at: int) -> tuple[str, int]:
         return pattern[at : at + 3], at + 3
     end = pattern.find("}", at)
     if end < 0:
-        raise _Refused(f"\\{pattern[at + 1]} without its end at {at}")
+        raise _RefusedError(f"\\{pattern[at + 1]} without its end at {at}")
     name = pattern[at + 3 : end]
     negated = (pattern[at + 1] == "P") != name.startswith("^")
     name = name.removeprefix("^")
@@ -189,7 +191,7 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
         elif pattern.startswith("[:", at) and (end := pattern.find(":]", at)) > 0:
             name = pattern[at + 2 : end]
             if name.removeprefix("^") not in _POSIX:
-                raise _Refused(f"[:{name}:] is no class")
+                raise _RefusedError(f"[:{name}:] is no class")
             if name.startswith("^"):
                 out.append(f"[:{name}:]")
             else:
@@ -200,5 +202,5 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
             out.append("\\" + pattern[at] if pattern[at] in "[&~|" else pattern[at])
             at += 1
     if at >= len(pattern):
-        raise _Refused(f"the class that begins at {start} has no end")
+        raise _RefusedError(f"the class that begins at {start} has no end")
     return "".join(out) + "]", at + 1

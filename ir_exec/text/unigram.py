@@ -33,15 +33,16 @@ class Unigram:
     def tokens(self, text: bytes) -> list[int]:
         """The tokens of a piece; several unknown ones in a row are one."""
         size = len(text)
-        best: list[np.float32 | None] = [None] * (size + 1)
-        came_from, by = [0] * (size + 1), [self._unknown] * (size + 1)
-        best[0] = np.float32(0)
+        nothing = np.float32(-np.inf)
+        best: list[np.float32] = [nothing] * (size + 1)
+        came_from, by = [-1] * (size + 1), [self._unknown] * (size + 1)
+        best[0], came_from[0] = np.float32(0), 0
         tokens, scores = self._tokens, self._scores
         at = 0
         while at < size:
             here = best[at]
             width = min(_WIDTHS[text[at] >> 4], size - at)
-            if here is None:
+            if came_from[at] < 0:
                 # Inside of a character: no path ends here.
                 at += width
                 continue
@@ -55,11 +56,11 @@ class Unigram:
                 has_character = has_character or length == width
                 score = scores[token] + here
                 end = at + length
-                if best[end] is None or score > best[end]:
+                if came_from[end] < 0 or score > best[end]:
                     best[end], came_from[end], by[end] = score, at, token
             if not has_character:
                 score, end = self._unknown_score + here, at + width
-                if best[end] is None or score > best[end]:
+                if came_from[end] < 0 or score > best[end]:
                     best[end], came_from[end], by[end] = score, at, self._unknown
             at += width
         return self._walked_back(size, came_from, by)

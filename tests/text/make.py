@@ -6,7 +6,6 @@ on the documents of this repository, so that they have words of their own and pi
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from collections.abc import Callable
@@ -18,7 +17,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 def corpus() -> list[str]:
     """Lines to train on."""
-    pages = sorted((ROOT / "docs").rglob("*.md")) + [ROOT / "README.md"]
+    pages = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
     lines = [line.strip() for page in pages for line in page.read_text(encoding="utf-8").splitlines()]
     return [line for line in lines if line][:4000] + ["Größe naïve café 漢字 かな Привет мир", "élève ﬁn Ⅷ ½"] * 20
 
@@ -43,9 +42,8 @@ def llama3() -> Any:
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
-    pattern = (
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    )
+    words = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    pattern = words + r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
     one = Tokenizer(models.BPE())
     one.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -160,8 +158,7 @@ def clip() -> Any:
 
 def unigram() -> Any:
     """T5: a unigram model, NFKC, U+2581 for spaces."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
-    from tokenizers import Regex
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
     one = Tokenizer(models.Unigram())
@@ -173,33 +170,7 @@ def unigram() -> Any:
         corpus(), trainers.UnigramTrainer(vocab_size=600, special_tokens=special, unk_token="<unk>")
     )
     one.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
-    return PreTrainedTokenizerFast(
-        tokenizer_object=one, eos_token="</s>", unk_token="<unk>", pad_token="<pad>"
-    )
-
-
-def sentence_piece() -> Any:
-    """A SentencePiece model as a whole, for its own library."""
-    import tempfile
-
-    import sentencepiece
-    from transformers import T5Tokenizer
-
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(corpus()),
-        model_writer=model,
-        vocab_size=600,
-        pad_id=0,
-        eos_id=1,
-        unk_id=2,
-        bos_id=-1,
-        num_threads=1,
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "spiece.model"
-        path.write_bytes(model.getvalue())
-        return T5Tokenizer(str(path), extra_ids=0, legacy=False)
+    return PreTrainedTokenizerFast(tokenizer_object=one, eos_token="</s>", unk_token="<unk>", pad_token="<pad>")
 
 
 KINDS: dict[str, Callable[[], Any]] = {
@@ -226,12 +197,11 @@ def main(folder: Path, names: list[str]) -> None:
             made = make()
             models = convert_tokenizer(made, with_detokenizer=True)
         except Exception as error:  # what one release cannot convert is said, and the others are made
-            print(name, type(error).__name__, error)
+            sys.stderr.write(f"{name}: {type(error).__name__}: {error}\n")
             continue
         for part, model in zip(("tokenizer", "detokenizer"), models, strict=True):
             ov.save_model(model, str(folder / f"{name}_{part}.xml"), compress_to_fp16=False)
         made.backend_tokenizer.save(str(folder / f"{name}.json"), pretty=False)
-        print(name, "made")
 
 
 if __name__ == "__main__":

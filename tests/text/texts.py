@@ -7,7 +7,18 @@ import unicodedata
 
 __all__ = ["texts"]
 
-_SPECIAL = ("<|endoftext|>", "<s>", "</s>", "<unk>", "[CLS]", "[MASK]", "<|begin_of_text|>", "<|eot_id|>", "<0x41>", "<pad>")
+_SPECIAL = (
+    "<|endoftext|>",
+    "<s>",
+    "</s>",
+    "<unk>",
+    "[CLS]",
+    "[MASK]",
+    "<|begin_of_text|>",
+    "<|eot_id|>",
+    "<0x41>",
+    "<pad>",
+)
 _FIXED = (
     "",
     " ",
@@ -29,7 +40,7 @@ _FIXED = (
     "\u200b\u00a0\u2003\u3000\u180e\x85",
     "\x00\x01\x1c\x1f\x7f",
     "-- --- -- ▁▁ ▁a▁",
-    "{\"key\": [1, 2.5e-3, null, true]}",
+    '{"key": [1, 2.5e-3, null, true]}',
     "https://example.org/a?b=c&d=%20#e",
     "İstanbul ıI ǅ ſ ẞ",
 )
@@ -61,14 +72,18 @@ def texts(count: int, seed: int = 1) -> list[str]:
     while len(found) < count:
         words = [_word(chosen) for _ in range(chosen.randint(1, 12))]
         text = "".join(word + chosen.choice((" ", " ", " ", "  ", "\n", "", ", ", "\t")) for word in words)
-        found.append(unicodedata.normalize(chosen.choice(("NFC", "NFD", "NFKC")), text) if chosen.random() < 0.5 else text)
+        found.append(
+            unicodedata.normalize(chosen.choice(("NFC", "NFD", "NFKC")), text) if chosen.random() < 0.5 else text
+        )
     return found[:count]
 
 
 def _word(chosen: random.Random) -> str:
     kind = chosen.random()
     if kind < 0.45:
-        return chosen.choice(("the", "layer", "Shape", "tensor's", "inputs", "ONNX", "of", "2026", "int8", "a", "we'll"))
+        return chosen.choice(
+            ("the", "layer", "Shape", "tensor's", "inputs", "ONNX", "of", "2026", "int8", "a", "we'll")
+        )
     if kind < 0.55:
         return chosen.choice(_SPECIAL)
     first, last = chosen.choice(_RANGES)

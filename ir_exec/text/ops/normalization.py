@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -11,7 +12,17 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.text.charsmap import CharsMap, Normalizer, folded, without_faults
-from ir_exec.text.ops.base import STRINGS, TextOp, bytes_of, joined, kept_with, require_vector, strings_of, strings_type, text_op
+from ir_exec.text.ops.base import (
+    STRINGS,
+    TextOp,
+    bytes_of,
+    joined,
+    kept_with,
+    require_vector,
+    strings_of,
+    strings_type,
+    text_op,
+)
 from ir_exec.text.patterns import compiled
 from ir_exec.types import Array, TensorType
 
@@ -23,7 +34,9 @@ Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 class Normalization(TextOp):
     """Changes every string, unless `skips` says that it stays as it is."""
 
-    def infer_inputs(self, *, begins: TensorType, ends: TensorType, chars: TensorType, **others: TensorType | None) -> Any:
+    def infer_inputs(
+        self, *, begins: TensorType, ends: TensorType, chars: TensorType, **others: TensorType | None
+    ) -> Any:
         require_vector(chars, "chars")
         for name in ("pattern", "replacement"):
             require_vector(others.get(name), name)
@@ -227,7 +240,7 @@ class CharsMapNormalization(Normalization):
         if chars_map is not None and not form:
             replace = kept_with([chars_map], "chars_map", lambda: _read_map(chars_map)).replaced
         elif form not in ("", "IDENTITY"):
-            replace = lambda text: unicodedata.normalize(form, text)  # type: ignore[arg-type]  # one of the four forms
+            replace = partial(unicodedata.normalize, form)  # type: ignore[arg-type]  # one of the four forms
         change = (lambda text: folded(replace(text))) if self.case_fold else replace
         return Normalizer(
             change, self.add_dummy_prefix, self.remove_extra_whitespaces, self.escape_whitespaces

@@ -70,7 +70,10 @@ class CombineSegments(Op):
                 shape = begins.shape
                 rows = shape if not rows.rank else merge_shapes(rows, shape, "the rows", port=self.input_name(first))
         data = [one.element_type for one in inputs[2:-1:3] if one.element_type.is_known]
-        return (*ragged_type(rows, data[0] if data else ElementType.dynamic), *ragged_type(rows, inputs[-1].element_type))
+        return (
+            *ragged_type(rows, data[0] if data else ElementType.dynamic),
+            *ragged_type(rows, inputs[-1].element_type),
+        )
 
     def evaluate(self, *inputs: Array) -> Any:
         segments = [inputs[first : first + 3] for first in range(0, len(inputs) - 1, 3)]
@@ -143,7 +146,9 @@ class Truncate(TextOp):
     ) -> Any:
         side = bytes_of(side_chars).decode("utf-8", "replace")
         if side not in ("left", "right"):
-            raise EvaluationError(f"the side is {side!r}, expected left or right", code=Code.bad_value, port="side_chars")
+            raise EvaluationError(
+                f"the side is {side!r}, expected left or right", code=Code.bad_value, port="side_chars"
+            )
         most = int(max_length.ravel()[0])
         lengths = ends.astype(np.int64) - begins
         if others["second_begins"] is None:
@@ -191,8 +196,8 @@ class RaggedToDense(TextOp):
     """Each row in `size` elements; what is missing is `value`.
 
     begins, ends, data: a ragged tensor, whose elements may be blocks (data of rank 2 and more). size: a scalar. value:
-    a scalar of the type of data. pad_right: a scalar; in files that lack it the attribute counts. Outputs: the rows, and
-    true where an element is one of data.
+    a scalar of the type of data. pad_right: a scalar; in files that lack it the attribute counts. Outputs: the rows,
+    and true where an element is one of data.
 
     pad_right: whether `value` comes after the elements. m_pad_max_length: every row is taken as `size` long.
     Errors: IR701 for a row beyond data.
@@ -274,8 +279,8 @@ class RaggedToSparse(Op):
 class RaggedToRagged(Op):
     """Begins and ends of rows from the row of each element.
 
-    row_ids: i32, a vector that does not fall. row_count: i32, one element. begins, ends: i32, [row_count]. Elements from
-    the first row that does not exist on are left out.
+    row_ids: i32, a vector that does not fall. row_count: i32, one element. begins, ends: i32, [row_count]. Elements
+    from the first row that does not exist on are left out.
     Errors: IR704 for a negative row.
     Source: openvino_tokenizers, ragged_to_ragged.cpp.
     """

@@ -78,9 +78,9 @@ class RegexSplit(Splitting):
     `mergedwithprevious`, `mergedwithnext`. invert: matches and what is between them change places. max_splits: the
     pieces of a string at most, the last of which takes the rest; -1 for any number.
 
-    A match without characters ends the search, and text without a character is one empty row, as in OpenVINO. Of matches
-    side by side one is merged and the others are pieces, as in Hugging Face's tokenizers; OpenVINO loses or repeats
-    these.
+    A match without characters ends the search, and text without a character is one empty row, as in OpenVINO. Of
+    matches side by side one is merged and the others are pieces, as in Hugging Face's tokenizers; OpenVINO loses or
+    repeats these.
     Source: openvino_tokenizers, regex_split.cpp.
     """
 
@@ -139,18 +139,16 @@ class RegexSplit(Splitting):
 
     def _pieces(self, text: bytes, search: Any) -> Iterator[Piece]:
         """The pieces of a string; where they begin and end is counted in bytes."""
-        parts = ((begin, end, is_match != self.invert) for begin, end, is_match in _parts(text, search))
+        parts: Iterator[Part] = ((begin, end, is_match != self.invert) for begin, end, is_match in _parts(text, search))
         if self.behaviour == "mergedwithprevious":
             parts = _merged_with_previous(parts)
         elif self.behaviour == "mergedwithnext":
             parts = _merged_with_next(parts)
         elif self.behaviour == "remove":
             parts = (part for part in parts if not part[2])
-        count = 0
-        for begin, end, _ in parts:
+        for count, (begin, end, _) in enumerate(parts):
             # As in OpenVINO, what comes after the last split that is allowed still makes pieces.
             yield begin, len(text) if count == self.max_splits else end, False
-            count += 1
 
 
 Part = tuple[int, int, bool]
@@ -225,9 +223,9 @@ def _strings_or_none(others: dict[str, Any]) -> frozenset[bytes]:
 class SpecialTokensSplit(Splitting):
     """Every string is cut at special tokens, which later operators leave as they are.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, of strings that stay whole. pattern:
-    u8, a pattern of PCRE2; of a match with a group that group is the token, and what is around it is dropped (tokens
-    that take the space beside them). The sixth output, `skips`, is true for tokens.
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, of strings that stay whole.
+    pattern: u8, a pattern of PCRE2; of a match with a group that group is the token, and what is around it is dropped
+    (tokens that take the space beside them). The sixth output, `skips`, is true for tokens.
     Source: openvino_tokenizers, special_tokens_split.cpp.
     """
 

@@ -116,9 +116,7 @@ class NumericToString(Op):
     Source: openvino_tokenizers, numeric_to_string.cpp; floats as C++ streams write them.
     """
 
-    inputs = (
-        In("data", types=element_types("i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 boolean")),
-    )
+    inputs = (In("data", types=element_types("i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 boolean")),)
 
     def infer(self, data: TensorType) -> TensorType:
         return TensorType(ElementType.string, data.shape)
@@ -181,7 +179,7 @@ class UTF8Validate(TextOp):
 
 
 _STARTS = ((0b110, 5, 2, 0x80), (0b1110, 4, 3, 0x800), (0b11110, 3, 4, 0x10000))
-"""First bytes of sequences: their upper bits, by how many the byte is shifted, the bytes in all, the least character."""
+"""First bytes of sequences: their upper bits, the shift to these, the bytes in all, the least character."""
 
 
 def _valid(text: bytes, mark: bytes) -> bytes:
@@ -298,5 +296,3 @@ class ContribStringSplit(TextOp):
                     pieces.append(piece)
         shape = np.array([*begins.shape, most], np.int64)
         return np.array(indices, np.int64).reshape(-1, begins.ndim + 1), *joined(pieces, (len(pieces),)), shape
-
-

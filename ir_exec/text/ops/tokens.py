@@ -76,9 +76,9 @@ _RIGHT = ("right_begins", "right_ends", "right_chars")
 class BPETokenizer(Tokenizer):
     """Byte pair encoding: neighbours are merged, those of the first rule in the list of merges first.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings, whose
-    place is their token. merge_begins, merge_ends, merge_chars: the rules, `left right`; or their left sides (14 and 18
-    inputs, right_begins, right_ends and right_chars are the right ones). added_begins, added_ends, added_chars,
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings,
+    whose place is their token. merge_begins, merge_ends, merge_chars: the rules, `left right`; or their left sides (14
+    and 18 inputs, right_begins, right_ends and right_chars are the right ones). added_begins, added_ends, added_chars,
     added_ids: further tokens (15 and 18 inputs).
 
     At first the text is cut into the longest entries that no rule makes. Where there is none: the token `<0xNN>` with
@@ -119,16 +119,15 @@ class BPETokenizer(Tokenizer):
             added = dict(zip(_strings(inputs, "added")[::-1], inputs["added_ids"].ravel().tolist()[::-1], strict=False))
             vocabulary = added | vocabulary
         try:
-            return BytePairs(
-                vocabulary, rules, self.unk_token.encode(), self.end_suffix.encode(), self.byte_fallback
-            )
+            return BytePairs(vocabulary, rules, self.unk_token.encode(), self.end_suffix.encode(), self.byte_fallback)
         except KeyError as error:
             message = f"a merge needs the token {error.args[0]!r}, which the vocabulary does not have"
             raise EvaluationError(message, code=Code.bad_value, port="merge_chars") from None
 
 
 def _strings(inputs: dict[str, Any], name: str) -> list[bytes]:
-    return strings_of(*(inputs[f"{name}_{part}"] for part in ("begins", "ends", "chars")), f"{name}_begins")
+    begins, ends, chars = (inputs[f"{name}_{part}"] for part in ("begins", "ends", "chars"))
+    return strings_of(begins, ends, chars, f"{name}_begins")
 
 
 @text_op("WordpieceTokenizer")
@@ -136,8 +135,8 @@ class WordpieceTokenizer(Tokenizer):
     """Every word as its longest beginning in the vocabulary, and then the longest parts that continue a word.
 
     ragged_begins, ragged_ends, begins, ends, chars: ragged strings, words. vocab_begins, vocab_ends, vocab_chars:
-    strings, whose place is their token; those that continue a word begin with `suffix_indicator`. unknown: an integer, the
-    token of a word that cannot be put together, or that has more than `max_bytes_per_word` bytes.
+    strings, whose place is their token; those that continue a word begin with `suffix_indicator`. unknown: an integer,
+    the token of a word that cannot be put together, or that has more than `max_bytes_per_word` bytes.
     Source: openvino_tokenizers, wordpiece_tokenizer.cpp.
     """
 
@@ -179,8 +178,8 @@ class WordpieceTokenizer(Tokenizer):
 class TrieTokenizer(Tokenizer):
     """The longest entry of the vocabulary again and again, as RWKV does.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings. ids:
-    i32, their tokens.
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings.
+    ids: i32, their tokens.
     Errors: IR704 for text with which no entry begins, where OpenVINO does not end.
     Source: openvino_tokenizers, trie_tokenizer.cpp.
     """
@@ -212,9 +211,9 @@ class TrieTokenizer(Tokenizer):
 class UnigramTokenizer(Tokenizer):
     """The entries whose scores have the greatest sum (a unigram language model, found by Viterbi).
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings, whose
-    place is their token. scores: f32. A character that no entry holds is `unk_token_id`; several of them in a row are
-    one.
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings,
+    whose place is their token. scores: f32. A character that no entry holds is `unk_token_id`; several of them in a row
+    are one.
 
     byte_fallback, fuse_unk, min_score: not used by OpenVINO.
     Source: openvino_tokenizers, unigram_tokenizer.cpp.

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.errors import ElementTypeError
 from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.attributes import Ints
 from ir_exec.ops.base.shapes import require_one_element, require_rank
@@ -57,7 +57,7 @@ class VocabEncoder(TextOp):
         arrays = [vocabulary[name] for name in VOCABULARY]
 
         def made() -> dict[bytes, int]:
-            keys = strings_of(*arrays, "vocab_begins")
+            keys = strings_of(arrays[0], arrays[1], arrays[2], "vocab_begins")
             return dict(zip(keys[::-1], values.ravel().tolist()[::-1][-len(keys) :] if keys else [], strict=False))
 
         table = kept_with([*arrays, values], "encoder", made)
@@ -71,8 +71,8 @@ class VocabDecoder(Op):
     """The text of every token; nothing for tokens that are skipped, and for those that the vocabulary does not have.
 
     tokens: i32, [batch, length]. vocab_begins, vocab_ends, vocab_chars: strings, whose place is their token.
-    skip_tokens: i32, a vector; in files that lack it the attribute counts. Outputs: ragged strings, a row for each of the
-    batch. A row without tokens holds one empty string.
+    skip_tokens: i32, a vector; in files that lack it the attribute counts. Outputs: ragged strings, a row for each of
+    the batch. A row without tokens holds one empty string.
     Source: openvino_tokenizers, vocab_decoder.cpp.
     """
 
@@ -123,8 +123,8 @@ class VocabDecoder(Op):
 class ByteFallback(TextOp):
     """Strings, of which `<0xNN>` become the byte NN.
 
-    begins, ends, chars: strings. OpenVINO makes a byte 255 of any other string of six characters in angle brackets, such
-    as `<mask>`; here these stay, as in Hugging Face's tokenizers.
+    begins, ends, chars: strings. OpenVINO makes a byte 255 of any other string of six characters in angle brackets,
+    such as `<mask>`; here these stay, as in Hugging Face's tokenizers.
     Source: openvino_tokenizers, byte_fallback.cpp.
     """
 
