@@ -66,6 +66,8 @@ class Normalizer(NamedTuple):
             found = " " + found
         if self.escape_whitespaces:
             found = found.replace(" ", "\u2581")
+            # As in SentencePiece, a U+2581 of the text counts as a space here.
+            found = found.rstrip("\u2581") if self.remove_extra_whitespaces else found
         return found.encode("utf-8", "surrogatepass")
 
 

@@ -28,7 +28,16 @@ __all__ = ["compiled", "refusal"]
 _WORD = r"\p{L}\p{N}\p{Mn}\p{Pc}"
 _NO_WORD = r"\p{Mc}\p{Me}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}\p{S}\p{Z}\p{C}"
 _SPACE = r"\t\n\x0b\f\r\x85\u180e\p{Z}"
-_NO_SPACE = r"\p{L}\p{M}\p{N}\p{P}\p{S}\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\p{Cf}\p{Cs}\p{Co}\p{Cn}"
+_FORMATS = (
+    r"\xad\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
+    r"\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0001\U000e0020-\U000e007f"
+)
+"""Unicode's Cf but for U+180E, which is white space here."""
+
+_NO_SPACE = (
+    rf"\p{{L}}\p{{M}}\p{{N}}\p{{P}}\p{{S}}\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\p{{Cs}}\p{{Co}}\p{{Cn}}{_FORMATS}"
+)
 _BOUNDARY = rf"(?:(?<=[{_WORD}])(?![{_WORD}])|(?<![{_WORD}])(?=[{_WORD}]))"
 _NO_BOUNDARY = rf"(?:(?<=[{_WORD}])(?=[{_WORD}])|(?<![{_WORD}])(?![{_WORD}]))"
 
