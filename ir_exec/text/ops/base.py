@@ -17,12 +17,13 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import ElementTypeError, EvaluationError, Fault, GraphError, Location, Report
+from ir_exec.errors import ElementTypeError, EvaluationError, Fault, GraphError, IRError, Location, Report
 from ir_exec.kernels.limits import owner_of
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.operator import check_contract
 from ir_exec.ops.base.registry import provide_extension
 from ir_exec.ops.base.shapes import require_rank
+from ir_exec.text.patterns import refusal
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
@@ -91,6 +92,15 @@ class TextOp(Op):
         """The inputs by their names; None for those that other generations have."""
         every = dict.fromkeys(name for names in self.generations for name in names)
         return every | dict(zip(self.generation(len(inputs)), inputs, strict=True))
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        pattern = self.named(types).get("pattern")
+        value = None if pattern is None else pattern.value
+        reason = None if value is None else refusal(bytes_of(value))
+        if reason is None:
+            return []
+        message = f"the pattern is not compiled, and OpenVINO ignores it: {reason}"
+        return [EvaluationError(message, code=Code.ignored_pattern, port="pattern", severity="warning")]
 
     def check_inputs(self, types: list[TensorType], report: Report) -> bool:
         names = self.generation(len(types))

@@ -24,7 +24,7 @@ from ir_exec.text.ops.base import (
 from ir_exec.text.patterns import compiled
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
-__all__ = ["BytesToChars", "CharsToBytes", "RegexSplit", "SpecialTokensSplit"]
+__all__ = ["BytesToChars", "CharsToBytes", "RegexSplit", "SpecialTokensSplit", "chars_of_bytes"]
 
 Piece = tuple[int, int, bool]
 """Where a piece begins and ends in a string, in bytes, and whether later operators leave it as it is."""
@@ -283,7 +283,7 @@ def _tokens(text: bytes, search: Any) -> Iterator[Piece]:
 
 
 @cache
-def _chars_of_bytes() -> list[str]:
+def chars_of_bytes() -> list[str]:
     """The character for each byte in byte-level vocabularies: printable ones of Latin-1 are themselves."""
     printable = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = iter(range(0x100, 0x200))
@@ -328,7 +328,7 @@ class BytesToChars(TextOp):
         chars: Array,
         skips: Array | None,
     ) -> Any:
-        table = _chars_of_bytes()
+        table = chars_of_bytes()
         strings = strings_of(begins, ends, chars)
         kept = [False] * len(strings) if skips is None else skips.ravel().tolist()
         changed = [
@@ -358,7 +358,7 @@ class CharsToBytes(TextOp):
     def evaluate_inputs(
         self, *, ragged_begins: Array, ragged_ends: Array, begins: Array, ends: Array, chars: Array
     ) -> Any:
-        table = {char: byte for byte, char in enumerate(_chars_of_bytes())}
+        table = {char: byte for byte, char in enumerate(chars_of_bytes())}
         strings = strings_of(begins, ends, chars)
         rows = []
         for first, last in rows_of(ragged_begins, ragged_ends, len(strings)):
