@@ -17,7 +17,7 @@ from ir_exec.text.folder import PART_FILES, Folder, Part
 from ir_exec.text.vocabularies import embedding_of, entries_of, json_tokens, logits_of, share_of_equal
 from ir_exec.types import ElementType
 
-__all__ = ["faults_of"]
+__all__ = ["faults_of", "templates_of"]
 
 
 def faults_of(folder: Folder) -> list[IRError]:
@@ -129,8 +129,7 @@ def vocabularies(folder: Folder) -> Iterator[IRError]:
     tokenizer, detokenizer = folder.parts.get("tokenizer"), folder.parts.get("detokenizer")
     written, read = entries_of(tokenizer), entries_of(detokenizer)
     if written and read and tokenizer and detokenizer:
-        texts = {token: text.decode("utf-8", "replace") for token, text in written.items()}
-        share = share_of_equal(read, texts)
+        share = share_of_equal(read, written)
         if share < _SAME or max(written) != max(read):
             message = (
                 f"the detokenizer has {max(read) + 1} tokens and the tokenizer {max(written) + 1}, "
@@ -355,7 +354,7 @@ def chat_templates(folder: Folder) -> Iterator[IRError]:
     """IR807: templates that are missing, differ, or cannot be compiled."""
     if folder.kind not in _LANGUAGE:
         return
-    found = list(_templates(folder))
+    found = list(templates_of(folder))
     if not found:
         marks = [mark for mark in _CHAT_MARKS if any(mark in text for text in json_tokens(folder).values())]
         if marks:
@@ -374,7 +373,7 @@ def chat_templates(folder: Folder) -> Iterator[IRError]:
             yield _fault(Code.chat_template, f"the chat template of {name} is empty", place, "warning")
 
 
-def _templates(folder: Folder) -> Iterator[tuple[str, Location, str]]:
+def templates_of(folder: Folder) -> Iterator[tuple[str, Location, str]]:
     """The templates in the order in which one replaces another."""
     for name in ("tokenizer", "detokenizer"):
         part = folder.parts.get(name)

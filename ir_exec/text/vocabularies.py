@@ -74,18 +74,19 @@ def json_tokens(folder: Folder) -> dict[int, str]:
     return found
 
 
-def share_of_equal(entries: Mapping[int, bytes], tokens: Mapping[int, str]) -> float:
+def share_of_equal(entries: Mapping[int, bytes], tokens: Mapping[int, str | bytes]) -> float:
     """The share of tokens with the same text in both, however bytes and spaces are written; 1 without common ones."""
     common = entries.keys() & tokens.keys()
     if not common:
         return 1.0
     bytes_of_chars = {char: bytes([byte]) for byte, char in enumerate(chars_of_bytes())}
 
-    def forms(text: str) -> set[bytes]:
+    def forms(token: str | bytes) -> set[bytes]:
+        text = token.decode("utf-8", "surrogateescape") if isinstance(token, bytes) else token
         spaced = text.replace("\u2581", " ").replace("</w>", " ")
-        raw = b"".join([bytes_of_chars.get(char, char.encode("utf-8", "replace")) for char in text])
-        plain = text.encode("utf-8", "replace")
-        whole = {plain, raw, spaced.encode("utf-8", "replace"), plain.removeprefix(b"##"), b" " + plain}
+        raw = b"".join([bytes_of_chars.get(char, char.encode("utf-8", "surrogateescape")) for char in text])
+        plain = text.encode("utf-8", "surrogateescape")
+        whole = {plain, raw, spaced.encode("utf-8", "surrogateescape"), plain.removeprefix(b"##"), b" " + plain}
         return whole | {raw.replace(b"</w>", b" "), raw.removesuffix(b"</w>")}
 
     return sum(entries[token] in forms(tokens[token]) or not entries[token] for token in common) / len(common)
