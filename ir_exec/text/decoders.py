@@ -15,6 +15,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, Location
 from ir_exec.model import Model, read_model
+from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.runtime import compile_model
 from ir_exec.text.folder import Folder, Part
 from ir_exec.types import Array
@@ -48,7 +49,7 @@ class Decoder:
         self._kinds = {name: port.element_type for port in model.inputs for name in (port.name, *port.names)}
         self._shapes = {name: port.shape for port in model.inputs for name in (port.name, *port.names)}
         self._past = [port.name for port in model.inputs if port.name.startswith("past")]
-        self._has_state = bool(getattr(self._run, "states", None)) and not self._past
+        self._has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
         self._fixed = dict(fixed or {})
         self._embed = embed
         self._kept: dict[str, Array] = {}
