@@ -83,12 +83,13 @@ def export(name: str, folder: Path) -> list[int]:
     wrapper = OVModelForSeq2SeqLM if is_pair else OVModelForCausalLM
     exported = wrapper.from_pretrained(source, export=True, compile=False, load_in_8bit=False)
     exported.save_pretrained(folder / "openvino")
+    # What follows an end token counts too.
+    model.generation_config.eos_token_id = None
     with torch.no_grad():
         found = model.generate(
             torch.tensor([PROMPT]),
             attention_mask=torch.ones(1, len(PROMPT), dtype=torch.int64),
             max_new_tokens=COUNT,
-            min_new_tokens=COUNT,
             do_sample=False,
         )
     return found[0, 1 if is_pair else len(PROMPT) :].tolist()
