@@ -45,9 +45,8 @@ class Decoder:
         embed: Callable[[Array], Array] | None = None,
     ) -> None:
         self._run = compile(model)
+        self._ports = {port.name: port for port in model.inputs}
         self._names = {name for port in model.inputs for name in (port.name, *port.names)}
-        self._kinds = {name: port.element_type for port in model.inputs for name in (port.name, *port.names)}
-        self._shapes = {name: port.shape for port in model.inputs for name in (port.name, *port.names)}
         self._past = [port.name for port in model.inputs if port.name.startswith("past")]
         self._has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
         self._fixed = dict(fixed or {})
@@ -110,15 +109,16 @@ class Decoder:
         values |= self._fixed | self._kept
         for name in self._past:
             if name not in values:
-                dims = self._shapes[name].dims or ()
+                dims = self._ports[name].shape.dims or ()
                 # A batch of one text, and no positions yet.
                 sizes = [dim.size if dim.is_static else 0 for dim in dims]
-                values[name] = np.zeros([1, *sizes[1:]], self._kinds[name].dtype)
-        return {
-            name: value.astype(self._kinds[name].dtype, copy=False)
-            for name, value in values.items()
-            if name in self._names
-        }
+                values[name] = np.zeros([1, *sizes[1:]], self._ports[name].element_type.dtype)
+        given = {}
+        for name, port in self._ports.items():
+            found = next((values[one] for one in (name, *port.names) if one in values), None)
+            if found is not None:
+                given[name] = found.astype(port.element_type.dtype, copy=False)
+        return given
 
 
 _KNOWN = frozenset(

@@ -114,7 +114,7 @@ FAULTS: dict[str, tuple[Callable[[Path], None], set[tuple[str, str]]]] = {
     ),
     "another release": (
         changed(TOKENIZER, r'(<openvino_version value=)"[^"]*"', r'\1"2024.6.0-1"'),
-        {("IR808", TOKENIZER)},
+        {("IR808", DETOKENIZER)},
     ),
     "another library": (
         changed(DETOKENIZER, r'(<transformers_version value=)"[^"]*"', r'\1"4.1.0"'),
