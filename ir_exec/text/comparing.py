@@ -1,0 +1,220 @@
+"""Are these tokens right? The tokens of another runtime against those of the reference, and which option explains them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from ir_exec.codes import Code
+from ir_exec.debug.child import Child, ChildCrashed, ChildRefused
+from ir_exec.errors import EvaluationError
+from ir_exec.text.decoders import decoder_of
+from ir_exec.text.generation import Pipeline
+
+__all__ = ["Difference", "TokenComparison", "Trial", "compare_tokens"]
+
+Runtime = Literal["openvino", "genai", "transformers"]
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "KV cache in f32": {"KV_CACHE_PRECISION": "f32"},
+    "no dynamic quantization": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 0},
+    "f32 instead of bf16 or f16": {"INFERENCE_PRECISION_HINT": "f32"},
+}
+"""Settings of OpenVINO whose defaults change numbers, each with the value that does not."""
+
+_TIE = 1e-3
+"""Logits nearer than this share of their spread may come in either order by rounding alone."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Difference(_Record):
+    """The first token that differs.
+
+    position: among the new tokens, from 0. ours, theirs: the tokens. margin: by how much our logit of ours is above that
+    of theirs; gap: by how much it is above the second best one. is_tie: both are so near that rounding decides.
+    """
+
+    position: int
+    ours: int
+    theirs: int
+    margin: float
+    gap: float
+    is_tie: bool
+
+
+class Trial(_Record):
+    """The tokens with settings: where they leave ours, None where they do not. error: why there are none."""
+
+    name: str
+    options: dict[str, Any]
+    position: int | None
+    error: str | None = None
+
+
+class TokenComparison(_Record):
+    """What `compare FOLDER` finds.
+
+    theirs: the tokens of the reference; ours: those that ir_exec chooses after the same prompt. first: None where all
+    are equal. trials: the tokens with other settings of the runtime, where they differ.
+    """
+
+    format: Literal[1] = 1
+    folder: str
+    reference: str
+    prompt_ids: tuple[int, ...]
+    ours: tuple[int, ...]
+    theirs: tuple[int, ...]
+    first: Difference | None
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def equal(self) -> bool:
+        """Whether all tokens are equal, or the first that differs is a tie."""
+        return self.first is None or self.first.is_tie
+
+    @property
+    def explanation(self) -> str | None:
+        """The setting with which the tokens become ours; None where none does."""
+        return next((trial.name for trial in self.trials if trial.position is None and trial.error is None), None)
+
+
+def compare_tokens(
+    pipeline: Pipeline,
+    reference: str,
+    prompt: str | Sequence[int],
+    *,
+    count: int = 50,
+    device: str = "CPU",
+    source: str | None = None,
+    timeout: float = 600.0,
+    progress: Callable[[str], None] | None = None,
+) -> TokenComparison:
+    """Compare the greedy tokens of a reference with ours.
+
+    reference: `openvino`, `genai`, `transformers`, or a file of JSON with `ids` and, if the prompt is not given,
+        `prompt_ids`. source: the folder from which transformers reads the model.
+
+    Raises EvaluationError where the reference cannot run or be read.
+    """
+    ids = pipeline.encode(prompt) if isinstance(prompt, str) else list(prompt)
+    tell = progress or (lambda text: None)
+    if reference.lower().endswith(".json"):
+        stored = _stored(reference)
+        ids = ids or [int(token) for token in stored.get("prompt_ids", ())]
+        theirs = [int(token) for token in stored["ids"]]
+        # Files often hold the prompt and what follows it.
+        theirs = theirs[len(ids) :] if theirs[: len(ids)] == ids and len(theirs) > len(ids) else theirs
+        ask: _Ask | None = None
+    else:
+        ask = _Ask(pipeline, reference, device, source, timeout)
+        tell(f"asking {reference}")
+        theirs = ask(ids, count, {})
+    if not ids:
+        raise EvaluationError("there is no prompt: give text or tokens", code=Code.bad_value)
+    tell("running the network")
+    ours = list(pipeline.generate(ids, max_new_tokens=len(theirs), ignore_eos=True).ids)
+    first = _first(pipeline, ids, ours, theirs)
+    trials: list[Trial] = []
+    if first is not None and ask is not None and reference in ("openvino", "genai"):
+        for name, options in (
+            *OPTIONS.items(),
+            ("all of these", {k: v for one in OPTIONS.values() for k, v in one.items()}),
+        ):
+            tell(f"asking {reference} with {name}")
+            trials.append(_trial(ask, name, options, ids, ours))
+    return TokenComparison(
+        folder=pipeline.folder.path,
+        reference=reference,
+        prompt_ids=tuple(ids),
+        ours=tuple(ours),
+        theirs=tuple(theirs),
+        first=first,
+        trials=tuple(trials),
+    )
+
+
+def _first(pipeline: Pipeline, ids: list[int], ours: list[int], theirs: list[int]) -> Difference | None:
+    position = _leaving(ours, theirs)
+    if position is None:
+        return None
+    decoder = decoder_of(pipeline.folder)
+    decoder.reset()
+    logits = decoder.next_logits([*ids, *ours[:position]]).astype(np.float64)
+    mine, other = ours[position], theirs[position]
+    best = np.sort(logits)[-2:]
+    margin, spread = float(logits[mine] - logits[other]), float(np.ptp(logits)) or 1.0
+    return Difference(
+        position=position,
+        ours=mine,
+        theirs=other,
+        margin=margin,
+        gap=float(best[1] - best[0]),
+        is_tie=margin <= _TIE * spread,
+    )
+
+
+def _leaving(ours: Sequence[int], theirs: Sequence[int]) -> int | None:
+    """The first position at which the tokens differ."""
+    return next((place for place, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), None)
+
+
+def _trial(ask: _Ask, name: str, options: dict[str, Any], ids: list[int], ours: list[int]) -> Trial:
+    try:
+        return Trial(name=name, options=options, position=_leaving(ours, ask(ids, len(ours), options)))
+    except EvaluationError as error:
+        return Trial(name=name, options=options, position=None, error=error.message)
+
+
+class _Ask:
+    """Asks a runtime in a process of its own."""
+
+    def __init__(self, pipeline: Pipeline, reference: str, device: str, source: str | None, timeout: float) -> None:
+        if reference not in ("openvino", "genai", "transformers"):
+            message = f"the reference is {reference!r}, expected openvino, genai, transformers or a file of JSON"
+            raise EvaluationError(message, code=Code.bad_value)
+        if reference == "transformers" and source is None:
+            hint = "--source FOLDER names the model that was exported"
+            raise EvaluationError("transformers needs the folder of its model", code=Code.bad_value, hint=hint)
+        part = pipeline.folder.decoder
+        self._request = {
+            "runtime": reference,
+            "folder": os.path.abspath(pipeline.folder.path),
+            "model": os.path.abspath(part.path) if part is not None else "",
+            "device": device,
+            "source": source,
+        }
+        self._timeout = timeout
+
+    def __call__(self, ids: list[int], count: int, options: Mapping[str, Any]) -> list[int]:
+        # A path that is whole stays so, though the child's scripts are in another package.
+        child = Child(str(Path(__file__).parent / "tokens_child.py"), self._timeout)
+        try:
+            answer = child.ask(**self._request, ids=ids, count=count, options=dict(options))
+        except (ChildRefused, ChildCrashed) as error:
+            raise EvaluationError(f"{self._request['runtime']} gives no tokens: {error}", code=Code.failed) from None
+        finally:
+            child.close()
+        return [int(token) for token in answer["ids"]]
+
+
+def _stored(path: str) -> Mapping[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            stored = json.load(file)
+    except (OSError, ValueError) as error:
+        raise EvaluationError(f"cannot read the tokens of {path}: {error}", code=Code.bad_value) from None
+    if isinstance(stored, list):
+        stored = {"ids": stored}
+    ids = stored.get("ids") if isinstance(stored, Mapping) else None
+    if not isinstance(ids, list) or not all(isinstance(token, int) for token in ids):
+        raise EvaluationError(f"{path} holds no list of tokens as `ids`", code=Code.bad_value)
+    return stored
