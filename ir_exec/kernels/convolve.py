@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from math import gcd, prod
 from typing import Any, NamedTuple, TypeAlias
 
@@ -39,7 +39,7 @@ from ir_exec.kernels.windows import (
 )
 from ir_exec.types import Array
 
-__all__ = ["Convolver", "convolve", "convolver_by_places", "runs_by_places"]
+__all__ = ["Convolver", "convolve"]
 
 Place: TypeAlias = tuple[slice, ...]
 """A part of a result [batch, groups, outputs, windows]."""
@@ -93,7 +93,6 @@ class Convolver:
     """The convolution of groups of channels, for data and filters of these shapes; the result is in the type of data.
 
     data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...].
-    by_channels: whether the channels of a place are side by side in the memory of the data.
     """
 
     def __init__(
@@ -102,10 +101,7 @@ class Convolver:
         data: tuple[int, ...],
         filters: tuple[int, ...],
         dtype: np.dtype[Any],
-        *,
-        by_channels: bool = False,
     ) -> None:
-        self._make_for_channels = partial(Convolver, axes, data, filters, dtype, by_channels=True)
         groups, outputs, channels = filters[:3]
         touching = [axis.touching() for axis in axes]
         is_whole = all(touched.kernel == axis.kernel for axis, (_, touched) in zip(axes, touching, strict=True))
@@ -122,28 +118,26 @@ class Convolver:
         self._grouped = (data[0], groups, channels, *([prod(data[2:])] if self._is_pointwise else data[2:]))
         self._nanoseconds = prod(self._shape) * (self._column / costs.MULTIPLICATIONS_A_NANOSECOND)
         self._parts: list[_Part] = []
-        self._arrange(channels, by_channels)
+        self._arrange(channels)
         self._whole = self._one_product() if self._make_worker == self._by_columns else None
 
-    def _arrange(self, channels: int, by_channels: bool) -> None:
+    def _arrange(self, channels: int) -> None:
         """Choose the arrangement and the parts."""
         _, groups, outputs, windows = self._shape
         self._make_worker = self._by_columns
         self._is_shared = True
         # Rows of windows in one product of `_by_bands`, where that is the arrangement.
         self._band = 0
-        self._is_by_channels = self._is_copied = self._may_turn = False
+        self._is_by_channels = self._is_copied = False
         if self._is_pointwise:
             return
         along = self._column // max(self._axes[0].kernel, 1)
         if channels == 1 and outputs < costs.FEW_OUTPUTS:
             self._nanoseconds = self._depthwise_nanoseconds()
             self._is_shared = self._nanoseconds >= costs.DEPTHWISE_WORTH_SHARING_NANOSECONDS
-            if by_channels or self._has_few_windows(groups, windows):
+            if self._has_few_windows(groups, windows):
                 self._arrange_channels()
                 return
-            stride = max(axis.stride for axis in self._axes)
-            self._may_turn = groups >= costs.MANY_CHANNELS and runs_by_places(windows, self._column, stride)
             if self._has_wide_rows():
                 self._arrange_bands()
             else:
@@ -307,14 +301,7 @@ class Convolver:
         whole.product(filters.reshape(outputs, self._column), columns, result)
         return result.reshape(1, outputs, *self._counts)
 
-    @cached_property
-    def _for_channels(self) -> Convolver:
-        return self._make_for_channels()
-
     def __call__(self, data: Array, filters: Array) -> Array:
-        lies_by_places = data.strides[1] == data.itemsize < data.strides[-1]
-        if self._may_turn and lies_by_places:
-            return self._for_channels(data, filters)
         filters = filters if self._kernel is None else filters[self._kernel]
         if self._whole is not None:
             return self._product(self._whole, data, filters)
@@ -333,7 +320,7 @@ class Convolver:
             # Zeros beside a filter make NaN of infinities outside of its window.
             if self._band > 1 and not is_finite(result):
                 self._compute(partial(self._by_bands, grouped, self._bands(weights, 1), result))
-        if self._is_copied and not lies_by_places:
+        if self._is_copied:
             result = np.ascontiguousarray(result)
         batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
@@ -516,31 +503,3 @@ def _windows_at_once(elements: int) -> int:
 def convolve(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:
     """The convolution of groups of channels, see `Convolver`."""
     return Convolver(axes, data.shape, filters.shape, data.dtype)(data, filters)
-
-
-def runs_by_places(windows: int, kernel: int, stride: int) -> bool:
-    """Whether so many windows of a depthwise convolution take less along the channels, where those of each place are
-    side by side already. kernel: its elements. stride: the longest."""
-    return not has_small_kernels() or stride > 1 or windows * kernel**2 <= costs.FEW_WINDOWS_BY_PLACES
-
-
-def convolver_by_places(data: tuple[int, ...], filters: Array) -> Callable[[Array], Array]:
-    """A pointwise convolution of one group whose result has the channels of each place side by side in memory.
-
-    data: the shape [batch, C, spatial...]. filters: [C, O], by rows: BLAS takes up to a fifth less time for many
-    outputs of few places than with filters in the order of a file and a result in the usual order.
-    """
-    batch, inner, *sizes = data
-    places, outputs = prod(sizes), filters.shape[1]
-    product = product_for((places, inner), filters.shape, filters.dtype) if batch == 1 else matrix_products
-
-    def convolve(data: Array) -> Array:
-        # Otherwise BLAS would wake threads of its own for the product.
-        works_alone()
-        result = np.empty((batch, places, outputs), filters.dtype)
-        matrices = data.reshape(batch, inner, places).swapaxes(1, 2)
-        # An array of one matrix takes other ways than the matrix.
-        product(*((matrices[0], filters, result[0]) if batch == 1 else (matrices, filters, result)))
-        return result.swapaxes(1, 2).reshape(batch, outputs, *sizes)
-
-    return convolve

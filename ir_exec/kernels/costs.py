@@ -325,10 +325,6 @@ FEW_WINDOWS = 144
 FEW_MULTIPLICATIONS = 20_000
 """Multiplications of a channel up to which they do so where BLAS copies small matrices first."""
 
-FEW_WINDOWS_BY_PLACES = 2**16
-"""Windows times the square of the elements of the kernel up to which they do so where BLAS copies no small matrices and
-the channels are side by side already."""
-
 SPREAD_ELEMENTS = 2**18
 """Windows times channels of a part of such a convolution."""
 

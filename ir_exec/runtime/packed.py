@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from weakref import WeakValueDictionary
 
@@ -233,7 +232,7 @@ def _wanted(
             if array.ndim == 2:
                 form = _matrix_form(value, nodes, array, types, operator)
             elif has_filters:
-                form = filter_form(value, readers, total, array, types, operator)
+                form = filter_form(value, nodes, array, types, operator)
         if total is not None and form is None:
             form = total.form(array)
         if form is not None and room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
@@ -255,13 +254,11 @@ def _readers(graph: Graph) -> dict[Value, list[Node]]:
 
 
 def may_be_packed(array: Array | None) -> TypeGuard[Array]:
-    """Whether a constant is of f32 and a large matrix, or filters that may be transformed or turned."""
+    """Whether a constant is of f32 and a large matrix, or filters that may be transformed."""
     if array is None or array.dtype != np.float32:
         return False
     if array.ndim == 2:
         return array.size >= costs.PANELLED_ELEMENTS
-    if array.ndim > 2 and prod(array.shape[2:]) == 1 and min(array.shape[:2]) > 1:
-        return bool(array.shape[0] >= costs.MANY_CHANNELS)
     return array.shape[-2:] == (3, 3) and array.size >= 9 * costs.WINOGRAD_CHANNELS * costs.WINOGRAD_OUTPUTS
 
 
