@@ -62,20 +62,6 @@ class _Part(NamedTuple):
         return self.place[:2]
 
 
-class _Phase(NamedTuple):
-    """What `_by_channels` does with the elements of the last axis of which every so many are taken.
-
-    shape, strides, offset: of a view of all windows of a part, [kernel..., count..., run]. target: where those on the
-    data lie among all. source: which elements of the data these are.
-    """
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
-    target: slice
-    source: slice
-
-
 class _Whole(NamedTuple):
     """All windows of one image as the matrix of one product, with nothing left to be decided in a call.
 
@@ -228,42 +214,20 @@ class Convolver:
         # A part of few channels takes nearly as long as one of many, so that each has all of them.
         sizes = block_sizes(self._counts, costs.SPREAD_ELEMENTS // groups)
         self._parts = self._portions(sizes, max(costs.SPREAD_ELEMENTS // max(windows, 1), groups))
-        # With few channels elements as far apart as windows lie side by side, so that the windows do.
-        last = self._axes[-1]
-        is_phased = groups <= costs.PHASED_CHANNELS and last.dilation == 1
-        self._phases = last.stride if is_phased and last.stride < min(last.kernel, costs.MOST_PHASES + 1) else 1
         # The channels of windows side by side are one run.
-        along = gcd(*[part.axes[-1].count for part in self._parts]) if last.stride == self._phases else 0
+        along = gcd(*[part.axes[-1].count for part in self._parts]) if self._axes[-1].stride == 1 else 0
         self._together = _divisor(along, costs.SHORT_RUN // groups)
-        self._parts = [part._replace(laid=self._phased(part)) for part in self._parts]
+        self._parts = [part._replace(laid=self._runs(part)) for part in self._parts]
 
-    def _phased(self, part: _Part) -> tuple[tuple[int, ...], list[_Phase]]:
-        """The shape of the memory for what windows cover, [phase, spatial..., channels], and each phase."""
+    def _runs(self, part: _Part) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """The shape of the memory for what windows cover, [spatial..., channels], and shape and strides of the view of
+        all windows in it, [kernel..., count..., run]."""
         *others, last = part.axes
-        _, (*_, columns), (*sizes, width) = part.covered
-        shape = (self._phases, *sizes, -(-width // self._phases), self._shape[1])
-        first, *steps = strides_of(shape, accumulator(self._dtype).itemsize)
-        found = []
-        for phase in range(self._phases):
-            axis = replace(
-                last,
-                kernel=len(range(phase, last.kernel, self._phases)),
-                stride=last.stride // self._phases * self._together,
-                count=last.count // self._together,
-            )
-            windows, strides = window_layout(shape[1:-1], steps[:-1], [*others, axis])
-            start = -(-(columns.start - phase) // self._phases)
-            source = range(start * self._phases + phase - columns.start, columns.stop - columns.start, self._phases)
-            found.append(
-                _Phase(
-                    (*windows, self._together * self._shape[1]),
-                    (*strides, steps[-1]),
-                    phase * first,
-                    slice(start, start + len(source)),
-                    slice(source.start, None, self._phases),
-                )
-            )
-        return shape, found
+        shape = (*part.covered[2], self._shape[1])
+        *steps, size = strides_of(shape, accumulator(self._dtype).itemsize)
+        axis = replace(last, stride=last.stride * self._together, count=last.count // self._together)
+        windows, strides = window_layout(shape[:-1], steps, [*others, axis])
+        return shape, (*windows, self._together * self._shape[1]), (*strides, size)
 
     def _portions(self, sizes: Sequence[int], pairs: int) -> list[_Part]:
         parts = []
@@ -453,33 +417,22 @@ class Convolver:
         anyway, the result stays in that order in memory.
         """
         rank = len(self._axes)
-        taps = filters[:, :, 0].transpose(*range(1, rank + 2), 0)[..., np.newaxis, :]
-        # Transposed once, and not for every window of a run.
-        taps = taps if self._together == 1 else np.ascontiguousarray(taps)
-        # Of each phase, of one output after the other: [kernel..., run].
-        weights = [self._repeated(taps[..., phase :: self._phases, :, :]) for phase in range(self._phases)]
+        taps = self._repeated(filters[:, :, 0].transpose(*range(1, rank + 2), 0)[..., np.newaxis, :])
         elements, windows, channel = list(range(rank)), list(range(rank, 2 * rank)), 2 * rank
-        kept = [*windows, channel]
         source = data[:, :, 0]
 
         def compute(part: _Part) -> None:
-            inside, (*covered, _), _ = part.covered
-            memory, phases = part.laid
+            inside, covered, _ = part.covered
+            memory, shape, strides = part.laid
             spread = np.zeros(memory, source.dtype)
-            views = [np.ndarray(one.shape, spread.dtype, spread, one.offset, one.strides) for one in phases]
-            further = np.empty(views[0].shape[rank:] if len(views) > 1 else 0, spread.dtype)
+            view = np.ndarray(shape, spread.dtype, spread, 0, strides)
             for image, filtered in zip(source[(*part.images, *inside)], result[part.place], strict=True):
-                places = image.transpose(*range(1, rank + 1), 0)
-                for number, phase in enumerate(phases):
-                    spread[(number, *covered, phase.target)] = places[..., phase.source, :]
+                spread[covered] = image.transpose(*range(1, rank + 1), 0)
                 for output in range(self._filters[1]):
                     # A view, as a part has all channels, and windows that follow each other.
-                    total = filtered[:, output].T.reshape(views[0].shape[rank:])
-                    for number, view in enumerate(views):
-                        arguments = view, [*elements, *windows, channel], weights[number][output], [*elements, channel]
-                        np.einsum(*arguments, kept, out=further if number else total)
-                        if number:
-                            total += further
+                    total = filtered[:, output].T.reshape(shape[rank:])
+                    arguments = view, [*elements, *windows, channel], taps[output], [*elements, channel]
+                    np.einsum(*arguments, [*windows, channel], out=total)
 
         return compute
 

@@ -334,12 +334,6 @@ MANY_CHANNELS = 32
 SHORT_RUN = 2**11
 """Elements of a run at most, where it is the channels of several neighbouring windows."""
 
-PHASED_CHANNELS = 160
-"""Channels up to which windows with strides are put side by side before they are run along."""
-
-MOST_PHASES = 3
-"""The longest stride with which that is done."""
-
 BOXES_AT_ONCE = 128
 """Candidates that non-maximum suppression compares with each other at once."""
 

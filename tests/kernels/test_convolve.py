@@ -168,7 +168,6 @@ def test_any_sizes(
     channels=st.integers(1, 40),
     outputs=st.integers(1, 2),
     axes=st.lists(any_axis, min_size=1, max_size=3),
-    phased=st.sampled_from([0, 160]),
     run=st.sampled_from([1, 2**11]),
     elements=st.sampled_from([300, 2**18]),
     is_turned=st.booleans(),
@@ -178,14 +177,12 @@ def test_any_sizes_along_the_channels(
     channels: int,
     outputs: int,
     axes: list[tuple[int, int, int, int, tuple[int, int]]],
-    phased: int,
     run: int,
     elements: int,
     is_turned: bool,
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(convolving, "has_small_kernels", lambda: False)
-        monkeypatch.setattr(costs, "PHASED_CHANNELS", phased)
         monkeypatch.setattr(costs, "SHORT_RUN", run)
         monkeypatch.setattr(costs, "SPREAD_ELEMENTS", elements)
         spatial = [axis_of(*axis) for axis in axes]
@@ -196,23 +193,6 @@ def test_any_sizes_along_the_channels(
         assert convolve._is_by_channels or convolve._is_pointwise
         found = convolve(laid(data, "channels last") if is_turned else data, filters)
         assert np.array_equal(found, sums(data, filters, spatial))
-
-
-@pytest.mark.parametrize("size", [7, 8])
-@pytest.mark.parametrize("kernel", [1, 2, 3, 5])
-@pytest.mark.parametrize("pads", [(1, 1), (-1, 2), (0, -2)])
-def test_phases_of_strides_are_what_is_run_along(
-    size: int, kernel: int, pads: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for stride in (2, 3, 5):
-        spatial = [axis_of(6, 3, 2, 1, (1, 1)), axis_of(size, kernel, stride, 1, pads)]
-        data, filters = whole_numbers(2, 40, 6, size), whole_numbers(40, 1, 1, 3, kernel)
-        monkeypatch.setattr(Convolver, "_has_few_windows", lambda *_: True)
-        convolve = Convolver(spatial, data.shape, filters.shape, data.dtype)
-        assert convolve._phases == (stride if stride < min(kernel, 4) else 1)
-        cut = data[..., max(-pads[0], 0) : size + min(pads[1], 0)]
-        inner = [spatial[0], axis_of(cut.shape[3], kernel, stride, 1, (max(pads[0], 0), max(pads[1], 0)))]
-        assert np.array_equal(convolve(data, filters), sums(cut, filters, inner))
 
 
 @pytest.mark.parametrize("value", [np.inf, np.nan, 1e30])
