@@ -268,17 +268,11 @@ PANELLED_ELEMENTS = 2**16
 PANELLED_ELEMENTS_OF_FEW_ROWS = 2**19
 """The same where the rows may be few."""
 
-ROWS_BY_ROWS = 64
-"""Rows of a product up to which a constant matrix whose columns are contiguous is turned, where it is in no panels."""
-
 PANELS_AT_ONCE = 4
 """Panels that are filled at a time."""
 
 TRANSPOSED_BYTES = 2**20
 """A constant matrix that may be kept in two orders. It stands for memory."""
-
-TURNED_BYTES = 2**22
-"""A constant matrix that may be kept in the other order instead."""
 
 WINDOW_ELEMENTS = 2**19
 """Elements of windows that are copied side by side before they are multiplied."""

@@ -27,7 +27,6 @@ __all__ = [
     "PackedMatrix",
     "batches_at",
     "for_blas",
-    "laid_by_rows",
     "matrix_product",
     "matrix_products",
     "multiply",
@@ -418,17 +417,6 @@ class PackedMatrix:
             further = np.empty(out.shape, np.float32)
             _by_tiles(a[:, number * inner : (number + 1) * inner], part[some], further)
             out += further
-
-
-def laid_by_rows(matrix: Array, memory: Array) -> Array:
-    """A copy of a matrix of f32 by rows, in memory for as many elements."""
-    rows = memory.reshape(matrix.shape)
-    inner, columns = matrix.shape
-    width = min(costs.STRIP_COLUMNS, columns)
-    whole = columns // width * width
-    _fill(rows[:, :whole].reshape(inner, -1, width).swapaxes(0, 1), matrix[:, :whole])
-    rows[:, whole:] = matrix[:, whole:]
-    return rows
 
 
 def _fill(panels: Array, matrix: Array) -> None:

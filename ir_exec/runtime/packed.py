@@ -8,7 +8,6 @@ observed, which then runs the layers of the file, it is computed anew in every r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from weakref import WeakValueDictionary
 
@@ -21,7 +20,7 @@ from ir_exec.ir import Weights
 from ir_exec.kernels import costs
 from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.limits import Budget, owner_of
-from ir_exec.kernels.products import PackedMatrix, laid_by_rows, matrix_product
+from ir_exec.kernels.products import PackedMatrix
 from ir_exec.ops import In, Op
 from ir_exec.runtime.rewrite.draft import Fusion, is_known
 from ir_exec.types import Array, ElementType, Shape, TensorType
@@ -271,21 +270,16 @@ def is_of_floats(node: Node, op: Op, types: Types) -> bool:
 def _matrix_form(
     value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
 ) -> Form | None:
-    by_panels = has_small_kernels()
-    order = _order_in_panels if by_panels else _order_by_rows
-    orders = {order(node, value, array.shape, types, operator) for node in nodes}
+    if not has_small_kernels():
+        return None
+    orders = {_order(node, value, array.shape, types, operator) for node in nodes}
     if len(orders) > 1 or None in orders:
         return None
     is_transposed = orders.pop()
 
     def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
-        shape, matrix = Shape(array.shape), array.T if is_transposed else array
-        product: Callable[[Array], Array]
-        if by_panels:
-            product = PackedMatrix.of(matrix, memory).product
-        else:
-            product = partial(matrix_product, b=laid_by_rows(matrix, memory))
-        return lambda op: PackedMatMul(op, shape, product)
+        product = PackedMatrix.of(array.T if is_transposed else array, memory).product
+        return lambda op: PackedMatMul(op, Shape(array.shape), product)
 
     return Form(array.size, False, pack)
 
@@ -293,20 +287,12 @@ def _matrix_form(
 def _order(
     node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
 ) -> bool | None:
-    """Whether a MatMul multiplies by the transposed value; None where it does anything else."""
+    """Whether a MatMul multiplies by the transposed value; None where it does anything else, or is not better off with
+    panels."""
     op = operator(node)
     if node.type != "MatMul" or node.inputs[0] is value or not is_of_floats(node, op, types):
         return None
-    return bool(vars(op)["transpose_b"])
-
-
-def _order_in_panels(
-    node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
-) -> bool | None:
-    """The same; None where the node is not better off with panels."""
-    is_transposed = _order(node, value, shape, types, operator)
-    if is_transposed is None:
-        return None
+    is_transposed = bool(vars(op)["transpose_b"])
     inner, columns = shape[:: -1 if is_transposed else 1]
     product = types[node.outputs[0].number].shape.size
     if not product.is_static and inner * columns < costs.PANELLED_ELEMENTS_OF_FEW_ROWS:
@@ -314,19 +300,6 @@ def _order_in_panels(
     # Of a single row, and of products that are not long, BLAS copies nothing.
     is_copied = product.hi > columns and product.hi * inner > costs.STRIP_MULTIPLICATIONS
     return is_transposed if is_copied and columns >= costs.STRIP_COLUMNS else None
-
-
-def _order_by_rows(
-    node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
-) -> bool | None:
-    """The same; None where it is not better off if the columns that it reads become rows."""
-    if not _order(node, value, shape, types, operator):
-        return None
-    columns, inner = shape
-    product = types[node.outputs[0].number].shape.size
-    # To turn a matrix takes longer than many rows save; of smaller ones a MatMul keeps both orders.
-    are_few = not product.is_static or product.hi <= columns * costs.ROWS_BY_ROWS
-    return True if are_few and columns >= inner and columns * inner * 4 > costs.TRANSPOSED_BYTES else None
 
 
 class PackedMatMul(HoldsInput):

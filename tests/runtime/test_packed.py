@@ -1,4 +1,4 @@
-"""Constant matrices in panels or turned: which are, and that nothing else about a network changes."""
+"""Constant matrices in panels: which are, and that nothing else about a network changes."""
 
 from __future__ import annotations
 
@@ -191,31 +191,6 @@ def test_arrays_that_a_model_holds_are_not_there_twice(monkeypatch: pytest.Monke
 def test_other_processors_get_no_panels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing_of_weights, "has_small_kernels", lambda: False)
     assert packed(ir_exec.compile_model(product()), ROWS)[1] == 0
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 64, -1])
-def test_other_processors_read_many_columns_by_rows(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing_of_weights, "has_small_kernels", lambda: False)
-    matrix = RANDOM.standard_normal((600, 500), np.float32)
-    data = build.parameter([rows, 500], "f32")
-    a = RANDOM.standard_normal((abs(rows), 500), np.float32)
-    compiled = ir_exec.compile_model(build.model(build.matmul(data, build.constant(matrix), transpose_b=True)))
-    outputs, count = packed(compiled, a)
-    assert count == 1
-    assert_allclose(outputs[0], np.matmul(a, matrix.T, dtype=np.float64), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("rows", "shape", "transposed"),
-    [(65, (600, 500), True), (4, (600, 500), False), (4, (500, 600), True), (4, (512, 512), True)],
-)
-def test_other_matrices_stay_as_they_lie(
-    rows: int, shape: tuple[int, int], transposed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(packing_of_weights, "has_small_kernels", lambda: False)
-    a = RANDOM.standard_normal((rows, shape[1 if transposed else 0]), np.float32)
-    compiled = ir_exec.compile_model(product(a, RANDOM.standard_normal(shape, np.float32), transpose_b=transposed))
-    assert packed(compiled, a)[1] == 0
 
 
 @pytest.mark.parametrize("mode", ["r", "c", "r+"])

@@ -83,13 +83,11 @@ class MatMul(Op):
         is_plain = types[0].element_type.dtype in _OWN_TYPES and not (self.transpose_a or self.transpose_b)
         return matrix_product if is_plain else self.evaluate
 
-    def reads_columns(self, position: int) -> bool:
-        return position == 1 and self.transpose_b and not self.transpose_a
-
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """A small constant matrix is transposed once: BLAS is faster then."""
         matrix = constants.get(1)
-        if matrix is None or matrix.ndim != 2 or matrix.dtype not in _OWN_TYPES or not self.reads_columns(1):
+        is_read_by_columns = self.transpose_b and not self.transpose_a
+        if matrix is None or matrix.ndim != 2 or matrix.dtype not in _OWN_TYPES or not is_read_by_columns:
             return None
         if matrix.T.flags.c_contiguous:
             return partial(_product_with, matrix.T)
