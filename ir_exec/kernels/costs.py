@@ -247,17 +247,11 @@ STRIP_ROWS = 16
 STRIP_COLUMNS = 64
 """Columns of a strip, or a multiple of that."""
 
-TILED_BYTES = 2**20
-"""Memory of the second matrix up to which a product is cut along both sides, into tiles."""
-
 TILE_ROWS = 48
-"""Rows of such a tile at most."""
+"""Rows of a product with a panel at most."""
 
 LEAST_TILE_ROWS = 8
-"""Rows of such a tile, or a multiple of that."""
-
-LEAST_TILE_INNER = 128
-"""Elements of a sum from which on such tiles pay."""
+"""Rows of such a product, or a multiple of that."""
 
 LEAST_ROWS = 16
 """Rows below which products are slow."""

@@ -330,12 +330,7 @@ def tile_of(rows: int, inner: int, columns: int, step: int) -> Tile | None:
     down, along = most // columns, most // rows
     if along >= least and (columns >= rows or down < costs.STRIP_ROWS):
         return Tile(rows, min(even_size(columns, along, least), columns))
-    if down >= costs.STRIP_ROWS:
-        return Tile(min(even_size(rows, down, costs.STRIP_ROWS), rows), columns)
-    if not step or columns < least or inner < costs.LEAST_TILE_INNER or inner * step > costs.TILED_BYTES:
-        return None
-    high = min(most // least, costs.TILE_ROWS)
-    return Tile(even_size(rows, high, costs.LEAST_TILE_ROWS), least) if high >= costs.LEAST_TILE_ROWS else None
+    return Tile(min(even_size(rows, down, costs.STRIP_ROWS), rows), columns) if down >= costs.STRIP_ROWS else None
 
 
 def even_size(length: int, most: int, unit: int) -> int:
