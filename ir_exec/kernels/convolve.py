@@ -114,7 +114,7 @@ class Convolver:
         self._is_shared = True
         # Rows of windows in one product of `_by_bands`, where that is the arrangement.
         self._band = 0
-        self._is_by_channels = self._is_copied = False
+        self._is_by_channels = False
         if self._is_pointwise:
             return
         along = self._column // max(self._axes[0].kernel, 1)
@@ -208,8 +208,6 @@ class Convolver:
     def _arrange_channels(self) -> None:
         self._make_worker = self._by_channels
         self._is_by_channels = True
-        # There BLAS multiplies matrices as they lie, and is slower with those whose columns are adjacent.
-        self._is_copied = has_small_kernels()
         _, groups, _, windows = self._shape
         # A part of few channels takes nearly as long as one of many, so that each has all of them.
         sizes = block_sizes(self._counts, costs.SPREAD_ELEMENTS // groups)
@@ -284,7 +282,8 @@ class Convolver:
             # Zeros beside a filter make NaN of infinities outside of its window.
             if self._band > 1 and not is_finite(result):
                 self._compute(partial(self._by_bands, grouped, self._bands(weights, 1), result))
-        if self._is_copied:
+        if self._is_by_channels:
+            # Also for BLAS, which is slower with matrices whose columns are adjacent.
             result = np.ascontiguousarray(result)
         batch, groups, outputs, _ = self._shape
         return rounded(result.reshape(batch, groups * outputs, *self._counts), self._dtype)
@@ -413,8 +412,7 @@ class Convolver:
     def _by_channels(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
         """For one channel in each group: with the channels along the last axis.
 
-        NumPy then runs along many channels in each step, instead of along few windows. Where BLAS copies matrices
-        anyway, the result stays in that order in memory.
+        NumPy then runs along many channels in each step, instead of along few windows.
         """
         rank = len(self._axes)
         taps = self._repeated(filters[:, :, 0].transpose(*range(1, rank + 2), 0)[..., np.newaxis, :])

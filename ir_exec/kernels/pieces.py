@@ -16,7 +16,6 @@ __all__ = [
     "as_bits",
     "as_unsigned",
     "by_pieces",
-    "by_places",
     "by_rows",
     "by_slices",
     "converted",
@@ -46,15 +45,6 @@ def by_rows(array: Array) -> Array:
         some = slice(start, start + costs.COLUMNS_OF_A_COPY)
         target[..., some] = source[..., some]
     return result
-
-
-def by_places(images: Array) -> Array | None:
-    """A view of images [batch, channels, spatial...] with the channels last, where those of each place are adjacent in
-    memory and all are one run; None for others."""
-    if images.ndim < 3 or images.flags.c_contiguous:
-        return None
-    moved = images.transpose(0, *range(2, images.ndim), 1)
-    return moved if moved.flags.c_contiguous else None
 
 
 def _merged_axes(array: Array) -> tuple[list[int], list[int]]:

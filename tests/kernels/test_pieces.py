@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ir_exec.kernels import costs
 from ir_exec.kernels import pieces as slices
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.kernels.pieces import by_places, by_rows
+from ir_exec.kernels.pieces import by_rows
 from ir_exec.types import Array
 
 ROWS, COLUMNS = costs.COLUMNS_OF_A_COPY, costs.LONG_ROW + 3
@@ -86,15 +86,3 @@ def test_long_rows_of_a_transposed_array_are_copied() -> None:
 )
 def test_other_arrays_stay_as_they_are(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
     assert by_rows(array) is array
-
-
-@pytest.mark.parametrize("sizes", [(2, 3, 4), (1, 5, 2, 3), (2, 3, 4, 1, 2)])
-def test_images_by_places(sizes: tuple[int, ...]) -> None:
-    image = np.arange(np.prod(sizes)).reshape(sizes)
-    turned = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1)
-    found = by_places(turned)
-    assert found is not None
-    assert np.shares_memory(found, turned)
-    assert np.array_equal(found, np.moveaxis(image, 1, -1))
-    for other in (image, turned[:, :-1], turned[..., ::2], image[0, 0], turned[:, ::-1], np.ones((2, 1, 3, 4))):
-        assert by_places(other) is None
