@@ -111,27 +111,18 @@ class Convolver:
         """Choose the arrangement and the parts."""
         _, groups, outputs, windows = self._shape
         self._make_worker = self._by_columns
-        self._is_shared = True
         # Rows of windows in one product of `_by_bands`, where that is the arrangement.
         self._band = 0
         self._is_by_channels = False
         if self._is_pointwise:
             return
-        along = self._column // max(self._axes[0].kernel, 1)
         if channels == 1 and outputs < costs.FEW_OUTPUTS:
-            self._nanoseconds = self._depthwise_nanoseconds()
-            self._is_shared = self._nanoseconds >= costs.DEPTHWISE_WORTH_SHARING_NANOSECONDS
             if self._has_few_windows(groups, windows):
                 self._arrange_channels()
                 return
             if self._has_wide_rows():
                 self._arrange_bands()
-            else:
-                self._arrange_rows(costs.CHUNK_ELEMENTS if self._is_shared else costs.DEPTHWISE_ELEMENTS)
-            return
-        if self._saves_copies(outputs, along):
-            self._arrange_rows(_windows_at_once(along))
-            return
+                return
         # The copy of the windows.
         self._nanoseconds += prod(self._shape) // max(outputs, 1) * self._column / 3
         most = _windows_at_once(self._column)
@@ -140,11 +131,6 @@ class Convolver:
             most = -(-windows // (2 * -(-windows // (2 * most))))
         sizes = block_sizes(self._counts, most)
         self._parts = self._portions(sizes, costs.WINDOW_ELEMENTS // max(self._column * prod(sizes), 1))
-
-    def _depthwise_nanoseconds(self) -> float:
-        """About how long one core takes for channels by themselves: rows between the windows are multiplied too."""
-        each = costs.DEPTHWISE_NANOSECONDS + self._column * costs.SHIFTED_MULTIPLICATION_NANOSECONDS
-        return prod(self._shape) * each * self._axes[0].stride
 
     def _has_few_windows(self, groups: int, windows: int) -> bool:
         """Whether to run along the channels takes less than along so many windows."""
@@ -160,23 +146,6 @@ class Convolver:
         is_wide = width >= costs.WIDE_ROW or has_small_kernels()
         return is_wide and self._column > 0 and np.dtype(accumulator(self._dtype)).kind == "f"
 
-    def _saves_copies(self, outputs: int, along: int) -> bool:
-        """Whether rows of the kernel, laid along the data one by one, take less than copies of whole windows."""
-        first = self._axes[0]
-        if first.stride > 1 or first.kernel <= 1 or prod(self._counts) < outputs * costs.WINDOWS_AN_OUTPUT:
-            return False
-        # A block is multiplied with every row of the data that it covers, also with those that its neighbours cover.
-        rows = block_sizes(self._counts, _windows_at_once(along))[0]
-        shared = (first.kernel - 1) * first.dilation / rows
-        again = shared * (along + outputs * self._column / costs.MULTIPLICATIONS_A_COPY)
-        return outputs * costs.COPIES_A_SUM <= along and again <= self._column - along
-
-    def _arrange_rows(self, most: int) -> None:
-        self._make_worker = self._by_rows
-        # A window's elements are in memory several times, so that fewer windows fill the cache.
-        sizes = block_sizes(self._counts, most)
-        self._parts = self._portions(sizes, most // max(prod(sizes), 1))
-
     def _arrange_bands(self) -> None:
         if len(self._axes) == 1 and self._column < costs.LONG_KERNEL:
             # One row of windows, and one of data.
@@ -190,7 +159,6 @@ class Convolver:
         copied = across * first.stride if others else height / self._band
         each = copied * costs.BESIDE_NANOSECONDS + across * height / costs.MULTIPLICATIONS_A_NANOSECOND
         self._nanoseconds = prod(self._shape) * each
-        self._is_shared = True
         # Of one image of a channel.
         elements = max(copied * prod([axis.count for axis in self._axes]), 1.0)
         pairs = max(self._shape[0] * self._shape[1], 1)
@@ -208,6 +176,7 @@ class Convolver:
     def _arrange_channels(self) -> None:
         self._make_worker = self._by_channels
         self._is_by_channels = True
+        self._nanoseconds = prod(self._shape) * self._column * costs.SHIFTED_MULTIPLICATION_NANOSECONDS
         _, groups, _, windows = self._shape
         # A part of few channels takes nearly as long as one of many, so that each has all of them.
         sizes = block_sizes(self._counts, costs.SPREAD_ELEMENTS // groups)
@@ -304,7 +273,7 @@ class Convolver:
             compute = make()
             return lambda number: compute(self._parts[number])
 
-        share_products(len(self._parts), make_worker, nanoseconds=self._nanoseconds if self._is_shared else 0)
+        share_products(len(self._parts), make_worker, nanoseconds=self._nanoseconds)
 
     def _by_columns(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
         """Matrix products.
@@ -322,46 +291,6 @@ class Convolver:
             copy_rows(windows, copied)
             columns = copied.reshape(*target.shape[:2], self._column, target.shape[3])
             matrix_products(rows[part.place[1]], columns, target, is_piece=len(self._parts) > 1)
-
-        return compute
-
-    def _by_rows(self, data: Array, filters: Array, result: Array) -> Callable[[_Part], None]:
-        """For few outputs of each group, as matrices with so few rows are slow.
-
-        Each row of the kernel is laid along every row of the data, by a small matrix product, and the results are
-        shifted against each other by whole rows and added, which copies less.
-        """
-        first, *others = self._axes
-        groups, outputs, channels = self._filters[:3]
-        across = prod(axis.kernel for axis in others)
-        along = channels * across
-        by_row = filters.reshape(groups, outputs, channels, first.kernel, across).swapaxes(2, 3)
-        rows = by_row.reshape(groups, outputs * first.kernel, along)
-        scratch, copied = Scratch(rows.dtype), Scratch(rows.dtype)
-
-        def compute(part: _Part) -> None:
-            axes = part.axes
-            covering = padded_part(data[part.images], axes, part.covered)
-            height = covering.shape[3]
-            windows = window_view(covering, [SlidingAxis(height, 1, 1, 1, 0, height), *axes[1:]])
-            target = result[part.place]
-            width = prod(axis.count for axis in axes[1:])
-            columns = copied.array((*target.shape[:2], along, height * width))
-            copy_rows(windows, columns.reshape(windows.shape))
-            products = scratch.array((*target.shape[:2], rows.shape[1], height * width))
-            is_piece = len(self._parts) > 1 or not self._is_shared
-            matrix_products(rows[part.place[1]], columns, products, is_piece=is_piece)
-            products = products.reshape(*target.shape[:3], first.kernel, height, *[axis.count for axis in axes[1:]])
-            total = target.reshape(*target.shape[:3], *[axis.count for axis in axes])
-            last = (axes[0].count - 1) * first.stride + 1
-            for k in range(first.kernel):
-                shifted = products[:, :, :, k, k * first.dilation : k * first.dilation + last : first.stride]
-                if k:
-                    total += shifted
-                else:
-                    total[...] = shifted
-            if not first.kernel:
-                total[...] = 0
 
         return compute
 

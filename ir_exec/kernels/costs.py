@@ -147,17 +147,8 @@ MULTIPLICATIONS_A_NANOSECOND = 50
 PLAIN_MULTIPLICATION_NANOSECONDS = 0.7
 """A multiplication in a product of integers, which NumPy computes without BLAS."""
 
-SHIFTED_MULTIPLICATION_NANOSECONDS = 0.11
-"""A multiplication and an addition of long runs that the cache of a core holds."""
-
-DEPTHWISE_NANOSECONDS = 1.9
-"""An element of a depthwise convolution, beside its multiplications."""
-
-DEPTHWISE_WORTH_SHARING_NANOSECONDS = 1_600_000
-"""Depthwise convolutions of many short calls that threads share."""
-
-DEPTHWISE_ELEMENTS = 2**15
-"""Windows of a depthwise convolution at a time on one thread."""
+SHIFTED_MULTIPLICATION_NANOSECONDS = 0.2
+"""A multiplication and an addition along the channels of images, for each element of a kernel."""
 
 WIDE_ROW = 20
 """Windows along the last axes from which on rows of them are worth a product for each channel, where BLAS copies small
@@ -279,15 +270,6 @@ FILLED_ELEMENTS = 2**14
 
 FEW_OUTPUTS = 8
 """Outputs of a group of one channel from which on a product of its windows is worth their copy."""
-
-COPIES_A_SUM = 4
-"""Elements of windows that are copied in the time in which a product of one row of a kernel is written and added."""
-
-WINDOWS_AN_OUTPUT = 16
-"""Windows for each output from which on products of rows of a kernel pay."""
-
-MULTIPLICATIONS_A_COPY = 20
-"""Multiplications of a product in the time in which an element of a window is copied."""
 
 WINOGRAD_CHANNELS = 40
 """Channels from which on Winograd's algorithm pays for kernels of 3 x 3."""

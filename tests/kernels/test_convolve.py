@@ -127,7 +127,6 @@ def test_along_the_channels_in_parts_of_any_size(
     monkeypatch.setattr(costs, "SPREAD_ELEMENTS", elements)
     monkeypatch.setattr(costs, "SHORT_RUN", run)
     monkeypatch.setattr(costs, "PRODUCTS_WORTH_SHARING_NANOSECONDS", 1)
-    monkeypatch.setattr(costs, "DEPTHWISE_WORTH_SHARING_NANOSECONDS", 1)
     spatial = [axis_of(*axis) for axis in axes]
     data = whole_numbers(batch, 40, *[axis.size for axis in spatial])
     filters = whole_numbers(40, outputs, 1, *[axis.kernel for axis in spatial])

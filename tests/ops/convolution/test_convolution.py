@@ -74,10 +74,8 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
     wanted = convolved(data, filters, list(zip(steps["strides"], steps["dilations"], pads, strict=True)), counts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(costs, "WINDOW_ELEMENTS", problem["block"])
-        patch.setattr(costs, "CHUNK_ELEMENTS", problem["block"] // 8)
         patch.setattr(costs, "LEAST_WINDOWS", 1)
         patch.setattr(costs, "MANY_CHANNELS", problem["many"])
-        patch.setattr(costs, "COPIES_A_SUM", problem["copies"])
         patch.setattr(costs, "FEW_OUTPUTS", problem["few"])
         assert np.array_equal(operator.evaluate(data, filters), wanted)
     arrays = [data, filters]
