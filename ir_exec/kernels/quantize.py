@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import clip_elements
 from ir_exec.kernels.parallel import for_each
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 __all__ = ["Levels", "level_numbers"]
@@ -41,19 +41,19 @@ class Levels(NamedTuple):
         """The data, f32 or f64, rounded; the levels are in its dtype. out: the data, where there is no `last` and its
         memory may become the result's."""
         result = np.empty(data.shape, data.dtype) if out is None else out
-        if data.size <= costs.PIECE_ELEMENTS:
+        if data.size <= thresholds.CHUNK_ELEMENTS:
             self._write(data, result)
             return result
         source, target = data, result
         if self._is_one:
             source, target = data.reshape(-1), result.reshape(-1)
-        places = _parts(target.shape, costs.PIECE_ELEMENTS)
+        places = _parts(target.shape, thresholds.CHUNK_ELEMENTS)
 
         def work(number: int) -> None:
             place = places[number]
             self._cut(place)._write(source[place], target[place])
 
-        for_each(len(places), lambda: work, nanoseconds=data.size * costs.ELEMENT_NANOSECONDS)
+        for_each(len(places), lambda: work, nanoseconds=data.size * thresholds.ELEMENT_NANOSECONDS)
         return result
 
     @property

@@ -17,12 +17,12 @@ from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
-from ir_exec.kernels import costs
-from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.limits import Budget, owner_of
 from ir_exec.kernels.products import PackedMatrix
 from ir_exec.ops import In, Op
 from ir_exec.runtime.rewrite.draft import Fusion, is_known
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
@@ -257,8 +257,8 @@ def may_be_packed(array: Array | None) -> TypeGuard[Array]:
     if array is None or array.dtype != np.float32:
         return False
     if array.ndim == 2:
-        return array.size >= costs.PANELLED_ELEMENTS
-    return array.shape[-2:] == (3, 3) and array.size >= 9 * costs.WINOGRAD_CHANNELS * costs.WINOGRAD_OUTPUTS
+        return array.size >= thresholds.PANELLED_ELEMENTS
+    return array.shape[-2:] == (3, 3) and array.size >= 9 * thresholds.WINOGRAD_CHANNELS * thresholds.MANY_CHANNELS
 
 
 def is_of_floats(node: Node, op: Op, types: Types) -> bool:
@@ -270,7 +270,7 @@ def is_of_floats(node: Node, op: Op, types: Types) -> bool:
 def _matrix_form(
     value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
 ) -> Form | None:
-    if not has_small_kernels():
+    if not machine().has_small_kernels:
         return None
     orders = {_order(node, value, array.shape, types, operator) for node in nodes}
     if len(orders) > 1 or None in orders:
@@ -295,11 +295,11 @@ def _order(
     is_transposed = bool(vars(op)["transpose_b"])
     inner, columns = shape[:: -1 if is_transposed else 1]
     product = types[node.outputs[0].number].shape.size
-    if not product.is_static and inner * columns < costs.PANELLED_ELEMENTS_OF_FEW_ROWS:
+    if not product.is_static and inner * columns < 8 * thresholds.PANELLED_ELEMENTS:
         return None
     # Of a single row, and of products that are not long, BLAS copies nothing.
-    is_copied = product.hi > columns and product.hi * inner > costs.STRIP_MULTIPLICATIONS
-    return is_transposed if is_copied and columns >= costs.STRIP_COLUMNS else None
+    is_copied = product.hi > columns and product.hi * inner > thresholds.STRIP_MULTIPLICATIONS
+    return is_transposed if is_copied and columns >= thresholds.STRIP_COLUMNS else None
 
 
 class PackedMatMul(HoldsInput):

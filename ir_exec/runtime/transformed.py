@@ -4,7 +4,6 @@ convolutions, scales and normalizations of one input whose sum a network needs, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from math import inf, prod
 from typing import Any, NamedTuple
 
@@ -12,9 +11,9 @@ import numpy as np
 
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
-from ir_exec.kernels.convolve import Convolver
+from ir_exec.kernels.conv.variants import convolver
+from ir_exec.kernels.conv.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
 from ir_exec.kernels.elementwise import calculated
-from ir_exec.kernels.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
 from ir_exec.ops import In, Op
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.runtime.packed import Form, HoldsInput, is_of_floats
@@ -349,5 +348,7 @@ class PackedConvolution(HoldsInput):
         windows = prod([axis.count for axis in axes])
         if self._transformed is not None and (self._filters is None or is_worth_transforming(filters, windows)):
             return WinogradConvolver(axes, data, self._transformed)
-        assert self._filters is not None, "they are not transformed"
-        return partial(Convolver(axes, data, filters, self._filters.dtype), filters=self._filters)
+        known = self._filters
+        assert known is not None, "they are not transformed"
+        convolve = convolver(axes, data, filters, known.dtype)
+        return lambda data: convolve(data, known)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_exec.kernels import costs
 from ir_exec.kernels import pieces as slices
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.kernels.pieces import by_rows
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
-ROWS, COLUMNS = costs.COLUMNS_OF_A_COPY, costs.LONG_ROW + 3
+ROWS, COLUMNS = thresholds.RUN_ELEMENTS, thresholds.LONG_ROW + 3
 
 
 def less_the_last(part: Array) -> Array:
@@ -33,7 +33,7 @@ def test_pieces_and_threads_change_nothing(shape: list[int], axis: int, piece: i
     axis %= len(shape)
     data = np.random.default_rng(0).integers(0, 100, shape)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "PIECE_ELEMENTS", piece)
+        patch.setattr(thresholds, "CHUNK_ELEMENTS", piece)
         before = THREADS.set(threads)
         found = slices.by_slices(less_the_last, data, axis, nanoseconds=1e6)
         THREADS.reset(before)
@@ -46,7 +46,7 @@ def test_a_scalar_is_a_slice_of_one_element() -> None:
 
 def test_no_piece_is_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 100)
+    monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", 100)
     slices.by_slices(lambda part: sizes.append(part.size) or part, np.zeros((7, 10, 30)), 1, nanoseconds=1.0)
     assert max(sizes) <= 100
     assert sum(sizes) == 2100
@@ -78,7 +78,7 @@ def test_long_rows_of_a_transposed_array_are_copied() -> None:
     [
         np.zeros((ROWS, COLUMNS)),
         np.zeros((ROWS, 2 * COLUMNS))[:, :COLUMNS],
-        np.zeros((costs.LONG_ROW - 1, 4 * ROWS)).T,
+        np.zeros((thresholds.LONG_ROW - 1, 4 * ROWS)).T,
         np.zeros((COLUMNS, ROWS - 1)).T,
         np.broadcast_to(np.zeros((ROWS, 1)), (ROWS, COLUMNS)),
         np.zeros((2 * COLUMNS, 2 * ROWS))[::2, ::2].T,

@@ -11,13 +11,13 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import broadcast_shapes
+from ir_exec.tuning import thresholds
 from ir_exec.types import BOOLEAN, Array, Dim, Shape, TensorType
 
 __all__ = ["MatMul"]
@@ -91,7 +91,7 @@ class MatMul(Op):
             return None
         if matrix.T.flags.c_contiguous:
             return partial(_product_with, matrix.T)
-        return partial(_product_with, matrix.T.copy()) if matrix.nbytes <= costs.TRANSPOSED_BYTES else None
+        return partial(_product_with, matrix.T.copy()) if matrix.nbytes <= thresholds.HELD_ELEMENTS // 4 else None
 
 
 def _product_with(matrix: Array, a: Array, b: Array) -> Array:
