@@ -4,6 +4,7 @@ convolutions, scales and normalizations of one input whose sum a network needs, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import inf, prod
 from typing import Any, NamedTuple
 
@@ -348,7 +349,5 @@ class PackedConvolution(HoldsInput):
         windows = prod([axis.count for axis in axes])
         if self._transformed is not None and (self._filters is None or is_worth_transforming(filters, windows)):
             return WinogradConvolver(axes, data, self._transformed)
-        known = self._filters
-        assert known is not None, "they are not transformed"
-        convolve = convolver(axes, data, filters, known.dtype)
-        return lambda data: convolve(data, known)
+        assert self._filters is not None, "they are not transformed"
+        return partial(convolver(axes, data, filters, self._filters.dtype), filters=self._filters)

@@ -1,9 +1,9 @@
 """The plans of a network as text: one line for each step, and what is computed before a run.
 
-    conv1: Convolution by Convolver, in place of input 0, of conv1, bn1, relu1
+    conv1: Convolution by convolve.im2col, in place of input 0, of conv1, bn1, relu1
 
-says that one step, named after the last layer in it, computes three layers by the kernel `Convolver` and writes its
-output over its first input. Kernels are named by the functions that are called, without their modules.
+says that one step, named after the last layer in it, computes three layers by the kernel `convolve.im2col` and writes
+its output over its first input. Kernels are named by the functions that are called, without their modules.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 from ir_exec.graph import Graph, Node
-from ir_exec.kernels import blas
 from ir_exec.ops.infrastructure.values import Parameter, Result
 from ir_exec.runtime.checked import Checked
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.plan import Plan, Step
+from ir_exec.tuning.machine import pretend
 
 __all__ = ["fixed_machine", "plans_of"]
 
@@ -31,8 +30,7 @@ _WIDTH = 116
 @contextmanager
 def fixed_machine() -> Iterator[None]:
     """Plans are chosen as for a CPU with AVX-512, whatever this one is."""
-    blas.has_small_kernels()
-    with patch.object(blas._LIMIT, "has_small_kernels", True):
+    with pretend(has_small_kernels=True):
         yield
 
 

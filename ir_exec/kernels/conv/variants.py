@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,7 +22,13 @@ from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
 
-__all__ = ["VARIANTS", "ConvVariant", "chosen_variant", "convolve", "convolver"]
+__all__ = ["VARIANTS", "ConvVariant", "Convolver", "chosen_variant", "convolve", "convolver"]
+
+
+class Convolver(Protocol):
+    """The result of a convolution, in the type and shape of the output."""
+
+    def __call__(self, data: Array, filters: Array) -> Array: ...
 
 
 class ConvVariant(NamedTuple):
@@ -76,7 +82,7 @@ def convolver(
     dtype: np.dtype[Any],
     *,
     variant: str | None = None,
-) -> Callable[[Array, Array], Array]:
+) -> Convolver:
     """The convolution of groups of channels, for data and filters of these shapes; the result is in the type of data.
 
     data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...]. variant: the name of one that applies, in
@@ -91,21 +97,23 @@ def convolver(
     if variant is not None:
         chosen = next(one for one in VARIANTS if one.name == variant)
     whole = one_product(problem) if chosen.name in ("pointwise", "im2col") else None
-    if whole is not None:
-        return whole if is_whole else lambda data, filters: whole(data, filters[kernel])
-    run = chosen.make(problem)
+    run = chosen.make(problem) if whole is None else None
     shape = data[0], groups * outputs, *problem.counts
     # What is copied anyway may lie in any order; BLAS takes the windows of a pointwise convolution as they lie.
     is_copied = chosen.name in ("pointwise", "channels_last")
     grouped, parts = (data[0], groups, channels, *data[2:]), (*filters[:3], *[axis.kernel for axis in problem.axes])
 
     def convolve(data: Array, filters: Array) -> Array:
-        if not prod(shape):
+        if whole is not None:
+            return whole(data, filters if is_whole else filters[kernel])
+        if run is None or not prod(shape):
             return np.empty(shape, dtype)
         wide = widened(data) if is_copied else by_rows(widened(data))
         found = run(wide.reshape(grouped), widened(filters)[kernel].reshape(parts))
         return rounded(found.reshape(shape), dtype)
 
+    # What a plan is said to run.
+    convolve.__qualname__ = f"convolve.{chosen.name}"
     return convolve
 
 
