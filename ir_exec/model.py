@@ -299,10 +299,19 @@ class PartialModel(Model):
         """
 
     @abstractmethod
-    def specialise(self, bound: Mapping[str, Any], run: Runner) -> Specialised:
+    def content(self) -> bytes:
+        """What decides the network for any inputs, but for its weights that are in files: the same for equal models."""
+
+    @abstractmethod
+    def with_weights_inside(self) -> Self:
+        """The same model, whose pickle refers to no files."""
+
+    @abstractmethod
+    def specialise(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialised:
         """The whole network for these inputs. In place of an array its type will do, where no value is needed.
 
-        run: computes the values that are needed. Raises NotKnownError where one does not follow from the inputs.
+        run: computes the values that are needed, within limits of the caller. Raises NotKnownError where one does not
+        follow from the inputs.
         """
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.build.values import BuiltLayer, Scope, current_scope
+from ir_exec.build.values import BuiltLayer, Scope, current_scope, next_serial
 from ir_exec.errors import IRError, ResourceError
 from ir_exec.model import Runner
 from ir_exec.types import Array
@@ -88,13 +88,14 @@ class Demands:
             copies[value] = build.constant(array)
         arrays: dict[str, Array] = {}
         for layer in layers:
-            copy = replace(layer, scope=whole, inputs=tuple([copies[one] for one in layer.inputs]), outputs=())
+            inputs = tuple([copies[one] for one in layer.inputs])
+            copy = replace(layer, scope=whole, inputs=inputs, outputs=(), serial=next_serial())
             copy.outputs = tuple([Value(copy, one.position, one.type) for one in layer.outputs])
             copies.update(zip(layer.outputs, copy.outputs, strict=True))
             if layer in self._parameters:
                 arrays[f"in{len(arrays)}"] = self._arrays[self._parameters[layer]]
-        inputs = [copies[layer.outputs[0]] for layer in layers if layer in self._parameters]
-        return list(self._run(build.model([copies[one] for one in asked], inputs), arrays))
+        given = [copies[layer.outputs[0]] for layer in layers if layer in self._parameters]
+        return list(self._run(build.model([copies[one] for one in asked], given), arrays))
 
 
 def _is_random(layer: BuiltLayer) -> bool:

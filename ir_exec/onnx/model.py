@@ -283,9 +283,9 @@ def _hint_of(graph: GraphProto) -> str:
             shape = tensor_type_of(one.type).shape
             if not shape.is_static:
                 shown = "..." if shape.dims is None else ",".join(str(dim) if dim.is_static else "1" for dim in shape)
-                return f'{_RUN_HINT}; --shape "{one.name}[{shown}]" of convert and check gives shapes'
+                return f'{_RUN_HINT} or --shape "{one.name}[{shown}]"'
     return _RUN_HINT
 
 
-_RUN_HINT = "inputs determine it: ir-exec run MODEL.onnx --inputs FILE.npz"
+_RUN_HINT = "ir-exec run MODEL.onnx --inputs FILE.npz determines it, and so does convert with --inputs"
 _HINT = "a function says one: ir_exec.extension.onnx_op registers it, and --extension FILE.py imports it"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, IRError, Location, NotKnownError
+from ir_exec.errors import EvaluationError, IRError, Location, NotKnownError, WeightsError
 from ir_exec.model import (
     Aspect,
     Loaded,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
     from ir_exec.onnx.convert import Arrays
 
-__all__ = ["OnnxFile", "OnnxModel", "model_of"]
+__all__ = ["OnnxFile", "OnnxModel", "model_of", "run_once"]
 
 
 class OnnxFile(NamedTuple):
@@ -141,7 +143,7 @@ class OnnxModel(PartialModel):
     def specialised(self, inputs: Any) -> Model:
         if not self.is_partial:
             return self
-        return self.specialise(self.bound(inputs), _run).model
+        return self.specialise(self.bound(inputs)).model
 
     def bound(self, inputs: Any) -> dict[str, Any]:
         from ir_exec.runtime.arguments import bind_values  # reading a file does without
@@ -153,10 +155,10 @@ class OnnxModel(PartialModel):
         values = bind_values(inputs, ports)
         return {port.name: _bound(one, port, types[port.name]) for one, port in zip(values, ports, strict=True)}
 
-    def specialise(self, bound: Mapping[str, Any], run: Runner) -> Specialised:
+    def specialise(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialised:
         arrays = dict(_arrays(bound))
         for has_shapes in (False, True):
-            demands = Demands(arrays, run, has_shapes=has_shapes)
+            demands = Demands(arrays, run or run_once, has_shapes=has_shapes)
             try:
                 made = self._converted(self._given_by(bound, has_shapes), demands)
             except NotKnownError as error:
@@ -193,6 +195,23 @@ class OnnxModel(PartialModel):
                 found.append((port.name, "rank"))
         return tuple(found)
 
+    def content(self) -> bytes:
+        stats = [os.stat(path) for path in _files_of(self._file)]
+        files = repr([(one.st_size, one.st_mtime_ns) for one in stats]).encode()
+        content: bytes = self._file.proto.SerializeToString(deterministic=True)
+        return content + files
+
+    def with_weights_inside(self) -> Self:
+        from onnx.external_data_helper import load_external_data_for_model
+
+        made = copy(self)
+        if _files_of(self._file):
+            proto = type(self._file.proto)()
+            proto.CopyFrom(self._file.proto)
+            load_external_data_for_model(proto, self._file.folder or "")
+            made._file = OnnxFile(proto, None, self._file.path)
+        return made
+
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return _unpickled, (type(self), self._file, self._shapes, self._missing, modules_of_users())
 
@@ -222,13 +241,24 @@ def _unpickled(
     missing: NotKnownError | None,
     modules: Sequence[str],
 ) -> OnnxModel:
+    missing_files = [path for path in _files_of(file) if not os.path.exists(path)]
+    if missing_files:
+        raise WeightsError(f"the tensors in {missing_files[0]} are not there", code=Code.weights_missing)
     for module in modules:
         # That registers the operators in it.
         import_module(module)
     return cls(file, shapes, missing)
 
 
-def _run(model: Model, arrays: Mapping[str, Array]) -> Sequence[Array]:
+def _files_of(file: OnnxFile) -> list[str]:
+    """The files of external data of initializers."""
+    external = (one for one in file.proto.graph.initializer if one.data_location == one.EXTERNAL)
+    names = {entry.value for one in external for entry in one.external_data if entry.key == "location"}
+    return [os.path.join(file.folder or "", name) for name in sorted(names)]
+
+
+def run_once(model: Model, arrays: Mapping[str, Array]) -> Sequence[Array]:
+    """The outputs of a network that is run for what a conversion needs to know."""
     from ir_exec.runtime import compile_model  # most conversions need no run
 
     return compile_model(model)(arrays).to_tuple()

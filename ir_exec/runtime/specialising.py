@@ -7,19 +7,22 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from hashlib import blake2b
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError
 from ir_exec.kernels.limits import Budget
 from ir_exec.model import Aspect, Model, ModelPort, PartialModel, Specialised
+from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.state import Drawers
 from ir_exec.types import Array, ElementType, Shape
 
 if TYPE_CHECKING:
     from ir_exec.runtime.sessions import Network
 
-__all__ = ["Specialising"]
+__all__ = ["ForCalls", "Specialising", "for_calls"]
 
 _MOST_KEPT = 16
 """Networks that are kept for a model, those of the latest calls."""
@@ -28,6 +31,38 @@ _MOST_SHOWN = 8
 """Elements of a value that is shown in full."""
 
 _Key: TypeAlias = "tuple[tuple[str, Aspect, Hashable], ...]"
+
+
+class ForCalls(NamedTuple):
+    """A whole network, and the inputs of calls in its order. depends: as `CompiledModel.specialisations` has it."""
+
+    model: Model
+    calls: list[list[Array]]
+    depends: dict[str, str]
+
+    @property
+    def told(self) -> str | None:
+        """What the network depends on, in a line; None for one that fits all inputs."""
+        parts = [f"{name}: {what}" for name, what in self.depends.items()]
+        return f"specialised to {', '.join(parts)}" if parts else None
+
+
+def for_calls(model: Model, *calls: Inputs | None) -> ForCalls:
+    """The network that fits the inputs of all calls.
+
+    Raises what binding the inputs and the conversion raise, and EvaluationError for calls that need other networks.
+    """
+    if not (isinstance(model, PartialModel) and model.is_partial):
+        return ForCalls(model, [bind_inputs(one, model.inputs) for one in calls], {})
+    bound = [model.bound(one) for one in calls]
+    found = model.specialise(bound[0])
+    key = _key(found.depends, bound[0])
+    if any(_key(found.depends, one) != key for one in bound):
+        names = ", ".join(name for name, _ in found.depends)
+        message = f"the network depends on {names}, in which the inputs of the calls differ"
+        raise EvaluationError(message, code=Code.unknown_input)
+    depends = {name: _shown(bound[0][name], aspect) for name, aspect in found.depends}
+    return ForCalls(found.model, [found.arrays(one) for one in bound], depends)
 
 
 class Specialising:
