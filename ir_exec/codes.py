@@ -114,6 +114,18 @@ class Code(StrEnum):
     duplicate_index = "IR703", "0.1.0"
     bad_value = "IR704", "0.1.0"
     unknown_input = "IR705", "0.1.0"
+    ignored_pattern = "IR706", "0.3.0"
+
+    missing_part = "IR801", "0.3.0"
+    foreign_part = "IR802", "0.3.0"
+    vocabularies_differ = "IR803", "0.3.0"
+    special_tokens = "IR804", "0.3.0"
+    pipeline_ports = "IR805", "0.3.0"
+    pipeline_state = "IR806", "0.3.0"
+    chat_template = "IR807", "0.3.0"
+    part_versions = "IR808", "0.3.0"
+    settings_contradict = "IR809", "0.3.0"
+    unreadable_settings = "IR810", "0.3.0"
 
     unsupported = "IR900", "0.1.0"
     operator_not_implemented = "IR901", "0.1.0"

@@ -18,6 +18,7 @@ GROUPS = {
     5: "shapes",
     6: "declared against inferred",
     7: "values",
+    8: "folders of a pipeline",
     9: "not checked",
 }
 

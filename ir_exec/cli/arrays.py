@@ -66,8 +66,17 @@ def split_named(text: str, ports: Sequence[ModelPort], what: str) -> tuple[Model
     raise Unusable(f"{what} {text!r} is not NAME=VALUE with the name of an input; the inputs are: {names}")
 
 
+_FILES = {".npy", ".npz", *SUFFIXES}
+"""Endings of names that are meant as files, also where there is none."""
+
+
 def read_array(path: str, port: ModelPort, pixels: Pixels | None = None) -> Array:
-    """The array of a file, as the element type of an input: .npy, or one of `input_files.SUFFIXES`."""
+    """The array of a file, as the element type of an input: .npy, or one of `input_files.SUFFIXES`.
+
+    For an input of strings what is no file is the text itself.
+    """
+    if port.element_type in STRING and not (is_url(path) or os.path.exists(path) or suffix_of(path) in _FILES):
+        return np.full((1,) * (1 if port.shape.rank is None else port.shape.rank), path, object)
     if suffix_of(path) in SUFFIXES:
         with _readable(path):
             return _as_element_type(input_of_file(local_path(path), port, pixels), port)

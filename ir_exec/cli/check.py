@@ -169,12 +169,15 @@ def command(
     files = partial(files_in, paths, skips_others=skip_others)
     is_shown = len(paths) > 1 or os.path.isdir(paths[0])
     jobs = jobs or (config.jobs if scheduler is None else None)
+    across = _across_files(paths)
     with pool_for(jobs, scheduler, modules) as pool, Bar(lambda: sum(1 for _ in files()), is_wanted=is_shown) as bar:
         for path, was_found, report in check_all(files(), question, pool):
             bar.advance()
             if (was_found and not is_readable(path)) or ((was_found or skip_others) and _is_other(path, report)):
                 skipped.append(path)
                 continue
+            if (own := across.pop(os.path.realpath(path), None)) is not None:
+                report = report.model_copy(update={"diagnostics": (*report.diagnostics, *own.diagnostics)})
             wanted = _selection(config, select, ignore).apply(report)
             wanted = wanted if known is None else known.new_in(wanted)
             if is_text and write_baseline is None:
@@ -182,6 +185,12 @@ def command(
                 with bar.hidden() if lines else nullcontext():
                     shown.lines(lines)
             reports.append(wanted)
+    for report in across.values():
+        wanted = _selection(config, select, ignore).apply(report)
+        wanted = wanted if known is None else known.new_in(wanted)
+        if is_text and write_baseline is None:
+            shown.lines(shown.text(wanted))
+        reports.append(wanted)
     if not reports and not skip_others:
         raise Unusable(f"there are no IR or ONNX files in {', '.join(paths)}")
     summary = Summary.of(reports)
@@ -201,6 +210,23 @@ def command(
     if fixed.refused:
         sys.exit(UNUSABLE)
     sys.exit(_exit_code(reports, strict=strict, is_to_change=diffs and fixed.changed > 0))
+
+
+def _across_files(paths: Sequence[str]) -> dict[str, Report]:
+    """What is wrong between the files of folders that are one model, by the real path of the file at fault."""
+    from ir_exec.text.checking import check_folder  # files alone do without it
+
+    found: dict[str, Report] = {}
+    for path in paths:
+        for place, folders, _ in os.walk(path) if os.path.isdir(path) else ():
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            reports = check_folder(place)
+            if reports is None:
+                continue
+            # The folders of a pipeline are its parts.
+            folders.clear()
+            found |= {os.path.realpath(report.path or place): report for report in reports}
+    return found
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +12,7 @@ from pydantic import TypeAdapter
 from ir_exec.check import printable
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
+from ir_exec.cli.folder import show_folder
 from ir_exec.cli.onnx_facts import (
     NodesAndLayers,
     OnnxNode,
@@ -71,6 +73,9 @@ def command(
 ) -> None:
     """Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.
 
+    Of a folder that is one model, with its tokenizer and settings: what it is, its parts, how its weights are stored,
+    how much its cache takes, its tokenizer and chat template (schemas/folder.schema.json).
+
     Of an ONNX file: opsets, producer, nodes and initializers, and then what these became in IR.
 
     Multiply-adds are those of matrix products, convolutions, recurrent cells and attention; where dims are open, they
@@ -79,6 +84,9 @@ def command(
 
     Exit code: 0 when it was shown, 1 when the network cannot be read, 2 for arguments that cannot be used.
     """
+    if os.path.isdir(model):
+        show_folder(model, is_json=format_name == "json")
+        return
     most = rows_of(top, every, listed_rows())
     load_extensions(extensions)
     is_json = format_name == "json"

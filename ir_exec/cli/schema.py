@@ -16,6 +16,7 @@ from ir_exec.debug.profile_report import Profile
 from ir_exec.debug.run_report import RunReport
 from ir_exec.debug.shaping import ShapesReport
 from ir_exec.ir import Document
+from ir_exec.text.describing import FolderFacts
 from ir_exec.view import PageView
 
 _MODELS: dict[str, type[BaseModel]] = {
@@ -32,6 +33,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "profile": Profile,
     "shapes": ShapesReport,
     "run": RunReport,
+    "folder": FolderFacts,
 }
 
 

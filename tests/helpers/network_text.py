@@ -57,7 +57,7 @@ class NetworkText:
         return self._layer(type, inputs, 1, opset, attributes)[0]
 
     def outputs(
-        self, count: int, type: str, *inputs: Output, opset: int = 1, inner: str = "", **attributes: object
+        self, count: int, type: str, *inputs: Output, opset: int | str = 1, inner: str = "", **attributes: object
     ) -> Sequence[Output]:
         """A layer of several outputs; `inner` is the text of its bodies and port maps."""
         return self._layer(type, inputs, count, opset, attributes, inner)
@@ -113,7 +113,7 @@ class NetworkText:
         type: str,
         inputs: Sequence[Output],
         outputs: int,
-        opset: int,
+        opset: int | str,
         attributes: dict[str, object],
         inner: str = "",
     ) -> Sequence[Output]:
@@ -122,8 +122,9 @@ class NetworkText:
         made = [Output(id, len(inputs) + i) for i in range(outputs)]
         out_ports = "".join(f'<port id="{output.port}" precision="UNSPECIFIED"/>' for output in made)
         data = "".join(f" {key}={quoteattr(str(value))}" for key, value in attributes.items())
+        version = opset if isinstance(opset, str) else f"opset{opset}"
         self._layers.append(
-            f'<layer id="{id}" name="{type.lower()}{id}" type="{type}" version="opset{opset}">'
+            f'<layer id="{id}" name="{type.lower()}{id}" type="{type}" version="{version}">'
             + (f"<data{data}/>" if data else "")
             + (f"<input>{ports}</input>" if inputs else "")
             + (f"<output>{out_ports}</output>" if outputs else "")

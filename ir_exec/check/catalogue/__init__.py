@@ -10,6 +10,7 @@ from ir_exec.check.catalogue.operators import (
     UNCHECKED_RULES,
     VALUE_RULES,
 )
+from ir_exec.check.catalogue.pipelines import PIPELINE_RULES
 
 __all__ = ["CATALOGUE"]
 
@@ -22,5 +23,6 @@ CATALOGUE = (
     *SHAPE_RULES,
     *PORT_RULES,
     *VALUE_RULES,
+    *PIPELINE_RULES,
     *UNCHECKED_RULES,
 )

@@ -182,6 +182,14 @@ VALUE_RULES = (
         good='ir-exec check model.xml --shape "x[1,3]"',
         in_files=False,
     ),
+    Rule(
+        Code.ignored_pattern,
+        "warning",
+        "PCRE2 does not compile a regular expression, and OpenVINO then ignores it.",
+        why="Text is not split or not changed, without a word. Other libraries have escapes that PCRE2 lacks.",
+        bad=r"RegexSplit with the pattern \u0020",
+        good=r"RegexSplit with the pattern \x{20}",
+    ),
 )
 
 

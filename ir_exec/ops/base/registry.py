@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, UnsupportedError
+from ir_exec.ops.base.known_extensions import EXTENSION_MODULES, EXTENSION_VERSIONS
 
 if TYPE_CHECKING:
     from ir_exec.ops.base.operator import Op
@@ -34,6 +35,7 @@ __all__ = [
     "names_of_types",
     "newest",
     "opset_number",
+    "provide_extension",
     "register",
     "register_extension",
     "registered",
@@ -50,6 +52,9 @@ _classes: dict[str, dict[int, type[Op]]] = {}
 
 _extensions: dict[tuple[str, str], type[Op]] = {}
 """The classes that users registered, by type and version."""
+
+_provided: dict[tuple[str, str], type[Op]] = {}
+"""ir_exec's own classes for operators of extensions, by type and version; their modules are imported when needed."""
 
 _OPSET = re.compile(r"opset([1-9]\d?)")
 
@@ -120,6 +125,20 @@ def register_extension(cls: type[Op], type_name: str, version: str) -> None:
     resolve.cache_clear()
 
 
+def provide_extension(cls: type[Op], type_name: str, version: str) -> None:
+    """Add ir_exec's own class for layers of an extension that is known; a user's class comes before it."""
+    _provided[type_key(type_name), version] = cls
+
+
+def _provided_class(key: str, version: str) -> type[Op] | None:
+    """ir_exec's own class for this type of an extension; its module is imported when a file needs it."""
+    module = EXTENSION_MODULES.get(key)
+    if module is None or version not in EXTENSION_VERSIONS:
+        return None
+    import_module(module)
+    return _provided.get((key, version))
+
+
 def extension_version(type_name: str) -> str | None:
     """The version of which a user's class is registered for this type; None where there is none, or several."""
     found = [version for key, version in _extensions if key == type_key(type_name)]
@@ -165,6 +184,9 @@ def resolve(type_name: str, version: str) -> type[Op]:
         return _extensions[key, version]
     number = opset_number(type_name, version)
     if number is None:
+        provided = _provided_class(key, version)
+        if provided is not None:
+            return provided
         raise _no_opset(type_name, version)
     row = _table().get(key)
     if row is None:

@@ -1,0 +1,153 @@
+"""Normalization as SentencePiece does it: maps of characters, and white space.
+
+A precompiled map is a trie in a double array (darts-clone) and the texts that it leads to. Here it is turned into a
+dictionary once.
+
+Source: sentencepiece, normalizer.cc; darts-clone, the layout of its units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ir_exec.types import Array
+
+__all__ = ["CharsMap", "Normalizer", "folded", "without_faults"]
+
+_LARGEST_MAP = 2**24
+"""Bytes of a map: those of SentencePiece have less than a megabyte."""
+
+
+def without_faults(text: bytes) -> str:
+    """The text; U+FFFD in place of each byte that is not UTF-8."""
+    found = text.decode("utf-8", "surrogateescape")
+    if found.isascii():
+        return found
+    return "".join(["\ufffd" if "\udc80" <= char <= "\udcff" else char for char in found])
+
+
+def folded(text: str) -> str:
+    """The text with Unicode's simple case folding, which makes one character of each: `ß` stays."""
+    if text.isascii():
+        return text.lower()
+    return "".join(map(_folded_character, text))
+
+
+@lru_cache(maxsize=2**14)
+def _folded_character(char: str) -> str:
+    for changed in (char.casefold(), char.lower()):
+        if len(changed) == 1:
+            return changed
+    return char
+
+
+class Normalizer(NamedTuple):
+    """How SentencePiece normalizes: `replace` for characters, then three rules for spaces."""
+
+    replace: Callable[[str], str]
+    add_dummy_prefix: bool
+    remove_extra_whitespaces: bool
+    escape_whitespaces: bool
+
+    def normalized(self, text: bytes) -> bytes:
+        """The normalized text."""
+        if not text:
+            return text
+        found = self.replace(without_faults(text))
+        if self.remove_extra_whitespaces:
+            found = " ".join([part for part in found.split(" ") if part])
+            if not found:
+                return b""
+        if self.add_dummy_prefix:
+            found = " " + found
+        if self.escape_whitespaces:
+            found = found.replace(" ", "\u2581")
+            # As in SentencePiece, a U+2581 of the text counts as a space here.
+            found = found.rstrip("\u2581") if self.remove_extra_whitespaces else found
+        return found.encode("utf-8", "surrogatepass")
+
+
+class CharsMap:
+    """A precompiled map: at each place of a text the longest entry is replaced.
+
+    Raises ValueError for what is no such map.
+    """
+
+    def __init__(self, blob: Array) -> None:
+        entries = _entries(blob)
+        self._entries = entries
+        self._lengths: dict[str, list[int]] = {}
+        for key in sorted(entries, key=len, reverse=True):
+            lengths = self._lengths.setdefault(key[0], [])
+            if len(key) not in lengths:
+                lengths.append(len(key))
+
+    def replaced(self, text: str) -> str:
+        """The text with all entries replaced, from left to right."""
+        out: list[str] = []
+        at = 0
+        while at < len(text):
+            for length in self._lengths.get(text[at], ()):
+                found = self._entries.get(text[at : at + length])
+                if found is not None:
+                    out.append(found)
+                    at += length
+                    break
+            else:
+                out.append(text[at])
+                at += 1
+        return "".join(out)
+
+
+def _entries(blob: Array) -> dict[str, str]:
+    """The texts of a map and what replaces them."""
+    if blob.size == 0:
+        return {}
+    if blob.size > _LARGEST_MAP:
+        raise ValueError(f"a map of {blob.size} bytes, expected {_LARGEST_MAP} at most")
+    size = int(blob[:4].view("<u4")[0]) if blob.size >= 4 else -1
+    if not 0 <= size <= blob.size - 4 or size % 4:
+        raise ValueError("the map of characters does not begin with the size of its trie")
+    texts = blob[4 + size :].tobytes()
+    entries = {}
+    for key, place in _walked(np.frombuffer(blob[4 : 4 + size].tobytes(), "<u4")):
+        end = texts.find(b"\0", place)
+        if place > len(texts) or end < 0:
+            raise ValueError(f"an entry of the map is at {place} of {len(texts)} bytes")
+        try:
+            entries[key.decode()] = texts[place:end].decode("utf-8", "replace")
+        except UnicodeDecodeError:
+            continue
+    return entries
+
+
+def _walked(units: Array) -> list[tuple[bytes, int]]:
+    """Every key of a double array with its value, by the length of the keys."""
+    found: list[tuple[bytes, int]] = []
+    if not units.size:
+        return found
+    keys, nodes = [b""], np.array([_offset(units[:1])[0]], np.int64)
+    labels = np.arange(1, 256)
+    while keys and len(keys) <= units.size:
+        children = nodes[:, None] ^ labels
+        inside = children < units.size
+        values = np.where(inside, units[np.where(inside, children, 0)], 0)
+        matches = inside & ((values & 0x800000FF) == labels)
+        rows, columns = np.nonzero(matches)
+        values, children = values[rows, columns], children[rows, columns]
+        keys = [keys[row] + bytes([column + 1]) for row, column in zip(rows.tolist(), columns.tolist(), strict=True)]
+        nodes = children ^ _offset(values)
+        leaves = ((values >> 8) & 1) == 1
+        ends = np.flatnonzero(leaves & (nodes < units.size)).tolist()
+        found += [(keys[index], int(units[nodes[index]] & 0x7FFFFFFF)) for index in ends]
+        if keys and len(keys[0]) > 64:
+            raise ValueError("the trie of the map has keys without end")
+    return found
+
+
+def _offset(units: Array) -> Array:
+    return ((units >> 10) << ((units & 0x200) >> 6)).astype(np.int64)

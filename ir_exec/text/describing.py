@@ -1,0 +1,178 @@
+"""What a folder of files is: its parts, its sizes, its weights, its cache, its tokenizer."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from math import prod
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ir_exec.ops.infrastructure.values import Const, ReadsVariable
+from ir_exec.text.folder import Folder, Part
+from ir_exec.text.pipeline_rules import templates_of
+from ir_exec.text.vocabularies import embedding_of, entries_of
+from ir_exec.types import ElementType
+
+__all__ = ["FolderFacts", "PartFacts", "WeightFormat", "facts_of_folder"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PartFacts(_Record):
+    """A network of the folder. bytes: of its .bin. readable: whether it could be read without a fault."""
+
+    name: str
+    file: str
+    layers: int
+    bytes: int
+    written_by: str | None
+    readable: bool
+
+
+class WeightFormat(_Record):
+    """How a share of the weights of a network is stored.
+
+    group_size: elements that share a scale; None for those of a whole row, and for weights without scales.
+    """
+
+    part: str
+    format: str
+    group_size: int | None
+    elements: int
+    share: float
+
+
+class FolderFacts(_Record):
+    """What a folder of files is.
+
+    context_length: tokens for which the positions were trained. cache_bytes: of keys and values, for each token.
+    tokenizer: the kind of the tokenizer; tokens: the entries of its vocabulary, and rows: those of the embedding.
+    templates: the places of chat templates in the order in which one replaces another.
+    declared_formats: by part, what NNCF says about the weights.
+    """
+
+    format: Literal[1] = 1
+    path: str
+    kind: str
+    model_type: str | None
+    parts: tuple[PartFacts, ...]
+    context_length: int | None
+    cache_bytes: int | None
+    tokenizer: str | None
+    tokens: int | None
+    rows: int | None
+    templates: tuple[str, ...]
+    weights: tuple[WeightFormat, ...]
+    declared_formats: dict[str, str]
+
+
+_KINDS = {
+    "BPETokenizer": "byte pair encoding",
+    "WordpieceTokenizer": "WordPiece",
+    "UnigramTokenizer": "unigram",
+    "TrieTokenizer": "longest entries",
+    "VocabEncoder": "whole words",
+    "SentencepieceTokenizer": "SentencePiece",
+}
+
+
+def facts_of_folder(folder: Folder) -> FolderFacts:
+    """The facts of a folder; what is not known is None."""
+    tokenizer = folder.parts.get("tokenizer")
+    nodes = list(tokenizer.of_type(*_KINDS)) if tokenizer is not None else []
+    entries = entries_of(tokenizer)
+    embedding = embedding_of(folder.parts.get("text embeddings") or folder.decoder)
+    networks = [part for name, part in folder.parts.items() if name not in ("tokenizer", "detokenizer")]
+    every = [one for inner in (folder, *folder.below) for one in inner.parts.values()]
+    return FolderFacts(
+        path=folder.path,
+        kind=folder.kind,
+        model_type=_text(
+            folder.setting("config.json", "model_type") or folder.setting("model_index.json", "_class_name")
+        ),
+        parts=tuple([_part(folder, part) for part in every]),
+        context_length=_whole(
+            folder.setting("config.json", "max_position_embeddings")
+            or folder.setting("config.json", "text_config", "max_position_embeddings")
+            or folder.setting("config.json", "n_positions")
+        ),
+        cache_bytes=_cache_bytes(folder.decoder),
+        tokenizer=_KINDS[nodes[0].type] if nodes else None,
+        tokens=max(entries) + 1 if entries else None,
+        rows=embedding[1] if embedding is not None else None,
+        templates=tuple([name for name, _, _ in templates_of(folder)]),
+        weights=tuple([row for part in networks for row in _formats(part)]),
+        declared_formats={part.name: text for part in networks if (text := _declared(part)) is not None},
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _part(folder: Folder, part: Part) -> PartFacts:
+    try:
+        size = os.path.getsize(part.weights_path)
+    except OSError:
+        size = 0
+    return PartFacts(
+        name=part.name,
+        file=os.path.relpath(part.path, folder.path),
+        layers=len(part.nodes),
+        bytes=size,
+        written_by=part.loaded.document.writer if part.loaded is not None else None,
+        readable=part.loaded is not None and not part.faults,
+    )
+
+
+def _cache_bytes(part: Part | None) -> int | None:
+    """Bytes that a token takes in the variables that keep keys and values, for one text."""
+    total = 0
+    for node in part.nodes if part is not None else ():
+        shape, kind = getattr(node.op, "variable_shape", None), getattr(node.op, "variable_type", None)
+        if not isinstance(node.op, ReadsVariable) or shape is None or shape.rank != 4 or kind is None:
+            continue
+        total += prod(dim.size for dim in shape[1:] if dim.is_static) * kind.bits // 8
+    return total or None
+
+
+_FEWEST = 256
+"""Constants of fewer elements are no weights: scales, shapes, axes."""
+
+
+def _formats(part: Part) -> list[WeightFormat]:
+    """The formats of the weights, the one of most elements first."""
+    counts: Counter[tuple[ElementType, int | None]] = Counter()
+    for node in part.nodes:
+        if isinstance(node.op, Const) and node.op.shape.is_static and prod(node.op.shape.static) >= _FEWEST:
+            shape, kind = node.op.shape.static, node.op.element_type
+            if shape[-1] == 1:
+                # Scales and zero points, one for each group.
+                continue
+            is_grouped = kind.bits <= 8 and len(shape) == 3
+            counts[kind, shape[-1] if is_grouped else None] += prod(shape)
+    total = sum(counts.values())
+    return [
+        WeightFormat(part=part.name, format=kind.name, group_size=group, elements=count, share=count / total)
+        for (kind, group), count in counts.most_common()
+    ]
+
+
+def _declared(part: Part) -> str | None:
+    mode = part.rt_info("nncf", "weight_compression", "mode")
+    if mode is None:
+        return None
+    details = []
+    for name in ("group_size", "ratio", "backup_mode"):
+        text = part.rt_info("nncf", "weight_compression", name)
+        if text is not None:
+            details.append(f"{name} {text}")
+    return ", ".join([mode, *details])

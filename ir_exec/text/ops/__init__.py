@@ -1,0 +1,1 @@
+"""The operators of openvino_tokenizers, one class for each."""

@@ -1,0 +1,207 @@
+"""What the operators of openvino_tokenizers share: how they are registered, their inputs by generation, and how strings
+are stored in tensors.
+
+A tensor of strings is three tensors: `begins` and `ends` (i32, the shape of the strings) and `chars` (u8, UTF-8), of
+which string i is `chars[begins[i]:ends[i]]`. A ragged tensor has two more in front, `ragged_begins` and `ragged_ends`
+(i32): its row i holds the elements from `ragged_begins[i]` to `ragged_ends[i]`.
+
+Releases of openvino_tokenizers added inputs to operators. The number of inputs says which generation a layer is of.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError, EvaluationError, Fault, GraphError, IRError, Location, Report
+from ir_exec.kernels.limits import owner_of
+from ir_exec.ops.base import In, Op
+from ir_exec.ops.base.operator import check_contract
+from ir_exec.ops.base.registry import provide_extension
+from ir_exec.ops.base.shapes import require_rank
+from ir_exec.text.patterns import refusal
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+__all__ = [
+    "RAGGED_STRINGS",
+    "STRINGS",
+    "TextOp",
+    "bytes_of",
+    "joined",
+    "kept_with",
+    "ragged_type",
+    "strings_of",
+    "strings_type",
+    "text_op",
+]
+
+STRINGS = ("begins", "ends", "chars")
+RAGGED_STRINGS = ("ragged_begins", "ragged_ends", *STRINGS)
+
+I32, U8, BOOLEAN = ElementType.i32, ElementType.u8, ElementType.boolean
+
+_KINDS = {"chars": U8, "pattern": U8, "replacement": U8, "skips": BOOLEAN}
+"""The element type of an input by the last word of its name; all others are i32."""
+
+Class = TypeVar("Class", bound=type[Op])
+Made = TypeVar("Made")
+
+
+def text_op(type_name: str, *, version: str = "extension") -> Callable[[Class], Class]:
+    """Use the class for layers of this type and version, unless a user registers another."""
+
+    def decorate(cls: Class) -> Class:
+        check_contract(cls, type_name)
+        provide_extension(cls, type_name, version)
+        return cls
+
+    return decorate
+
+
+class TextOp(Op):
+    """An operator whose inputs differ by generation.
+
+    generations: the names of the inputs in each, which differ in number. `infer_inputs` and `evaluate_inputs` take them
+    as keywords; those that a generation lacks are None.
+    any_kind: inputs of which the element type is not checked here.
+    """
+
+    inputs = (In("inputs", variadic=True, mixed=True),)
+    generations: ClassVar[tuple[tuple[str, ...], ...]]
+    any_kind: ClassVar[frozenset[str]] = frozenset()
+
+    infer_inputs: ClassVar[Callable[..., Any]]
+    evaluate_inputs: ClassVar[Callable[..., Any]]
+
+    def infer(self, *inputs: TensorType) -> Any:
+        return self.infer_inputs(**self.named(inputs))
+
+    def evaluate(self, *inputs: Array) -> Any:
+        return self.evaluate_inputs(**self.named(inputs))
+
+    @classmethod
+    def generation(cls, count: int) -> tuple[str, ...]:
+        """The names of `count` inputs; none where no generation has so many."""
+        return next((names for names in cls.generations if len(names) == count), ())
+
+    def named(self, inputs: Sequence[Any]) -> dict[str, Any]:
+        """The inputs by their names; None for those that other generations have."""
+        every = dict.fromkeys(name for names in self.generations for name in names)
+        return every | dict(zip(self.generation(len(inputs)), inputs, strict=True))
+
+    def check_values(self, *types: TensorType) -> list[IRError]:
+        pattern = self.named(types).get("pattern")
+        value = None if pattern is None else pattern.value
+        reason = None if value is None else refusal(bytes_of(value))
+        if reason is None:
+            return []
+        message = f"the pattern is not compiled, and OpenVINO ignores it: {reason}"
+        return [EvaluationError(message, code=Code.ignored_pattern, port="pattern", severity="warning")]
+
+    def check_inputs(self, types: list[TensorType], report: Report) -> bool:
+        names = self.generation(len(types))
+        if not names:
+            counts = " or ".join(str(count) for count in sorted({len(names) for names in self.generations}))
+            message = f"expected {counts} inputs, found {len(types)}"
+            report(GraphError.of(Fault(message, Code.wrong_number_of_inputs)))
+            return False
+        sound = True
+        for name, one in zip(names, types, strict=True):
+            expected = _KINDS.get(name.rpartition("_")[2], I32)
+            if name not in self.any_kind and one.element_type not in (expected, ElementType.dynamic):
+                message = f"{name} is {one.element_type}, expected {expected}"
+                fault = Fault(message, Code.element_type_not_taken, location=Location(port=name))
+                report(ElementTypeError.of(fault))
+                sound = False
+        return sound
+
+
+def strings_type(shape: Shape) -> tuple[TensorType, TensorType, TensorType]:
+    """The types of `begins`, `ends` and `chars` for strings of this shape."""
+    places = TensorType(I32, shape)
+    return places, places, TensorType(U8, Shape([Dim.any()]))
+
+
+def ragged_type(shape: Shape, kind: ElementType) -> tuple[TensorType, TensorType, TensorType]:
+    """The types of a ragged tensor with rows of this shape and elements of this element type."""
+    places = TensorType(I32, shape)
+    return places, places, TensorType(kind, Shape([Dim.any()]))
+
+
+def require_vector(tensor: TensorType | None, name: str) -> None:
+    """Raises ShapeError for what is no vector, as patterns and characters are."""
+    if tensor is not None:
+        require_rank(tensor, 1, name)
+
+
+def bytes_of(array: Array) -> bytes:
+    """The bytes of a vector of u8."""
+    return array.tobytes()
+
+
+def strings_of(begins: Array, ends: Array, chars: Array, name: str = "begins") -> list[bytes]:
+    """The strings in the order of memory; EvaluationError (IR701) where one is not inside `chars`."""
+    size = chars.size
+    for places, which in ((begins, name), (ends, name.replace("begins", "ends"))):
+        if places.size and (int(places.min()) < 0 or int(places.max()) > size):
+            outside = int(places.min()) if int(places.min()) < 0 else int(places.max())
+            message = f"{which} holds {outside}, allowed are 0 to {size}, the length of chars"
+            raise EvaluationError(message, code=Code.index_out_of_range, port=which)
+    if begins.size != ends.size:
+        raise EvaluationError(f"{begins.size} begins and {ends.size} ends", code=Code.bad_value, port=name)
+    data = bytes_of(chars)
+    return [data[begin:end] for begin, end in zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True)]
+
+
+def rows_of(ragged_begins: Array, ragged_ends: Array, count: int) -> list[tuple[int, int]]:
+    """The begin and the end of each row; EvaluationError (IR701) where one is not inside the `count` elements."""
+    rows = list(zip(ragged_begins.ravel().tolist(), ragged_ends.ravel().tolist(), strict=False))
+    if ragged_begins.size != ragged_ends.size:
+        message = f"{ragged_begins.size} ragged_begins and {ragged_ends.size} ragged_ends"
+        raise EvaluationError(message, code=Code.bad_value, port="ragged_ends")
+    for begin, end in rows:
+        if not (0 <= begin <= end <= count) and begin < end:
+            message = f"a row is from {begin} to {end}, and there are {count} elements"
+            raise EvaluationError(message, code=Code.index_out_of_range, port="ragged_begins")
+    return rows
+
+
+def joined(strings: Iterable[bytes], shape: tuple[int, ...]) -> tuple[Array, Array, Array]:
+    """`begins`, `ends` and `chars` of strings after each other."""
+    strings = list(strings)
+    lengths = np.array([len(one) for one in strings], np.int64)
+    ends = np.cumsum(lengths)
+    begins = ends - lengths
+    chars = np.frombuffer(bytearray(b"".join(strings)), np.uint8)
+    return begins.astype(np.int32).reshape(shape), ends.astype(np.int32).reshape(shape), chars
+
+
+def vector(values: Sequence[int], dtype: Any = np.int32) -> Array:
+    """A vector of these values."""
+    return np.array(values, dtype)
+
+
+_made: dict[tuple[object, ...], tuple[list[weakref.ref[Array]], Any]] = {}
+"""What was made of constant inputs, by the places of their memory, and the arrays that hold this memory."""
+
+
+def kept_with(arrays: Sequence[Array | None], key: object, make: Callable[[], Made]) -> Made:
+    """What `make` returns, made once for inputs that cannot change: a vocabulary is read once.
+
+    It lives as long as the memory of the arrays.
+    """
+    given = [array for array in arrays if array is not None]
+    owners = [owner_of(array) for array in given]
+    if any(array.flags.writeable for array in given) or any(owner.flags.writeable for owner in owners):
+        return make()
+    places = (key, *[(array.__array_interface__["data"][0], array.shape, array.strides) for array in given])
+    found = _made.get(places)
+    if found is not None and all(one() is not None for one in found[0]):
+        return found[1]  # type: ignore[no-any-return]  # the key says what is kept there
+    made = make()
+    _made[places] = ([weakref.ref(owner, lambda _: _made.pop(places, None)) for owner in owners], made)
+    return made

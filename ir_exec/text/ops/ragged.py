@@ -1,0 +1,336 @@
+"""Operators that put ragged tensors together, cut them, and make dense or sparse ones of them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops.base import In, Op
+from ir_exec.ops.base.shapes import known_int, merge_shapes, require_one_element, require_rank
+from ir_exec.text.ops.base import I32, TextOp, bytes_of, ragged_type, require_vector, rows_of, text_op, vector
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+__all__ = [
+    "CombineSegments",
+    "FuzeRagged",
+    "RaggedTensorPack",
+    "RaggedToDense",
+    "RaggedToRagged",
+    "RaggedToSparse",
+    "Truncate",
+]
+
+PLACES = frozenset({I32})
+RAGGED = ("begins", "ends", "data")
+
+
+@text_op("RaggedTensorPack")
+class RaggedTensorPack(Op):
+    """The elements of a ragged tensor, which is marked as such for converters; the rows are forgotten.
+
+    Source: openvino_tokenizers, ragged_tensor_pack.cpp.
+    """
+
+    inputs = (In("begins", types=PLACES), In("ends", types=PLACES), In("data"))
+    views = True
+
+    def infer(self, begins: TensorType, ends: TensorType, data: TensorType) -> TensorType:
+        return data
+
+    def evaluate(self, begins: Array, ends: Array, data: Array) -> Array:
+        return data
+
+
+@text_op("CombineSegments")
+class CombineSegments(Op):
+    """Row i of the output is row i of each ragged input after the other; a scalar one is part of every row.
+
+    inputs: begins, ends and data of any number of ragged tensors, then `ids`, one number for each of them. Outputs: the
+    ragged tensor, and another one that holds for each element the number of the input that it comes from.
+    Errors: IR502 for inputs whose numbers of rows differ.
+    Source: openvino_tokenizers, combine_segments.cpp.
+    """
+
+    inputs = (In("inputs", variadic=True, mixed=True),)
+    outputs = (*RAGGED, "id_begins", "id_ends", "ids")
+
+    def infer(self, *inputs: TensorType) -> Any:
+        if len(inputs) % 3 != 1:
+            raise ShapeError(f"expected three inputs for each segment and one more, found {len(inputs)}")
+        rows = Shape([])
+        for first in range(0, len(inputs) - 1, 3):
+            begins = inputs[first]
+            if begins.rank is None:
+                rows = Shape.unknown() if rows.rank == 0 else rows
+            elif begins.rank > 0:
+                shape = begins.shape
+                rows = shape if not rows.rank else merge_shapes(rows, shape, "the rows", port=self.input_name(first))
+        data = [one.element_type for one in inputs[2:-1:3] if one.element_type.is_known]
+        return (
+            *ragged_type(rows, data[0] if data else ElementType.dynamic),
+            *ragged_type(rows, inputs[-1].element_type),
+        )
+
+    def evaluate(self, *inputs: Array) -> Any:
+        segments = [inputs[first : first + 3] for first in range(0, len(inputs) - 1, 3)]
+        ids = inputs[-1].ravel()
+        if ids.size != len(segments):
+            message = f"{ids.size} ids for {len(segments)} segments"
+            raise EvaluationError(message, code=Code.bad_value, port=self.input_name(len(inputs) - 1))
+        shape = max((begins.shape for begins, _, _ in segments), key=lambda one: (len(one), prod(one)))
+        count = prod(shape)
+        rows = []
+        for begins, ends, data in segments:
+            own = rows_of(begins, ends, data.size)
+            if len(own) not in (1, count):
+                raise ShapeError(f"a segment has {len(own)} rows, another {count}")
+            rows.append(own * count if len(own) == 1 and count != 1 else own)
+        parts, numbers, lengths = [], [], []
+        for row in range(count):
+            length = 0
+            for index, (_, _, data) in enumerate(segments):
+                begin, end = rows[index][row]
+                parts.append(data[begin:end])
+                numbers.append(np.full(max(end - begin, 0), ids[index], ids.dtype))
+                length += max(end - begin, 0)
+            lengths.append(length)
+        ends = np.cumsum(lengths, dtype=np.int64).astype(np.int32)
+        begins = ends - vector(lengths)
+        data = np.concatenate([segments[0][2][:0], *parts])
+        places = (begins.reshape(shape), ends.reshape(shape))
+        return *places, data, places[0].copy(), places[1].copy(), np.concatenate([ids[:0], *numbers])
+
+
+@text_op("Truncate")
+class Truncate(TextOp):
+    """The rows of one ragged tensor, or of a pair, shortened to `max_length` elements together.
+
+    begins, ends, data: the tensor; second_begins, second_ends, second_data: the other of a pair. max_length: a scalar.
+    side_chars: u8, `left` or `right`: where elements are left out. mode_chars: u8, `only_first`, `only_second` or
+    `longest_first`: which of a pair loses them.
+
+    The elements stay; only begins and ends change.
+    Errors: IR704 for another side or mode.
+    Source: openvino_tokenizers, truncate.cpp.
+    """
+
+    generations = (
+        (*RAGGED, "max_length", "side_chars", "mode_chars"),
+        (*RAGGED, "second_begins", "second_ends", "second_data", "max_length", "side_chars", "mode_chars"),
+    )
+    any_kind = frozenset({"data", "second_data"})
+    outputs = (*RAGGED, "second_begins", "second_ends", "second_data")
+    varies_outputs = True
+
+    m_num_inputs: int = 0
+
+    def infer_inputs(self, *, begins: TensorType, data: TensorType, **others: TensorType | None) -> Any:
+        for name in ("side_chars", "mode_chars"):
+            require_vector(others[name], name)
+        length = others["max_length"]
+        assert length is not None, "every generation has it"
+        require_one_element(length, "max_length")
+        first = (TensorType(I32, begins.shape), TensorType(I32, begins.shape), data.without_values())
+        second, elements = others["second_begins"], others["second_data"]
+        if second is None or elements is None:
+            return first
+        rows = TensorType(I32, merge_shapes(begins.shape, second.shape, "the rows of a pair", port="second_begins"))
+        return *first, rows, rows, elements.without_values()
+
+    def evaluate_inputs(
+        self, *, begins: Array, ends: Array, data: Array, max_length: Array, side_chars: Array, **others: Any
+    ) -> Any:
+        side = bytes_of(side_chars).decode("utf-8", "replace")
+        if side not in ("left", "right"):
+            raise EvaluationError(
+                f"the side is {side!r}, expected left or right", code=Code.bad_value, port="side_chars"
+            )
+        most = int(max_length.ravel()[0])
+        lengths = ends.astype(np.int64) - begins
+        if others["second_begins"] is None:
+            return (*_shortened(begins, ends, np.minimum(lengths, most), side), data)
+        second_begins, second_ends = others["second_begins"], others["second_ends"]
+        second = second_ends.astype(np.int64) - second_begins
+        first, second = _shared(lengths, second, most, bytes_of(others["mode_chars"]).decode("utf-8", "replace"))
+        return (
+            *_shortened(begins, ends, first, side),
+            data,
+            *_shortened(second_begins, second_ends, second, side),
+            others["second_data"],
+        )
+
+
+def _shortened(begins: Array, ends: Array, lengths: Array, side: str) -> tuple[Array, Array]:
+    """The rows with these lengths."""
+    if side == "right":
+        return begins, (begins + lengths).astype(np.int32)
+    return (ends - lengths).astype(np.int32), ends
+
+
+def _shared(first: Array, second: Array, most: int, mode: str) -> tuple[Array, Array]:
+    """The lengths of both of a pair, `most` at most together."""
+    over = first + second > most
+    if mode == "only_first":
+        return np.where(over, np.minimum(first, most), first), second
+    if mode == "only_second":
+        return first, np.where(over, np.minimum(second, most), second)
+    if mode != "longest_first":
+        message = f"the mode is {mode!r}, expected only_first, only_second or longest_first"
+        raise EvaluationError(message, code=Code.bad_value, port="mode_chars")
+    half, odd = most // 2, most % 2
+    first_alone = (first >= half + odd) & (second <= half)
+    second_alone = ~first_alone & (first < half + odd) & (second > half)
+    both = ~first_alone & ~second_alone
+    longer = first >= second
+    new_first = np.where(first_alone, most - second, np.where(both, half + odd * longer, first))
+    new_second = np.where(second_alone, most - first, np.where(both, half + odd * ~longer, second))
+    return np.where(over, new_first, first), np.where(over, new_second, second)
+
+
+@text_op("RaggedToDense")
+class RaggedToDense(TextOp):
+    """Each row in `size` elements; what is missing is `value`.
+
+    begins, ends, data: a ragged tensor, whose elements may be blocks (data of rank 2 and more). size: a scalar. value:
+    a scalar of the type of data. pad_right: a scalar; in files that lack it the attribute counts. Outputs: the rows,
+    and true where an element is one of data.
+
+    pad_right: whether `value` comes after the elements. m_pad_max_length: every row is taken as `size` long.
+    Errors: IR701 for a row beyond data.
+    Source: openvino_tokenizers, ragged_to_dense.cpp.
+    """
+
+    generations = ((*RAGGED, "size", "value"), (*RAGGED, "size", "value", "pad_right_input"))
+    any_kind = frozenset({"data", "size", "value", "pad_right_input"})
+    outputs = ("dense", "mask")
+
+    pad_right: bool = True
+    m_pad_max_length: bool = False
+
+    def infer_inputs(
+        self,
+        *,
+        begins: TensorType,
+        ends: TensorType,
+        data: TensorType,
+        size: TensorType,
+        value: TensorType,
+        pad_right_input: TensorType | None,
+    ) -> Any:
+        require_one_element(size, "size")
+        merge_shapes(begins.shape, ends.shape, "the shapes of begins and ends", port="ends")
+        if begins.rank is None or data.rank is None:
+            shape = Shape.unknown()
+        else:
+            length = known_int(size)
+            shape = Shape([*begins.shape, Dim.any() if length is None else Dim.of(max(length, 0)), *data.shape[1:]])
+        return TensorType(data.element_type, shape), TensorType(ElementType.boolean, shape)
+
+    def evaluate_inputs(
+        self, *, begins: Array, ends: Array, data: Array, size: Array, value: Array, pad_right_input: Array | None
+    ) -> Any:
+        length = int(size.ravel()[0])
+        if length < 0:
+            raise EvaluationError(f"size is {length}, expected 0 or more", code=Code.bad_value, port="size")
+        right = self.pad_right if pad_right_input is None else bool(pad_right_input.ravel()[0])
+        rows = rows_of(begins, ends, len(data))
+        dense = np.full((len(rows), length, *data.shape[1:]), value.ravel()[0], data.dtype)
+        mask = np.zeros(dense.shape, bool)
+        for row, (begin, end) in enumerate(rows):
+            taken = length if self.m_pad_max_length else min(end - begin, length)
+            if begin + taken > len(data):
+                message = f"row {row} takes {taken} elements from {begin} on, and there are {len(data)}"
+                raise EvaluationError(message, code=Code.index_out_of_range, port="begins")
+            at = 0 if right else length - taken
+            dense[row, at : at + taken] = data[begin : begin + taken]
+            mask[row, at : at + taken] = True
+        shape = (*begins.shape, length, *data.shape[1:])
+        return dense.reshape(shape), mask.reshape(shape)
+
+
+@text_op("RaggedToSparse")
+class RaggedToSparse(Op):
+    """For each element the number of its row and its place in the row.
+
+    begins, ends: i32, vectors. output: i32, [elements, 2].
+    Source: openvino_tokenizers, ragged_to_sparse.cpp.
+    """
+
+    inputs = (In("begins", types=PLACES), In("ends", types=PLACES))
+
+    def infer(self, begins: TensorType, ends: TensorType) -> TensorType:
+        merge_shapes(begins.shape, ends.shape, "the shapes of begins and ends", port="ends")
+        return TensorType(I32, Shape([Dim.any(), 2]))
+
+    def evaluate(self, begins: Array, ends: Array) -> Array:
+        places = [
+            (row, column)
+            for row, (begin, end) in enumerate(zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True))
+            for column in range(end - begin)
+        ]
+        return np.array(places, np.int32).reshape(-1, 2)
+
+
+@text_op("RaggedToRagged")
+class RaggedToRagged(Op):
+    """Begins and ends of rows from the row of each element.
+
+    row_ids: i32, a vector that does not fall. row_count: i32, one element. begins, ends: i32, [row_count]. Elements
+    from the first row that does not exist on are left out.
+    Errors: IR704 for a negative row.
+    Source: openvino_tokenizers, ragged_to_ragged.cpp.
+    """
+
+    inputs = (In("row_ids", types=PLACES), In("row_count", types=PLACES))
+    outputs = ("begins", "ends")
+
+    def infer(self, row_ids: TensorType, row_count: TensorType) -> Any:
+        count = known_int(row_count)
+        rows = TensorType(I32, Shape([Dim.any() if count is None else Dim.of(max(count, 0))]))
+        return rows, rows
+
+    def evaluate(self, row_ids: Array, row_count: Array) -> Any:
+        count = int(row_count.ravel()[0])
+        ids = row_ids.ravel().astype(np.int64)
+        if ids.size and int(ids.min()) < 0:
+            raise EvaluationError(f"row_ids holds {int(ids.min())}", code=Code.bad_value, port="row_ids")
+        beyond = np.flatnonzero(ids >= count)
+        ids = ids[: beyond[0]] if beyond.size else ids
+        rows = np.arange(max(count, 0))
+        ends = np.searchsorted(ids, rows, "right").astype(np.int32)
+        return np.searchsorted(ids, rows, "left").astype(np.int32), ends
+
+
+@text_op("FuzeRagged")
+class FuzeRagged(Op):
+    """One string for each row of ragged strings whose characters follow each other.
+
+    ragged_begins, ragged_ends: i32, the rows. begins, ends: i32, the strings. Outputs: where the first string of a row
+    begins and the last one ends; an empty row is an empty string.
+    Source: openvino_tokenizers, fuze.cpp.
+    """
+
+    inputs = (
+        In("ragged_begins", types=PLACES),
+        In("ragged_ends", types=PLACES),
+        In("begins", types=PLACES),
+        In("ends", types=PLACES),
+    )
+    outputs = ("begins", "ends")
+
+    def infer(self, ragged_begins: TensorType, ragged_ends: TensorType, begins: TensorType, ends: TensorType) -> Any:
+        require_rank(begins, 1, "begins")
+        rows = TensorType(I32, merge_shapes(ragged_begins.shape, ragged_ends.shape, "the rows", port="ragged_ends"))
+        return rows, rows
+
+    def evaluate(self, ragged_begins: Array, ragged_ends: Array, begins: Array, ends: Array) -> Any:
+        first, last = [], []
+        for begin, end in rows_of(ragged_begins, ragged_ends, begins.size):
+            at = int(begins[begin]) if begin < begins.size else int(ends[-1]) if ends.size else 0
+            first.append(at)
+            last.append(int(ends[end - 1]) if end > begin else at)
+        return vector(first).reshape(ragged_begins.shape), vector(last).reshape(ragged_begins.shape)

@@ -1,0 +1,194 @@
+"""Operators that run a SentencePiece model, by the package `sentencepiece`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.ops.base import In, Op
+from ir_exec.ops.base.shapes import require_rank
+from ir_exec.text.libraries import library
+from ir_exec.text.ops.base import STRINGS, TextOp, bytes_of, joined, kept_with, strings_of, strings_type, text_op
+from ir_exec.text.patterns import compiled
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["SentencepieceDetokenizer", "SentencepieceStreamDetokenizer", "SentencepieceTokenizer"]
+
+_SPECIAL = ("special_begins", "special_ends", "special_chars", "special_ids")
+
+
+@text_op("SentencepieceTokenizer")
+class SentencepieceTokenizer(TextOp):
+    """The tokens of every text by a SentencePiece model, as a sparse tensor.
+
+    model: u8, the serialized model. text: strings; or text_begins, text_ends, text_chars. special_begins, special_ends,
+    special_chars, special_ids: special tokens, at which texts are cut first. Outputs: i64 indices [tokens, 2], i32
+    tokens, i64 shape.
+
+    nbest_size, alpha: sampling, which differs in each run, for nbest_size other than 0 and 1. add_bos, add_eos,
+    reverse: what is put at both ends, and whether the order is turned.
+    Source: openvino_tokenizers, sentence_piece.cpp.
+    """
+
+    generations = (
+        ("model_chars", "text"),
+        ("model_chars", "text_begins", "text_ends", "text_chars"),
+        ("model_chars", "text", *_SPECIAL),
+        ("model_chars", "text_begins", "text_ends", "text_chars", *_SPECIAL),
+    )
+    any_kind = frozenset({"text"})
+    outputs = ("indices", "tokens", "shape")
+    deterministic = False
+
+    nbest_size: int = 0
+    alpha: float = 1.0
+    add_bos: bool = False
+    add_eos: bool = False
+    reverse: bool = False
+
+    def infer_inputs(self, *, model_chars: TensorType, **others: TensorType | None) -> Any:
+        require_rank(model_chars, 1, "model_chars")
+        text = others["text"]
+        if text is not None and text.element_type not in (ElementType.string, ElementType.dynamic):
+            raise ShapeError(f"text is {text.element_type}, expected string", port="text")
+        indices = TensorType(ElementType.i64, Shape([Dim.any(), 2]))
+        tokens = TensorType(ElementType.i32, Shape([Dim.any()]))
+        return indices, tokens, TensorType(ElementType.i64, Shape([2]))
+
+    def evaluate_inputs(self, *, model_chars: Array, **others: Any) -> Any:
+        model = _processor(model_chars)
+        encode = self._encoder(model)
+        if others["special_begins"] is not None:
+            encode = self._with_special_tokens(encode, model, others)
+        else:
+            encode = self._with_ends(encode, model)
+        rows = [encode(text) for text in _texts(others)]
+        indices = [(row, column) for row, tokens in enumerate(rows) for column in range(len(tokens))]
+        tokens = [token for row in rows for token in row]
+        shape = np.array([len(rows), max(map(len, rows), default=0)], np.int64)
+        return np.array(indices, np.int64).reshape(-1, 2), np.array(tokens, np.int32), shape
+
+    def _encoder(self, model: Any) -> Callable[[bytes], list[int]]:
+        if self.nbest_size in (0, 1):
+            return lambda text: list(model.encode(text.decode("utf-8", "replace"), out_type=int))
+        settings = {"enable_sampling": True, "nbest_size": self.nbest_size, "alpha": self.alpha}
+        return lambda text: list(model.encode(text.decode("utf-8", "replace"), out_type=int, **settings))
+
+    def _with_ends(self, encode: Callable[[bytes], list[int]], model: Any) -> Callable[[bytes], list[int]]:
+        def encoded(text: bytes) -> list[int]:
+            tokens = encode(text)
+            first = [model.bos_id()] if self.add_bos else []
+            last = [model.eos_id()] if self.add_eos else []
+            return [*first, *tokens, *last][:: -1 if self.reverse else 1]
+
+        return encoded
+
+    def _with_special_tokens(
+        self, encode: Callable[[bytes], list[int]], model: Any, others: dict[str, Any]
+    ) -> Callable[[bytes], list[int]]:
+        names = strings_of(others["special_begins"], others["special_ends"], others["special_chars"], "special_begins")
+        ids = dict(zip(names, others["special_ids"].ravel().tolist(), strict=False))
+        search = compiled(b"|".join([_quoted(name) for name in names]))
+
+        def encoded(text: bytes) -> list[int]:
+            tokens: list[int] = []
+            place = 0
+            string = text.decode("utf-8", "surrogateescape")
+            for match in search.finditer(string) if names else ():
+                if match.start() == match.end():
+                    break
+                if place < match.start():
+                    tokens += self._part(encode, model, string[place : match.start()])
+                tokens.append(ids[match[0].encode("utf-8", "surrogateescape")])
+                place = match.end()
+            if place < len(string):
+                tokens += self._part(encode, model, string[place:])
+            tokens += [model.eos_id()] if self.add_eos else []
+            return tokens[::-1] if self.reverse else tokens
+
+        return encoded
+
+    def _part(self, encode: Callable[[bytes], list[int]], model: Any, text: str) -> list[int]:
+        """The tokens of what is between special ones: as in OpenVINO each begins with bos."""
+        tokens = encode(text.encode("utf-8", "surrogateescape"))
+        return [model.bos_id(), *tokens] if self.add_bos else tokens
+
+
+def _quoted(name: bytes) -> bytes:
+    """A pattern for a special token; one of letters alone must begin or end a word."""
+    quoted = re.sub(rb"[.^$*+?()\[\]{}|\\]", rb"\\\g<0>", name)
+    return rb"\b" + quoted + b"|" + quoted + rb"\b" if name.isalpha() else quoted
+
+
+def _texts(others: dict[str, Any]) -> list[bytes]:
+    if others["text"] is not None:
+        return [text.encode("utf-8", "surrogateescape") for text in others["text"].ravel().tolist()]
+    return strings_of(others["text_begins"], others["text_ends"], others["text_chars"], "text_begins")
+
+
+def _processor(model: Array) -> Any:
+    """The model; EvaluationError (IR704) for what SentencePiece cannot read."""
+
+    def made() -> Any:
+        sentencepiece = library("sentencepiece", "a SentencePiece model")
+        try:
+            return sentencepiece.SentencePieceProcessor(model_proto=bytes_of(model))
+        except (RuntimeError, OSError, ValueError) as error:
+            message = f"SentencePiece cannot read the model: {error}"
+            raise EvaluationError(message, code=Code.bad_value, port="model_chars") from None
+
+    return kept_with([model], "sentencepiece", made)
+
+
+class _Detokenizer(Op):
+    inputs = (
+        In("model_chars", types=frozenset({ElementType.u8})),
+        In("tokens", types=frozenset({ElementType.i32})),
+    )
+    outputs = STRINGS
+
+    def infer(self, model_chars: TensorType, tokens: TensorType) -> Any:
+        require_rank(model_chars, 1, "model_chars")
+        require_rank(tokens, 2, "tokens")
+        return strings_type(Shape([tokens.shape[0] if tokens.rank is not None else Dim.any()]))
+
+
+@text_op("SentencepieceDetokenizer")
+class SentencepieceDetokenizer(_Detokenizer):
+    """The text of each row of tokens by a SentencePiece model; tokens that it does not have are left out.
+
+    model_chars: u8, the serialized model. tokens: i32, [batch, length]. Outputs: strings, [batch].
+    Source: openvino_tokenizers, sentence_piece.cpp.
+    """
+
+    def evaluate(self, model_chars: Array, tokens: Array) -> Any:
+        model = _processor(model_chars)
+        size = model.get_piece_size()
+        rows = [[token for token in row if 0 <= token < size] for row in tokens.tolist()]
+        return joined([model.decode(row).encode("utf-8", "surrogateescape") for row in rows], (len(rows),))
+
+
+@text_op("SentencepieceStreamDetokenizer")
+class SentencepieceStreamDetokenizer(_Detokenizer):
+    """The pieces of each row of tokens one after the other, spaces still as U+2581; `<0xNN>` become bytes.
+
+    model_chars: u8, the serialized model. tokens: i32, [batch, length]. Outputs: strings, [batch].
+    Source: openvino_tokenizers, sentence_piece.cpp.
+    """
+
+    def evaluate(self, model_chars: Array, tokens: Array) -> Any:
+        model = _processor(model_chars)
+        size = model.get_piece_size()
+        rows = [[_piece(model, token) for token in row if 0 <= token < size] for row in tokens.tolist()]
+        return joined([b"".join(row) for row in rows], (len(rows),))
+
+
+def _piece(model: Any, token: int) -> bytes:
+    piece: str = model.id_to_piece(token)
+    byte = re.fullmatch(r"<0x([0-9A-F]{2})>", piece)
+    return bytes.fromhex(byte[1]) if byte else piece.encode("utf-8", "surrogateescape")

@@ -1,0 +1,372 @@
+"""Operators that cut strings into pieces, and those that write bytes as characters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, Literal
+
+from ir_exec.text.ops.base import (
+    BOOLEAN,
+    RAGGED_STRINGS,
+    STRINGS,
+    TextOp,
+    bytes_of,
+    joined,
+    ragged_type,
+    require_vector,
+    rows_of,
+    strings_of,
+    strings_type,
+    text_op,
+    vector,
+)
+from ir_exec.text.patterns import compiled
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["BytesToChars", "CharsToBytes", "RegexSplit", "SpecialTokensSplit", "chars_of_bytes"]
+
+Piece = tuple[int, int, bool]
+"""Where a piece begins and ends in a string, in bytes, and whether later operators leave it as it is."""
+
+
+class Splitting(TextOp):
+    """Cuts the elements of ragged strings; the pieces stay in their row, and refer to the same characters."""
+
+    outputs = (*RAGGED_STRINGS, "skips")
+    varies_outputs = True
+
+    def split(
+        self,
+        rows: list[tuple[int, int]],
+        begins: Array,
+        strings: list[bytes],
+        skips: list[bool] | None,
+        pieces: Callable[[bytes], Iterator[Piece]],
+    ) -> tuple[Array, Array, Array, Array, Array]:
+        """The new rows, begins and ends, and skips."""
+        starts = begins.ravel().tolist()
+        found: list[Piece] = []
+        row_begins, row_ends = [], []
+        for first, last in rows:
+            row_begins.append(len(found))
+            for index in range(first, last):
+                at, text = starts[index], strings[index]
+                if skips is not None and skips[index]:
+                    found.append((at, at + len(text), True))
+                else:
+                    found += [(at + begin, at + end, skip) for begin, end, skip in pieces(text)]
+            row_ends.append(len(found))
+        return (
+            vector(row_begins),
+            vector(row_ends),
+            vector([piece[0] for piece in found]),
+            vector([piece[1] for piece in found]),
+            vector([piece[2] for piece in found], bool),
+        )
+
+
+@text_op("RegexSplit")
+class RegexSplit(Splitting):
+    """Every string is cut at the matches of `pattern`.
+
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, of strings that stay whole (7
+    inputs; a sixth output then). pattern: u8, a pattern of PCRE2. skip_begins, skip_ends, skip_chars: strings that stay
+    whole (9 inputs, of old releases).
+
+    behaviour: what becomes of a match: `remove`, `isolate` (a piece), `contiguous` (neighbours are one piece),
+    `mergedwithprevious`, `mergedwithnext`. invert: matches and what is between them change places. max_splits: the
+    pieces of a string at most, the last of which takes the rest; -1 for any number.
+
+    A match without characters ends the search, and text without a character is one empty row, as in OpenVINO. Of
+    matches side by side one is merged and the others are pieces, as in Hugging Face's tokenizers; OpenVINO loses or
+    repeats these.
+    Source: openvino_tokenizers, regex_split.cpp.
+    """
+
+    generations = (
+        (*RAGGED_STRINGS, "pattern"),
+        (*RAGGED_STRINGS, "skips", "pattern"),
+        (*RAGGED_STRINGS, "pattern", "skip_begins", "skip_ends", "skip_chars"),
+    )
+
+    behaviour: Literal["remove", "isolate", "contiguous", "mergedwithprevious", "mergedwithnext"] = "remove"
+    invert: bool = False
+    max_splits: int = -1
+
+    def check_attributes(self) -> None:
+        if self.max_splits != -1 and self.max_splits <= 0:
+            raise ValueError(f"max_splits={self.max_splits}, expected -1 or more than 0")
+
+    def infer_inputs(self, *, ragged_begins: TensorType, chars: TensorType, **others: TensorType | None) -> Any:
+        require_vector(chars, "chars")
+        require_vector(others["pattern"], "pattern")
+        rows = ragged_begins.shape
+        if rows.rank == 1:
+            # An empty text becomes one row.
+            rows = rows if rows[0].is_static and rows[0].size == 1 else Shape([Dim.any()])
+        unknown = Shape([Dim.any()])
+        outputs = (*ragged_type(rows, ElementType.i32)[:2], *strings_type(unknown)[:2], chars.without_values())
+        return outputs if others["skips"] is None else (*outputs, TensorType(BOOLEAN, unknown))
+
+    def evaluate_inputs(
+        self, *, ragged_begins: Array, ragged_ends: Array, begins: Array, ends: Array, chars: Array, **others: Any
+    ) -> Any:
+        skips = others["skips"]
+        if not chars.size:
+            outputs = (vector([0]), vector([0]), begins, ends, chars)
+            return outputs if skips is None else (*outputs, skips)
+        rows = rows_of(ragged_begins, ragged_ends, begins.size)
+        strings = strings_of(begins, ends, chars)
+        whole = _strings_or_none(others)
+        search = compiled(self._pattern(bytes_of(others["pattern"])))
+
+        def pieces(text: bytes) -> Iterator[Piece]:
+            if text in whole:
+                return iter([(0, len(text), False)])
+            return self._pieces(text, search)
+
+        kept = None if skips is None else skips.ravel().tolist()
+        found = self.split(rows, begins, strings, kept, pieces)
+        shape = ragged_begins.shape
+        outputs = (found[0].reshape(shape), found[1].reshape(shape), found[2], found[3], chars)
+        return outputs if skips is None else (*outputs, found[4])
+
+    def _pattern(self, pattern: bytes) -> bytes:
+        if self.behaviour == "contiguous" and not pattern.endswith(b"+"):
+            return b"(" + pattern + b")+"
+        return pattern
+
+    def _pieces(self, text: bytes, search: Any) -> Iterator[Piece]:
+        """The pieces of a string; where they begin and end is counted in bytes."""
+        parts: Iterator[Part] = ((begin, end, is_match != self.invert) for begin, end, is_match in _parts(text, search))
+        if self.behaviour == "mergedwithprevious":
+            parts = _merged_with_previous(parts)
+        elif self.behaviour == "mergedwithnext":
+            parts = _merged_with_next(parts)
+        elif self.behaviour == "remove":
+            parts = (part for part in parts if not part[2])
+        for count, (begin, end, _) in enumerate(parts):
+            # As in OpenVINO, what comes after the last split that is allowed still makes pieces.
+            yield begin, len(text) if count == self.max_splits else end, False
+
+
+Part = tuple[int, int, bool]
+"""Where a part of a string begins and ends, in bytes, and whether it is a match."""
+
+
+def _parts(text: bytes, search: Any) -> Iterator[Part]:
+    """The matches in a string and what is between them."""
+    at = 0
+    if search is not None:
+        found = text.decode("utf-8", "surrogateescape")
+        ascii_only = len(found) == len(text)
+        place = 0
+        for match in search.finditer(found):
+            first, last = match.span()
+            if first == last:
+                break
+            if ascii_only:
+                begin, end = first, last
+            else:
+                begin = at + len(found[place:first].encode("utf-8", "surrogateescape"))
+                end = begin + len(found[first:last].encode("utf-8", "surrogateescape"))
+            if begin != at:
+                yield at, begin, False
+            yield begin, end, True
+            at, place = end, last
+    if at < len(text):
+        yield at, len(text), False
+
+
+def _merged_with_previous(parts: Iterator[Part]) -> Iterator[Part]:
+    """Each match together with what is before it, unless that is a match too."""
+    waiting: Part | None = None
+    for part in parts:
+        if part[2] and waiting is not None and not waiting[2]:
+            yield waiting[0], part[1], True
+            waiting = None
+            continue
+        if waiting is not None:
+            yield waiting
+        waiting = part
+    if waiting is not None:
+        yield waiting
+
+
+def _merged_with_next(parts: Iterator[Part]) -> Iterator[Part]:
+    """Each match together with what comes after it, unless that is a match too."""
+    waiting: Part | None = None
+    for part in parts:
+        if waiting is not None and not part[2]:
+            yield waiting[0], part[1], False
+            waiting = None
+            continue
+        if waiting is not None:
+            yield waiting
+            waiting = None
+        if part[2]:
+            waiting = part
+        else:
+            yield part
+    if waiting is not None:
+        yield waiting
+
+
+def _strings_or_none(others: dict[str, Any]) -> frozenset[bytes]:
+    if others["skip_begins"] is None:
+        return frozenset()
+    return frozenset(strings_of(others["skip_begins"], others["skip_ends"], others["skip_chars"], "skip_begins"))
+
+
+@text_op("SpecialTokensSplit")
+class SpecialTokensSplit(Splitting):
+    """Every string is cut at special tokens, which later operators leave as they are.
+
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, of strings that stay whole.
+    pattern: u8, a pattern of PCRE2; of a match with a group that group is the token, and what is around it is dropped
+    (tokens that take the space beside them). The sixth output, `skips`, is true for tokens.
+    Source: openvino_tokenizers, special_tokens_split.cpp.
+    """
+
+    generations = ((*RAGGED_STRINGS, "pattern"), (*RAGGED_STRINGS, "skips", "pattern"))
+
+    def infer_inputs(self, *, ragged_begins: TensorType, chars: TensorType, **others: TensorType | None) -> Any:
+        require_vector(chars, "chars")
+        require_vector(others["pattern"], "pattern")
+        unknown = Shape([Dim.any()])
+        places = strings_type(unknown)[:2]
+        rows = ragged_type(ragged_begins.shape, ElementType.i32)[:2]
+        return (*rows, *places, chars.without_values(), TensorType(BOOLEAN, unknown))
+
+    def evaluate_inputs(
+        self,
+        *,
+        ragged_begins: Array,
+        ragged_ends: Array,
+        begins: Array,
+        ends: Array,
+        chars: Array,
+        pattern: Array,
+        skips: Array | None,
+    ) -> Any:
+        rows = rows_of(ragged_begins, ragged_ends, begins.size)
+        search = compiled(bytes_of(pattern))
+        kept = None if skips is None else skips.ravel().tolist()
+        strings = strings_of(begins, ends, chars)
+        found = self.split(rows, begins, strings, kept, lambda text: _tokens(text, search))
+        shape = ragged_begins.shape
+        return found[0].reshape(shape), found[1].reshape(shape), found[2], found[3], chars, found[4]
+
+
+def _tokens(text: bytes, search: Any) -> Iterator[Piece]:
+    """The special tokens in a string and what is between them."""
+    at = 0
+    if search is not None:
+        found = text.decode("utf-8", "surrogateescape")
+        place = 0
+        for match in search.finditer(found):
+            if match.start() == match.end():
+                break
+            begin = at + len(found[place : match.start()].encode("utf-8", "surrogateescape"))
+            if at < begin:
+                yield at, begin, False
+            token = match.span(match.lastindex) if match.lastindex else match.span()
+            if token[0] == token[1]:
+                token = match.span()
+            first = begin + len(found[match.start() : token[0]].encode("utf-8", "surrogateescape"))
+            yield first, first + len(found[token[0] : token[1]].encode("utf-8", "surrogateescape")), True
+            at = begin + len(match[0].encode("utf-8", "surrogateescape"))
+            place = match.end()
+    if at < len(text):
+        yield at, len(text), False
+
+
+@cache
+def chars_of_bytes() -> list[str]:
+    """The character for each byte in byte-level vocabularies: printable ones of Latin-1 are themselves."""
+    printable = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = iter(range(0x100, 0x200))
+    return [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
+
+
+@text_op("BytesToChars")
+class BytesToChars(TextOp):
+    """Every byte of a string becomes the character that stands for it in byte-level vocabularies (GPT-2).
+
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, of strings that stay as they are
+    (a sixth output then).
+    Source: openvino_tokenizers, bytes_to_chars.cpp; the table is that of GPT-2's byte encoder.
+    """
+
+    generations = (RAGGED_STRINGS, (*RAGGED_STRINGS, "skips"))
+    outputs = (*RAGGED_STRINGS, "skips")
+    varies_outputs = True
+
+    def infer_inputs(
+        self,
+        *,
+        ragged_begins: TensorType,
+        ragged_ends: TensorType,
+        begins: TensorType,
+        ends: TensorType,
+        chars: TensorType,
+        skips: TensorType | None,
+    ) -> Any:
+        require_vector(chars, "chars")
+        rows = (ragged_begins.without_values(), ragged_ends.without_values())
+        outputs = (*rows, *strings_type(begins.shape))
+        return outputs if skips is None else (*outputs, skips.without_values())
+
+    def evaluate_inputs(
+        self,
+        *,
+        ragged_begins: Array,
+        ragged_ends: Array,
+        begins: Array,
+        ends: Array,
+        chars: Array,
+        skips: Array | None,
+    ) -> Any:
+        table = chars_of_bytes()
+        strings = strings_of(begins, ends, chars)
+        kept = [False] * len(strings) if skips is None else skips.ravel().tolist()
+        changed = [
+            text if keep else text.decode("latin-1").translate(dict(enumerate(table))).encode()
+            for text, keep in zip(strings, kept, strict=True)
+        ]
+        outputs = (ragged_begins, ragged_ends, *joined(changed, begins.shape))
+        return outputs if skips is None else (*outputs, skips)
+
+
+@text_op("CharsToBytes")
+class CharsToBytes(TextOp):
+    """The reverse of BytesToChars; the strings of each row are joined to one.
+
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. Outputs: strings, one for a row. Characters that
+    stand for no byte stay as they are; OpenVINO writes a byte 0 or reads outside of its table.
+    Source: openvino_tokenizers, chars_to_bytes.cpp.
+    """
+
+    generations = (RAGGED_STRINGS,)
+    outputs = STRINGS
+
+    def infer_inputs(self, *, ragged_begins: TensorType, chars: TensorType, **others: TensorType) -> Any:
+        require_vector(chars, "chars")
+        return strings_type(ragged_begins.shape)
+
+    def evaluate_inputs(
+        self, *, ragged_begins: Array, ragged_ends: Array, begins: Array, ends: Array, chars: Array
+    ) -> Any:
+        table = {char: byte for byte, char in enumerate(chars_of_bytes())}
+        strings = strings_of(begins, ends, chars)
+        rows = []
+        for first, last in rows_of(ragged_begins, ragged_ends, len(strings)):
+            text = b"".join(strings[first:last]).decode("utf-8", "surrogateescape")
+            rows.append(b"".join([_as_byte(table, char) for char in text]))
+        return joined(rows, ragged_begins.shape)
+
+
+def _as_byte(table: dict[str, int], char: str) -> bytes:
+    byte = table.get(char)
+    return char.encode("utf-8", "surrogateescape") if byte is None else bytes([byte])

@@ -1,0 +1,298 @@
+"""Operators of strings: packing, comparing, numbers as text, hashes, UTF-8, joining and splitting."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError
+from ir_exec.ops import type as types_of_openvino
+from ir_exec.ops.base import In, Op
+from ir_exec.ops.base.attributes import Positive
+from ir_exec.ops.base.shapes import known_int, merge_shapes, normalize_axis, require_one_element, require_rank
+from ir_exec.text.hashing import fingerprint
+from ir_exec.text.ops.base import (
+    STRINGS,
+    U8,
+    TextOp,
+    bytes_of,
+    joined,
+    require_vector,
+    strings_of,
+    strings_type,
+    text_op,
+)
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, element_types
+
+__all__ = [
+    "ContribStringJoin",
+    "ContribStringSplit",
+    "EqualStr",
+    "NumericToString",
+    "StringTensorPack",
+    "StringTensorUnpack",
+    "StringToHashBucket",
+    "UTF8Validate",
+]
+
+Mode = Literal["begins_ends"]
+
+
+@text_op("StringTensorPack")
+class StringTensorPack(types_of_openvino.StringTensorPack):
+    """StringTensorPack of opset15, as openvino_tokenizers wrote it before OpenVINO had it."""
+
+    mode: Mode = "begins_ends"
+
+
+@text_op("StringTensorUnpack")
+class StringTensorUnpack(Op):
+    """Strings as begins, ends and characters.
+
+    data: strings; or u8, a vector that holds them packed, as before OpenVINO had strings: i32 their number, i32 0, i32
+    where each ends, then the characters.
+    Errors: IR704 for packed strings that are longer than data.
+    Source: openvino_tokenizers, string_tensor_unpack.cpp.
+    """
+
+    inputs = (In("data", types=element_types("string u8")),)
+    outputs = STRINGS
+
+    mode: Mode = "begins_ends"
+
+    def infer(self, data: TensorType) -> Any:
+        if data.element_type is U8:
+            require_rank(data, 1, "data")
+            return strings_type(Shape([Dim.any()]))
+        return strings_type(data.shape)
+
+    def evaluate(self, data: Array) -> Any:
+        if data.dtype != np.uint8:
+            return types_of_openvino.StringTensorUnpack().evaluate(data)
+        packed = bytes_of(data)
+        words = np.frombuffer(packed[: len(packed) // 4 * 4], "<i4")
+        count = int(words[0]) if words.size else -1
+        if not 0 <= count <= words.size - 2:
+            raise EvaluationError("data does not begin with a number of strings and their ends", code=Code.bad_value)
+        places = words[1 : count + 2]
+        chars = np.frombuffer(bytearray(packed[4 * (count + 2) :]), np.uint8)
+        strings = strings_of(places[:-1], places[1:], chars)
+        return joined(strings, (count,))
+
+
+@text_op("EqualStr")
+class EqualStr(TextOp):
+    """1 where strings are equal, else 0; a single string is compared with each of the others.
+
+    begins, ends, chars and other_begins, other_ends, other_chars: strings. output: i32, a vector.
+    Source: openvino_tokenizers, equal_str.cpp.
+    """
+
+    generations = ((*STRINGS, "other_begins", "other_ends", "other_chars"),)
+
+    def infer_inputs(self, **inputs: TensorType) -> TensorType:
+        for name in ("chars", "other_chars"):
+            require_vector(inputs[name], name)
+        return TensorType(ElementType.i32, Shape([Dim.any()]))
+
+    def evaluate_inputs(
+        self, *, begins: Array, ends: Array, chars: Array, other_begins: Array, other_ends: Array, other_chars: Array
+    ) -> Array:
+        first = strings_of(begins, ends, chars)
+        second = strings_of(other_begins, other_ends, other_chars, "other_begins")
+        count = max(len(first), len(second)) if first and second else 0
+        # As in OpenVINO, what is missing in the shorter one is its first string.
+        equal = [first[i if i < len(first) else 0] == second[i if i < len(second) else 0] for i in range(count)]
+        return np.array(equal, np.int32)
+
+
+@text_op("NumericToString", version="openvino_tokenizers")
+@text_op("NumericToString")
+class NumericToString(Op):
+    """Numbers as text: integers in decimal, floats with six significant digits at most, `true` and `false`.
+
+    Source: openvino_tokenizers, numeric_to_string.cpp; floats as C++ streams write them.
+    """
+
+    inputs = (In("data", types=element_types("i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 boolean")),)
+
+    def infer(self, data: TensorType) -> TensorType:
+        return TensorType(ElementType.string, data.shape)
+
+    def evaluate(self, data: Array) -> Array:
+        output = np.empty(data.size, object)
+        output[:] = [_as_text(value) for value in data.ravel().tolist()]
+        return output.reshape(data.shape)
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@text_op("StringToHashBucket")
+class StringToHashBucket(TextOp):
+    """The FarmHash fingerprint of every string, modulo `num_buckets`.
+
+    begins, ends, chars: strings. output: i64, the shape of begins.
+    Source: openvino_tokenizers, string_to_hash_bucket.cpp; FarmHash, Fingerprint64, as TensorFlow's
+    StringToHashBucketFast.
+    """
+
+    generations = (STRINGS,)
+
+    num_buckets: Positive
+
+    def infer_inputs(self, *, begins: TensorType, ends: TensorType, chars: TensorType) -> TensorType:
+        require_vector(chars, "chars")
+        return TensorType(ElementType.i64, merge_shapes(begins.shape, ends.shape, "begins and ends", port="ends"))
+
+    def evaluate_inputs(self, *, begins: Array, ends: Array, chars: Array) -> Array:
+        hashes = [fingerprint(text) % self.num_buckets for text in strings_of(begins, ends, chars)]
+        return np.array(hashes, np.int64).reshape(begins.shape)
+
+
+@text_op("UTF8Validate")
+class UTF8Validate(TextOp):
+    """Strings without what is no UTF-8: faults are left out, or become U+FFFD with `replace_mode`.
+
+    begins, ends, chars: strings. A sequence that ends early is one fault, one that is longer than needed as many as it
+    has bytes.
+    Source: openvino_tokenizers, utf8_validate.cpp.
+    """
+
+    generations = (STRINGS,)
+    outputs = STRINGS
+
+    replace_mode: bool = False
+
+    def infer_inputs(self, *, begins: TensorType, ends: TensorType, chars: TensorType) -> Any:
+        require_vector(chars, "chars")
+        return strings_type(begins.shape)
+
+    def evaluate_inputs(self, *, begins: Array, ends: Array, chars: Array) -> Any:
+        mark = "\ufffd".encode() if self.replace_mode else b""
+        return joined([_valid(text, mark) for text in strings_of(begins, ends, chars)], begins.shape)
+
+
+_STARTS = ((0b110, 5, 2, 0x80), (0b1110, 4, 3, 0x800), (0b11110, 3, 4, 0x10000))
+"""First bytes of sequences: their upper bits, the shift to these, the bytes in all, the least character."""
+
+
+def _valid(text: bytes, mark: bytes) -> bytes:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        pass
+    else:
+        return text
+    out = bytearray()
+    at = 0
+    while at < len(text):
+        byte = text[at]
+        if byte < 0x80:
+            out.append(byte)
+            at += 1
+            continue
+        start = next((one for one in _STARTS if byte >> one[1] == one[0]), None)
+        if start is None:
+            out += mark
+            at += 1
+            continue
+        _, shift, length, least = start
+        end = at + 1
+        while end < min(at + length, len(text)) and text[end] >> 6 == 0b10:
+            end += 1
+        if end - at < length:
+            out += mark
+        else:
+            code = byte & ((1 << shift) - 1)
+            for one in text[at + 1 : end]:
+                code = code << 6 | one & 0b111111
+            out += mark * length if code < least else text[at:end]
+        at = end
+    return bytes(out)
+
+
+@text_op("ContribStringJoin")
+class ContribStringJoin(TextOp):
+    """The strings along `axis` joined by a separator.
+
+    begins, ends, chars: strings. separator_chars: u8. axis: one integer, which counts from the end if it is negative.
+    Outputs: strings, without that axis.
+    Errors: IR503 for an axis out of range.
+    Source: openvino_tokenizers, contrib_string_ops.cpp; onnxruntime-extensions, StringJoin.
+    """
+
+    generations = ((*STRINGS, "separator_chars", "axis"),)
+    any_kind = frozenset({"axis"})
+    outputs = STRINGS
+
+    def infer_inputs(
+        self, *, begins: TensorType, ends: TensorType, chars: TensorType, separator_chars: TensorType, axis: TensorType
+    ) -> Any:
+        require_vector(separator_chars, "separator_chars")
+        require_one_element(axis, "axis")
+        if begins.rank is None:
+            return strings_type(Shape.unknown())
+        if begins.rank <= 1:
+            return strings_type(Shape([]))
+        known = known_int(axis)
+        if known is None:
+            return strings_type(Shape([Dim.any()] * (begins.rank - 1)))
+        left_out = normalize_axis(known, begins.rank)
+        return strings_type(Shape([dim for position, dim in enumerate(begins.shape) if position != left_out]))
+
+    def evaluate_inputs(self, *, begins: Array, ends: Array, chars: Array, separator_chars: Array, axis: Array) -> Any:
+        strings = np.empty(begins.size, object)
+        strings[:] = strings_of(begins, ends, chars)
+        if begins.ndim == 0:
+            return joined(strings, ())
+        along = normalize_axis(int(axis.ravel()[0]), begins.ndim)
+        rows = np.moveaxis(strings.reshape(begins.shape), along, -1)
+        shape = rows.shape[:-1]
+        separator = bytes_of(separator_chars)
+        count = int(np.prod(shape))
+        return joined([separator.join(row) for row in rows.reshape(count, rows.shape[-1])], shape)
+
+
+@text_op("ContribStringSplit")
+class ContribStringSplit(TextOp):
+    """Strings cut at a separator, as a sparse tensor.
+
+    begins, ends, chars: strings. separator_chars: u8; an empty one cuts between bytes. skip_empty: one boolean: pieces
+    without characters are left out, and the others keep their places. Outputs: i64 indices [pieces, rank + 1], the
+    pieces as strings, i64 shape.
+    Source: openvino_tokenizers, contrib_string_ops.cpp; onnxruntime-extensions, StringSplit.
+    """
+
+    generations = ((*STRINGS, "separator_chars", "skip_empty"),)
+    any_kind = frozenset({"skip_empty"})
+    outputs = ("indices", *STRINGS, "shape")
+
+    def infer_inputs(self, *, begins: TensorType, separator_chars: TensorType, **others: TensorType) -> Any:
+        require_vector(separator_chars, "separator_chars")
+        require_one_element(others["skip_empty"], "skip_empty")
+        rank = Dim.any() if begins.rank is None else Dim.of(begins.rank + 1)
+        indices = TensorType(ElementType.i64, Shape([Dim.any(), rank]))
+        return indices, *strings_type(Shape([Dim.any()])), TensorType(ElementType.i64, Shape([rank]))
+
+    def evaluate_inputs(
+        self, *, begins: Array, ends: Array, chars: Array, separator_chars: Array, skip_empty: Array
+    ) -> Any:
+        separator, skip = bytes_of(separator_chars), bool(skip_empty.ravel()[0])
+        indices: list[tuple[int, ...]] = []
+        pieces: list[bytes] = []
+        most = 0
+        for place, text in zip(np.ndindex(begins.shape), strings_of(begins, ends, chars), strict=True):
+            found = text.split(separator) if separator else [bytes([byte]) for byte in text]
+            most = max(most, len(found))
+            for position, piece in enumerate(found):
+                if piece or not skip:
+                    indices.append((*place, position))
+                    pieces.append(piece)
+        shape = np.array([*begins.shape, most], np.int64)
+        return np.array(indices, np.int64).reshape(-1, begins.ndim + 1), *joined(pieces, (len(pieces),)), shape

@@ -1,0 +1,239 @@
+"""Operators that make tokens of pieces of text: byte pairs, words and their parts, the longest entry, the best path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError
+from ir_exec.ops.base.attributes import NonNegative
+from ir_exec.text.byte_pairs import BytePairs
+from ir_exec.text.ops.base import (
+    I32,
+    RAGGED_STRINGS,
+    TextOp,
+    kept_with,
+    ragged_type,
+    require_vector,
+    rows_of,
+    strings_of,
+    text_op,
+)
+from ir_exec.text.unigram import Unigram
+from ir_exec.text.vocabulary import LongestEntry
+from ir_exec.types import Array, TensorType
+
+__all__ = ["BPETokenizer", "TrieTokenizer", "UnigramTokenizer", "WordpieceTokenizer"]
+
+VOCABULARY = ("vocab_begins", "vocab_ends", "vocab_chars")
+
+
+class Tokenizer(TextOp):
+    """Makes tokens of every string of each row; the row is the tokens of all its strings.
+
+    Outputs: i32, begins and ends of the rows, and the tokens.
+    """
+
+    outputs = ("begins", "ends", "tokens")
+
+    def infer_inputs(self, *, ragged_begins: TensorType, chars: TensorType, **others: TensorType | None) -> Any:
+        require_vector(chars, "chars")
+        for name, one in others.items():
+            if name.endswith("_chars"):
+                require_vector(one, name)
+        return ragged_type(ragged_begins.shape, I32)
+
+    def evaluate_inputs(
+        self, *, ragged_begins: Array, ragged_ends: Array, begins: Array, ends: Array, chars: Array, **vocabulary: Any
+    ) -> Any:
+        strings = strings_of(begins, ends, chars)
+        rows = rows_of(ragged_begins, ragged_ends, len(strings))
+        tokens_of = self.tokenizer(vocabulary)
+        tokens: list[int] = []
+        row_begins, row_ends = [], []
+        for first, last in rows:
+            row_begins.append(len(tokens))
+            for text in strings[first:last]:
+                tokens += tokens_of(text)
+            row_ends.append(len(tokens))
+        places = [np.array(one, np.int32).reshape(ragged_begins.shape) for one in (row_begins, row_ends)]
+        return *places, np.array(tokens, np.int32)
+
+    def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
+        """The tokens of a string."""
+        raise NotImplementedError
+
+
+_ADDED = ("added_begins", "added_ends", "added_chars", "added_ids")
+_MERGES = ("merge_begins", "merge_ends", "merge_chars")
+_RIGHT = ("right_begins", "right_ends", "right_chars")
+
+
+@text_op("BPETokenizer")
+class BPETokenizer(Tokenizer):
+    """Byte pair encoding: neighbours are merged, those of the first rule in the list of merges first.
+
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings,
+    whose place is their token. merge_begins, merge_ends, merge_chars: the rules, `left right`; or their left sides (14
+    and 18 inputs, right_begins, right_ends and right_chars are the right ones). added_begins, added_ends, added_chars,
+    added_ids: further tokens (15 and 18 inputs).
+
+    At first the text is cut into the longest entries that no rule makes. Where there is none: the token `<0xNN>` with
+    `byte_fallback`, else `unk_token`, else nothing. end_suffix: text after the last character of each piece (`</w>`).
+    suffix_indicator, cache_capacity: not used here. fuse_unk: read, and as in OpenVINO unknown tokens stay apart.
+    Errors: IR704 for a rule of which a side or the result is no token.
+    Source: openvino_tokenizers, bpe_tokenizer.cpp.
+    """
+
+    generations = (
+        (*RAGGED_STRINGS, *VOCABULARY, *_MERGES),
+        (*RAGGED_STRINGS, *VOCABULARY, *_MERGES, *_RIGHT),
+        (*RAGGED_STRINGS, *VOCABULARY, *_MERGES, *_ADDED),
+        (*RAGGED_STRINGS, *VOCABULARY, *_MERGES, *_RIGHT, *_ADDED),
+    )
+
+    unk_token: str = ""
+    fuse_unk: bool = False
+    suffix_indicator: str = ""
+    end_suffix: str = ""
+    byte_fallback: bool = False
+    cache_capacity: NonNegative = 20000
+
+    def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
+        arrays = [vocabulary[name] for name in (*VOCABULARY, *_MERGES, *_RIGHT, *_ADDED)]
+        return kept_with(arrays, self, lambda: self._byte_pairs(vocabulary)).tokens
+
+    def _byte_pairs(self, inputs: dict[str, Any]) -> BytePairs:
+        vocabulary = {text: token for token, text in enumerate(_strings(inputs, "vocab"))}
+        left = _strings(inputs, "merge")
+        if inputs["right_begins"] is None:
+            halves = [rule.partition(b" ") for rule in left]
+            # Without a space both sides are the whole rule.
+            rules = [(first, last if space else first) for first, space, last in halves]
+        else:
+            rules = list(zip(left, _strings(inputs, "right"), strict=False))
+        if inputs["added_begins"] is not None:
+            added = dict(zip(_strings(inputs, "added")[::-1], inputs["added_ids"].ravel().tolist()[::-1], strict=False))
+            vocabulary = added | vocabulary
+        try:
+            return BytePairs(vocabulary, rules, self.unk_token.encode(), self.end_suffix.encode(), self.byte_fallback)
+        except KeyError as error:
+            message = f"a merge needs the token {error.args[0]!r}, which the vocabulary does not have"
+            raise EvaluationError(message, code=Code.bad_value, port="merge_chars") from None
+
+
+def _strings(inputs: dict[str, Any], name: str) -> list[bytes]:
+    begins, ends, chars = (inputs[f"{name}_{part}"] for part in ("begins", "ends", "chars"))
+    return strings_of(begins, ends, chars, f"{name}_begins")
+
+
+@text_op("WordpieceTokenizer")
+class WordpieceTokenizer(Tokenizer):
+    """Every word as its longest beginning in the vocabulary, and then the longest parts that continue a word.
+
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings, words. vocab_begins, vocab_ends, vocab_chars:
+    strings, whose place is their token; those that continue a word begin with `suffix_indicator`. unknown: an integer,
+    the token of a word that cannot be put together, or that has more than `max_bytes_per_word` bytes.
+    Source: openvino_tokenizers, wordpiece_tokenizer.cpp.
+    """
+
+    generations = ((*RAGGED_STRINGS, *VOCABULARY, "unknown"),)
+    any_kind = frozenset({"unknown"})
+
+    suffix_indicator: str = "##"
+    max_bytes_per_word: int = 100
+
+    def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
+        arrays = [vocabulary[name] for name in VOCABULARY]
+        first, further = kept_with(arrays, self, lambda: self._entries(vocabulary))
+        unknown = int(vocabulary["unknown"].ravel()[0])
+
+        def tokens(text: bytes) -> list[int]:
+            if len(text) > self.max_bytes_per_word:
+                return [unknown]
+            token, at = first.find(text, 0)
+            found = [token]
+            while token >= 0 and at < len(text):
+                token, at = further.find(text, at)
+                found.append(token)
+            return found if token >= 0 else [unknown]
+
+        return tokens
+
+    def _entries(self, vocabulary: dict[str, Any]) -> tuple[LongestEntry, LongestEntry]:
+        mark = self.suffix_indicator.encode()
+        first, further = {}, {}
+        for token, text in enumerate(_strings(vocabulary, "vocab")):
+            if text.startswith(mark):
+                further[text[len(mark) :]] = token
+            else:
+                first[text] = token
+        return LongestEntry(first), LongestEntry(further)
+
+
+@text_op("TrieTokenizer")
+class TrieTokenizer(Tokenizer):
+    """The longest entry of the vocabulary again and again, as RWKV does.
+
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings.
+    ids: i32, their tokens.
+    Errors: IR704 for text with which no entry begins, where OpenVINO does not end.
+    Source: openvino_tokenizers, trie_tokenizer.cpp.
+    """
+
+    generations = ((*RAGGED_STRINGS, *VOCABULARY, "ids"),)
+
+    def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
+        def made() -> LongestEntry:
+            ids = vocabulary["ids"].ravel().tolist()
+            return LongestEntry(dict(zip(_strings(vocabulary, "vocab"), ids, strict=False)))
+
+        entries = kept_with([vocabulary[name] for name in (*VOCABULARY, "ids")], "trie", made)
+
+        def tokens(text: bytes) -> list[int]:
+            found, at = [], 0
+            while at < len(text):
+                token, end = entries.find(text, at)
+                if end == at:
+                    message = f"no entry of the vocabulary begins with the byte {text[at]:#04x} at {at}"
+                    raise EvaluationError(message, code=Code.bad_value, port="vocab_chars")
+                found.append(token)
+                at = end
+            return found
+
+        return tokens
+
+
+@text_op("UnigramTokenizer")
+class UnigramTokenizer(Tokenizer):
+    """The entries whose scores have the greatest sum (a unigram language model, found by Viterbi).
+
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings,
+    whose place is their token. scores: f32. A character that no entry holds is `unk_token_id`; several of them in a row
+    are one.
+
+    byte_fallback, fuse_unk, min_score: not used by OpenVINO.
+    Source: openvino_tokenizers, unigram_tokenizer.cpp.
+    """
+
+    generations = ((*RAGGED_STRINGS, *VOCABULARY, "scores"),)
+    any_kind: ClassVar[frozenset[str]] = frozenset({"scores"})
+
+    byte_fallback: bool = False
+    unk_token_id: int = 0
+    fuse_unk: bool = False
+    min_score: float = 0.0
+
+    def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
+        def made() -> Unigram:
+            scores = vocabulary["scores"].ravel().astype(np.float32)
+            texts = _strings(vocabulary, "vocab")
+            if len(texts) != len(scores):
+                message = f"{len(texts)} entries and {len(scores)} scores"
+                raise EvaluationError(message, code=Code.bad_value, port="scores")
+            return Unigram(texts, scores, self.unk_token_id)
+
+        return kept_with([vocabulary[name] for name in (*VOCABULARY, "scores")], self, made).tokens

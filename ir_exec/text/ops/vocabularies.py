@@ -1,0 +1,141 @@
+"""Operators that look up whole strings and tokens in a vocabulary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError
+from ir_exec.ops.base import In, Op
+from ir_exec.ops.base.attributes import Ints
+from ir_exec.ops.base.shapes import require_one_element, require_rank
+from ir_exec.text.ops.base import (
+    RAGGED_STRINGS,
+    STRINGS,
+    TextOp,
+    joined,
+    kept_with,
+    ragged_type,
+    require_vector,
+    strings_of,
+    strings_type,
+    text_op,
+    vector,
+)
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["ByteFallback", "VocabDecoder", "VocabEncoder"]
+
+VOCABULARY = ("vocab_begins", "vocab_ends", "vocab_chars")
+
+
+@text_op("VocabEncoder")
+class VocabEncoder(TextOp):
+    """The value of every string in a vocabulary; `default` for those that it does not have.
+
+    begins, ends, chars: strings. vocab_begins, vocab_ends, vocab_chars: the keys. values: i32 or i64. default: one
+    element of the same type. output: that type, a vector. Of equal keys the first one counts.
+    Source: openvino_tokenizers, vocab_encoder.cpp.
+    """
+
+    generations = ((*STRINGS, *VOCABULARY, "values", "default"),)
+    any_kind = frozenset({"values", "default"})
+
+    def infer_inputs(self, *, begins: TensorType, chars: TensorType, values: TensorType, **others: TensorType) -> Any:
+        require_vector(chars, "chars")
+        require_one_element(others["default"], "default")
+        if values.element_type not in (ElementType.i32, ElementType.i64, ElementType.dynamic):
+            message = f"values is {values.element_type}, expected i32 or i64"
+            raise ElementTypeError(message, code=Code.element_type_not_taken, port="values")
+        return TensorType(values.element_type, begins.shape)
+
+    def evaluate_inputs(
+        self, *, begins: Array, ends: Array, chars: Array, values: Array, default: Array, **vocabulary: Array
+    ) -> Array:
+        arrays = [vocabulary[name] for name in VOCABULARY]
+
+        def made() -> dict[bytes, int]:
+            keys = strings_of(arrays[0], arrays[1], arrays[2], "vocab_begins")
+            return dict(zip(keys[::-1], values.ravel().tolist()[::-1][-len(keys) :] if keys else [], strict=False))
+
+        table = kept_with([*arrays, values], "encoder", made)
+        missing = default.ravel()[0]
+        found = [table.get(text, missing) for text in strings_of(begins, ends, chars)]
+        return np.array(found, values.dtype).reshape(begins.shape)
+
+
+@text_op("VocabDecoder")
+class VocabDecoder(Op):
+    """The text of every token; nothing for tokens that are skipped, and for those that the vocabulary does not have.
+
+    tokens: i32, [batch, length]. vocab_begins, vocab_ends, vocab_chars: strings, whose place is their token.
+    skip_tokens: i32, a vector; in files that lack it the attribute counts. Outputs: ragged strings, a row for each of
+    the batch. A row without tokens holds one empty string.
+    Source: openvino_tokenizers, vocab_decoder.cpp.
+    """
+
+    inputs = (
+        In("tokens", types=frozenset({ElementType.i32})),
+        In("vocab_begins", types=frozenset({ElementType.i32})),
+        In("vocab_ends", types=frozenset({ElementType.i32})),
+        In("vocab_chars", types=frozenset({ElementType.u8})),
+        In("skipped", types=frozenset({ElementType.i32}), optional=True),
+    )
+    outputs = RAGGED_STRINGS
+
+    skip_tokens: Ints = ()
+
+    def infer(
+        self,
+        tokens: TensorType,
+        vocab_begins: TensorType,
+        vocab_ends: TensorType,
+        vocab_chars: TensorType,
+        skipped: TensorType | None = None,
+    ) -> Any:
+        require_rank(tokens, 2, "tokens")
+        require_rank(vocab_chars, 1, "vocab_chars")
+        batch = tokens.shape[0] if tokens.rank is not None else Dim.any()
+        rows = ragged_type(Shape([batch]), ElementType.i32)[:2]
+        return *rows, *strings_type(Shape([Dim.any()]))
+
+    def evaluate(
+        self, tokens: Array, vocab_begins: Array, vocab_ends: Array, vocab_chars: Array, skipped: Array | None = None
+    ) -> Any:
+        arrays = [vocab_begins, vocab_ends, vocab_chars]
+        texts = kept_with(arrays, "decoder", lambda: strings_of(vocab_begins, vocab_ends, vocab_chars, "vocab_begins"))
+        left_out = set(self.skip_tokens if skipped is None else skipped.ravel().tolist())
+        batch, length = tokens.shape
+        found = [
+            texts[token] if 0 <= token < len(texts) and token not in left_out else b""
+            for token in tokens.ravel().tolist()
+        ]
+        if not length:
+            found = [b""] * batch
+        step = max(length, 1)
+        begins = [step * row for row in range(batch)]
+        return vector(begins), vector([begin + step for begin in begins]), *joined(found, (len(found),))
+
+
+@text_op("ByteFallback")
+class ByteFallback(TextOp):
+    """Strings, of which `<0xNN>` become the byte NN.
+
+    begins, ends, chars: strings. OpenVINO makes a byte 255 of any other string of six characters in angle brackets,
+    such as `<mask>`; here these stay, as in Hugging Face's tokenizers.
+    Source: openvino_tokenizers, byte_fallback.cpp.
+    """
+
+    generations = (STRINGS,)
+    outputs = STRINGS
+
+    def infer_inputs(self, *, begins: TensorType, ends: TensorType, chars: TensorType) -> Any:
+        require_vector(chars, "chars")
+        return strings_type(begins.shape)
+
+    def evaluate_inputs(self, *, begins: Array, ends: Array, chars: Array) -> Any:
+        bytes_by_text = {b"<0x%02X>" % byte: bytes([byte]) for byte in range(256)}
+        strings = strings_of(begins, ends, chars)
+        return joined([bytes_by_text.get(text, text) for text in strings], begins.shape)

@@ -1,0 +1,215 @@
+r"""Regular expressions of PCRE2, as openvino_tokenizers compiles them (UTF and UCP), run by the package `regex`.
+
+`regex` has nearly the same syntax. What differs is rewritten here:
+
+- `\w`, `\s`, `\d`, `\b` and the classes `[:...:]` mean other characters: PCRE2's `\w` are letters, digits, nonspacing
+  marks and connecting punctuation (Unicode's L, N, Mn, Pc), `\s` are Unicode's Z and the white space of C with U+0085
+  and U+180E;
+- `\x{...}`, `\Z`, `\z`, `\Q...\E`; names of scripts mean script extensions;
+- `[` inside of a class is a character.
+
+PCRE2 refuses `\u`, `\U`, `\L`, `\l` and `\N{...}`. OpenVINO ignores a pattern that does not compile, and so does
+`compiled`, which returns None: the text stays as it is. `check` says so.
+
+Source: the pages pcre2pattern and pcre2unicode of PCRE2 10.45.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError
+from ir_exec.text.libraries import library
+
+__all__ = ["compiled", "refusal"]
+
+_WORD = r"\p{L}\p{N}\p{Mn}\p{Pc}"
+_NO_WORD = r"\p{Mc}\p{Me}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}\p{S}\p{Z}\p{C}"
+_SPACE = r"\t\n\x0b\f\r\x85\u180e\p{Z}"
+_FORMATS = (
+    r"\xad\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
+    r"\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0001\U000e0020-\U000e007f"
+)
+"""Unicode's Cf but for U+180E, which is white space here."""
+
+_NO_SPACE = (
+    rf"\p{{L}}\p{{M}}\p{{N}}\p{{P}}\p{{S}}\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\p{{Cs}}\p{{Co}}\p{{Cn}}{_FORMATS}"
+)
+_BOUNDARY = rf"(?:(?<=[{_WORD}])(?![{_WORD}])|(?<![{_WORD}])(?=[{_WORD}]))"
+_NO_BOUNDARY = rf"(?:(?<=[{_WORD}])(?=[{_WORD}])|(?<![{_WORD}])(?![{_WORD}]))"
+
+_ITEMS = {"w": _WORD, "W": _NO_WORD, "s": _SPACE, "S": _NO_SPACE, "d": r"\p{Nd}", "D": r"\P{Nd}"}
+"""What shorthand escapes are inside of a class."""
+
+_ESCAPES = {"b": _BOUNDARY, "B": _NO_BOUNDARY, "Z": r"(?=\n?\Z)", "z": r"\Z", "e": r"\x1b", "N": r"[^\n]"}
+"""What other escapes are outside of a class."""
+
+_POSIX = {
+    "alpha": r"\p{L}",
+    "lower": r"\p{Ll}",
+    "upper": r"\p{Lu}",
+    "alnum": r"\p{L}\p{N}",
+    "digit": r"\p{Nd}",
+    "space": _SPACE,
+    "blank": r"\t\p{Zs}",
+    "cntrl": r"\p{Cc}",
+    "word": _WORD,
+    "punct": r"\p{P}$+<=>\^`|~",
+    "xdigit": "0-9A-Fa-f",
+    "ascii": r"\x00-\x7f",
+}
+
+_REFUSED = "uULl"
+"""Letters after a backslash that PCRE2 does not take."""
+
+_SCRIPTS = frozenset(
+    {"han", "hiragana", "katakana", "thai", "hangul", "arabic", "cyrillic", "latin", "greek", "hebrew"}
+)
+_PROPERTIES = {"Xan": r"\p{L}\p{N}", "Xsp": _SPACE, "Xps": _SPACE, "Xwd": _WORD, "Any": r"\x00-\U0010ffff"}
+
+
+class _RefusedError(ValueError):
+    """A pattern that PCRE2 does not compile."""
+
+
+def refusal(pattern: bytes) -> str | None:
+    """Why PCRE2 does not compile the pattern; None where nothing is known against it."""
+    try:
+        _translated(pattern.decode("utf-8", "surrogateescape"))
+    except _RefusedError as error:
+        return str(error)
+    return None
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: bytes) -> Any:
+    """The pattern of `regex`; None where PCRE2 does not compile it.
+
+    Raises UnsupportedError where `regex` is not installed, and EvaluationError (IR704) for what it cannot compile.
+    """
+    regex = library("regex", "a regular expression")
+    text = pattern.decode("utf-8", "surrogateescape")
+    try:
+        translated = _translated(text)
+    except _RefusedError:
+        return None
+    try:
+        return regex.compile(translated)
+    except regex.error as error:
+        raise EvaluationError(f"the pattern {text!r} cannot be compiled: {error}", code=Code.bad_value) from None
+
+
+def _translated(pattern: str) -> str:
+    """The pattern in the syntax of `regex`."""
+    out: list[str] = []
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\":
+            if pattern.startswith("\\Q", at):
+                end = pattern.find("\\E", at)
+                end = len(pattern) if end < 0 else end
+                out += ["\\" + one if not one.isalnum() and one.isascii() else one for one in pattern[at + 2 : end]]
+                at = end + 2
+                continue
+            item, at = _escape(pattern, at)
+            if item in _ITEMS:
+                out.append(f"[{_ITEMS[item]}]")
+            else:
+                out.append(_ESCAPES.get(item, item))
+        elif char == "[":
+            item, at = _class(pattern, at)
+            out.append(item)
+        else:
+            out.append(char)
+            at += 1
+    return "".join(out)
+
+
+def _escape(pattern: str, at: int) -> tuple[str, int]:
+    """An escape from its backslash on: a key of `_ITEMS` or `_ESCAPES`, or the text of it; and where it ends."""
+    if at + 1 >= len(pattern):
+        raise _RefusedError("a backslash at the end")
+    letter = pattern[at + 1]
+    if letter in _REFUSED or pattern.startswith("\\N{", at):
+        raise _RefusedError(f"PCRE2 does not support \\{letter}")
+    if letter == "x":
+        return _hexadecimal(pattern, at)
+    if letter in "pP":
+        return _property(pattern, at)
+    if letter in _ITEMS or letter in _ESCAPES:
+        return letter, at + 2
+    return pattern[at : at + 2], at + 2
+
+
+def _hexadecimal(pattern: str, at: int) -> tuple[str, int]:
+    if pattern.startswith("\\x{", at):
+        end = pattern.find("}", at)
+        digits = pattern[at + 3 : end] if end > 0 else ""
+        end += 1
+    else:
+        end = at + 2
+        while end < min(at + 4, len(pattern)) and pattern[end] in "0123456789abcdefABCDEF":
+            end += 1
+        digits = pattern[at + 2 : end] or "0"
+    try:
+        code = int(digits, 16)
+    except ValueError:
+        raise _RefusedError(f"\\x without hexadecimal digits at {at}") from None
+    if code > 0x10FFFF:
+        raise _RefusedError(f"the character {digits} is beyond Unicode")
+    return f"\\U{code:08x}", end
+
+
+def _property(pattern: str, at: int) -> tuple[str, int]:
+    if not pattern.startswith("{", at + 2):
+        return pattern[at : at + 3], at + 3
+    end = pattern.find("}", at)
+    if end < 0:
+        raise _RefusedError(f"\\{pattern[at + 1]} without its end at {at}")
+    name = pattern[at + 3 : end]
+    negated = (pattern[at + 1] == "P") != name.startswith("^")
+    name = name.removeprefix("^")
+    letter = "P" if negated else "p"
+    if name in _PROPERTIES:
+        return f"[{'^' if negated else ''}{_PROPERTIES[name]}]", end + 1
+    if name.lower() in _SCRIPTS:
+        return f"\\{letter}{{scx={name}}}", end + 1
+    return f"\\{letter}{{{name}}}", end + 1
+
+
+def _class(pattern: str, at: int) -> tuple[str, int]:
+    """A class from its bracket on, and where it ends."""
+    start, out = at, ["["]
+    at += 1
+    if pattern.startswith("^", at):
+        out.append("^")
+        at += 1
+    if pattern.startswith("]", at):
+        out.append("\\]")
+        at += 1
+    while at < len(pattern) and pattern[at] != "]":
+        if pattern[at] == "\\":
+            item, at = _escape(pattern, at)
+            item = {"b": "\\x08", "B": "B", "Z": "Z", "z": "z", "e": "\\x1b"}.get(item, _ITEMS.get(item, item))
+            # A property that stands for several becomes a class of its own, of which this one takes the inside.
+            out.append(item[1:-1] if item.startswith("[") and not item.startswith("[^") else item)
+        elif pattern.startswith("[:", at) and (end := pattern.find(":]", at)) > 0:
+            name = pattern[at + 2 : end]
+            if name.removeprefix("^") not in _POSIX:
+                raise _RefusedError(f"[:{name}:] is no class")
+            if name.startswith("^"):
+                out.append(f"[:{name}:]")
+            else:
+                out.append(_POSIX[name])
+            at = end + 2
+        else:
+            # In classes of `regex` these may begin a set or an operator of sets.
+            out.append("\\" + pattern[at] if pattern[at] in "[&~|" else pattern[at])
+            at += 1
+    if at >= len(pattern):
+        raise _RefusedError(f"the class that begins at {start} has no end")
+    return "".join(out) + "]", at + 1

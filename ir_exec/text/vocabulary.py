@@ -1,0 +1,30 @@
+"""Looking up the longest entry of a vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["LongestEntry"]
+
+
+class LongestEntry:
+    """Finds the longest entry with which a text goes on."""
+
+    def __init__(self, entries: Mapping[bytes, int]) -> None:
+        self._entries = dict(entries)
+        lengths: dict[int, set[int]] = {}
+        for text in entries:
+            if text:
+                lengths.setdefault(text[0], set()).add(len(text))
+        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+
+    def find(self, text: bytes, at: int) -> tuple[int, int]:
+        """The token of the longest entry from `at` on and where it ends; -1 and `at` where there is none."""
+        if at < len(text):
+            entries, left = self._entries, len(text) - at
+            for length in self._lengths.get(text[at], ()):
+                if length <= left:
+                    token = entries.get(text[at : at + length])
+                    if token is not None:
+                        return token, at + length
+        return -1, at

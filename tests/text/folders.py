@@ -1,0 +1,75 @@
+"""A folder as people find it: a small language model with a cache, its tokenizers and its settings."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from ir_exec import Model, build
+
+__all__ = ["ROWS", "language_model", "pipeline"]
+
+TOKENIZERS = Path(__file__).parent / "tokenizers"
+ROWS = len(json.loads((TOKENIZERS / "llama3.json").read_text("utf-8"))["model"]["vocab"])
+
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+    "hidden_size": 8,
+    "model_type": "llama",
+    "num_attention_heads": 2,
+    "num_hidden_layers": 1,
+    "num_key_value_heads": 2,
+    "vocab_size": ROWS,
+}
+
+
+def language_model(seed: int = 0) -> Model:
+    """One layer of attention over a cache of keys and values, with heads of four channels."""
+    draw = np.random.default_rng(seed)
+    tokens = build.parameter([None, None], "i64", name="input_ids")
+    mask = build.parameter([None, None], "i64", name="attention_mask")
+    beams = build.parameter([None], "i32", name="beam_idx")
+    table = draw.normal(size=(ROWS, 8)).astype(np.float32)
+    hidden = build.gather(table, tokens, 0)
+    past = []
+    for name in ("key", "value"):
+        weights = draw.normal(size=(8, 8)).astype(np.float32) / 3
+        heads = build.transpose(
+            build.reshape(build.matmul(hidden, weights), [0, 0, 2, 4], special_zero=True), [0, 2, 1, 3]
+        )
+        variable = f"past_key_values.0.{name}present.0.{name}"
+        start = build.broadcast(np.float32(0), build.concat([build.shape_of(beams), [2, 0, 4]], 0))
+        kept = build.read_value(start, variable, shape=[None, 2, None, 4], element_type="f32")
+        whole = build.concat([build.gather(kept, beams, 0), heads], 2)
+        past.append((whole, build.assign(whole, variable)))
+    query = build.transpose(build.reshape(hidden, [0, 0, 2, 4], special_zero=True), [0, 2, 1, 3])
+    bias = build.multiply(build.subtract(build.convert(build.unsqueeze(mask, [1, 2]), "f32"), 1.0), 1e4)
+    scores = build.add(build.matmul(query, past[0][0], transpose_b=True), bias)
+    mixed = build.transpose(build.matmul(build.softmax(scores, axis=-1), past[1][0]), [0, 2, 1, 3])
+    states = build.add(hidden, build.reshape(mixed, [0, 0, 8], special_zero=True))
+    logits = build.matmul(states, table, transpose_b=True)
+    return build.model(build.result(logits, name="logits"), sinks=[node for _, node in past])
+
+
+def pipeline(folder: Path) -> Path:
+    """Write all the files into the folder."""
+    folder.mkdir(exist_ok=True)
+    language_model().save(folder / "openvino_model.xml")
+    for part in ("tokenizer", "detokenizer"):
+        for ending in ("xml", "bin"):
+            shutil.copy(TOKENIZERS / f"llama3_{part}.{ending}", folder / f"openvino_{part}.{ending}")
+    shutil.copy(TOKENIZERS / "llama3.json", folder / "tokenizer.json")
+    settings = {
+        "config.json": CONFIG,
+        "generation_config.json": {"bos_token_id": 0, "eos_token_id": [1, 2]},
+        "tokenizer_config.json": {"bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>"},
+    }
+    for name, content in settings.items():
+        (folder / name).write_text(json.dumps(content, indent=1), "utf-8")
+    (folder / "chat_template.jinja").write_text("{% for one in messages %}{{ one['content'] }}{% endfor %}", "utf-8")
+    return folder
