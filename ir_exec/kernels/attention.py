@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ir_exec.kernels.gemm.product import for_blas, matrix_product
+from ir_exec.kernels.gemm.sharing import batches_at, product_nanoseconds, share_products
 from ir_exec.kernels.precision import rounded, widened
-from ir_exec.kernels.products import batches_at, for_blas, matrix_product, product_nanoseconds, share_products
 from ir_exec.kernels.softmax import GREATEST_SCORE, added_by_blas, exponentials, exponentiate
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels.products import matrix_product
+from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, saturated
 

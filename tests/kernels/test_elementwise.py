@@ -16,7 +16,7 @@ from numpy.lib import introspect
 from ir_exec.kernels import elementwise
 from ir_exec.kernels.elementwise import (
     Function,
-    calculated_real,
+    apply_real,
     floor_remainder,
     of_copy,
     select,
@@ -58,11 +58,11 @@ def test_every_element_is_that_of_the_function(function: Function, dtype: type, 
         )
 
     before, out, over = data.copy(), np.full(shape, 77, dtype), data.copy()
-    same(calculated_real(function, data))
-    assert calculated_real(function, data, out) is out
+    same(apply_real(function, data))
+    assert apply_real(function, data, out) is out
     same(out)
     np.testing.assert_array_equal(data, before)
-    assert calculated_real(function, over, over) is over
+    assert apply_real(function, over, over) is over
     same(over)
 
 
@@ -84,8 +84,8 @@ def test_every_element_is_that_of_the_function(function: Function, dtype: type, 
 def test_elements_may_lie_in_any_order(lie: Callable[[Array], Array], dtype: type, function: Function) -> None:
     data = lie((np.arange(48) % 7).reshape(2, 4, 6).astype(dtype))
     before = data.copy()
-    found = calculated_real(function, data)
-    expected = calculated_real(function, np.ascontiguousarray(data))
+    found = apply_real(function, data)
+    expected = apply_real(function, np.ascontiguousarray(data))
     assert np.array_equal(found, expected)
     single = data.astype(np.float32, copy=False)
     assert np.array_equal(of_copy(in_place, single), of_copy(in_place, before.astype(np.float32)))
@@ -95,18 +95,18 @@ def test_elements_may_lie_in_any_order(lie: Callable[[Array], Array], dtype: typ
 def test_transposed_tensors_stay_transposed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", 4)
     data = np.ones((1, 6, 4), np.float32).transpose(0, 2, 1)
-    for found in (calculated_real(in_place, data), of_copy(in_place, data)):
+    for found in (apply_real(in_place, data), of_copy(in_place, data)):
         assert found[0].strides == data[0].strides
 
 
 def test_integers_are_calculated_with_in_f64() -> None:
     roots = [2**26 + 1, 2**26 + 3]
-    found = calculated_real(np.sqrt, np.array([root**2 for root in roots], np.int64))
+    found = apply_real(np.sqrt, np.array([root**2 for root in roots], np.int64))
     assert found.tolist() == roots
 
 
 def test_what_an_integer_type_cannot_hold() -> None:
-    assert calculated_real(lambda x: x * 100, np.array([-2, 1, 2], np.int8)).tolist() == [-128, 100, 127]
+    assert apply_real(lambda x: x * 100, np.array([-2, 1, 2], np.int8)).tolist() == [-128, 100, 127]
 
 
 @pytest.fixture(params=[2, 2**20], ids=["bits", "NumPy's"])

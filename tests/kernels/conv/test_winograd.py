@@ -13,7 +13,7 @@ from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array
-from tests.kernels.test_products import whole_numbers
+from tests.kernels.gemm.test_product import whole_numbers
 
 
 def sums(data: Array, filters: Array, pads: list[tuple[int, int]]) -> Array:

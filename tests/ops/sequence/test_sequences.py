@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, ShapeError, raise_error
-from ir_exec.kernels import products
+from ir_exec.kernels.gemm import sharing
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops.sequence import recurrent
 from ir_exec.ops.sequence.cells import GRUCell, LSTMCell4, RNNCell
@@ -91,7 +91,7 @@ def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
         return project(*arrays)
 
     monkeypatch.setattr(recurrent, "project", meet)
-    monkeypatch.setattr(products, "blas_is_single_threaded", lambda: True)
+    monkeypatch.setattr(sharing, "blas_is_single_threaded", lambda: True)
     operator = SEQUENCES[name](hidden_size=2, direction="bidirectional")
     token = THREADS.set(2)
     try:
