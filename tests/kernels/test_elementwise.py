@@ -22,8 +22,8 @@ from ir_exec.kernels.elementwise import (
     select,
     truncated_remainder,
 )
-from ir_exec.tuning import thresholds
 from ir_exec.types import Array
+from tests.helpers.pieces import in_pieces
 
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 INTEGERS = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64)
@@ -37,8 +37,8 @@ def in_place(numbers: Array) -> Array:
 
 @pytest.fixture(params=[1, 4, 2**16], ids=["one by one", "by fours", "at once"])
 def _pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", request.param)
-    monkeypatch.setattr(thresholds, "SPLIT_ELEMENTS", 4 * request.param)
+    in_pieces(monkeypatch, "CHUNK_ELEMENTS", request.param)
+    in_pieces(monkeypatch, "SPLIT_ELEMENTS", 4 * request.param)
 
 
 @pytest.mark.usefixtures("_pieces")
@@ -93,7 +93,7 @@ def test_elements_may_lie_in_any_order(lie: Callable[[Array], Array], dtype: typ
 
 
 def test_transposed_tensors_stay_transposed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", 4)
+    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 4)
     data = np.ones((1, 6, 4), np.float32).transpose(0, 2, 1)
     for found in (apply_real(in_place, data), of_copy(in_place, data)):
         assert found[0].strides == data[0].strides
@@ -109,26 +109,24 @@ def test_what_an_integer_type_cannot_hold() -> None:
     assert apply_real(lambda x: x * 100, np.array([-2, 1, 2], np.int8)).tolist() == [-128, 100, 127]
 
 
-@pytest.fixture(params=[2, 2**20], ids=["bits", "NumPy's"])
-def _few_selected(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thresholds, "CALL_ELEMENTS", request.param)
-
-
 SELECTED = [
     [np.nan, -0.0, 1, -2, np.inf, 3],
     [-1, np.nan, -0.0, 0, 2, -np.inf],
 ]
 
 
-@pytest.mark.usefixtures("_pieces", "_few_selected")
+@pytest.mark.usefixtures("_pieces")
+@pytest.mark.parametrize("copies", [1, 1000], ids=["NumPy's", "bits"])
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, np.bool_, ml_dtypes.int4, ml_dtypes.float8_e4m3fn, np.object_])
 @pytest.mark.parametrize(
     "shapes",
     [((6,), (6,), (6,)), ((2, 1), (6,), ()), ((6,), (3, 2, 1), (2, 6)), ((), (0, 6), (1,)), ((4, 1, 6), (), ())],
     ids=str,
 )
-def test_selected_elements_are_those_of_numpy(shapes: tuple[tuple[int, ...], ...], dtype: type) -> None:
-    chosen, *sizes = shapes
+def test_selected_elements_are_those_of_numpy(shapes: tuple[tuple[int, ...], ...], dtype: type, copies: int) -> None:
+    # More elements are put together from bits.
+    rank = max(map(len, shapes))
+    chosen, *sizes = [(copies, *[1] * (rank - len(shape)), *shape) for shape in shapes]
     cond = np.resize([True, False, False, True, True], chosen)
     with np.errstate(invalid="ignore"):
         then, else_ = [
@@ -148,10 +146,10 @@ def test_selected_elements_are_those_of_numpy(shapes: tuple[tuple[int, ...], ...
     assert out.tobytes() == expected.tobytes()
 
 
-@pytest.mark.usefixtures("_few_selected")
-def test_any_byte_but_0_is_a_true_condition() -> None:
-    cond = np.array([0, 1, 2, 128, 255], np.uint8).view(np.bool_)
-    assert select(cond, np.arange(5), np.array(-1)).tolist() == [-1, 1, 2, 3, 4]
+@pytest.mark.parametrize("copies", [1, 1000])
+def test_any_byte_but_0_is_a_true_condition(copies: int) -> None:
+    cond = np.array([[0, 1, 2, 128, 255]] * copies, np.uint8).view(np.bool_)
+    assert select(cond, np.arange(5), np.array(-1)).tolist() == [[-1, 1, 2, 3, 4]] * copies
 
 
 FUNCTIONS = (floor_remainder, np.remainder), (truncated_remainder, np.fmod)

@@ -12,16 +12,16 @@ from ir_exec.kernels.pool import greatest, pooled_along, reduce_bins
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array
+from tests.helpers.pieces import in_pieces
 
 
 def both(ufunc: np.ufunc, data: Array, axis: SlidingAxis, start: float) -> tuple[Array, Array]:
-    """In one run where that is possible, and one row after the other."""
-    found = []
-    for rows in (1, 2**40):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(thresholds, "MANY_ROWS", rows)
-            found.append(pooled_along(ufunc, data, axis, data.ndim - 1, data.dtype.type(start)))
-    return found[0], found[1]
+    """In one run where that is possible, which it is for many rows, and one row after the other."""
+    rows = data.reshape(-1, 1, data.shape[-1])
+    many = np.tile(rows, (thresholds.MANY_ROWS, 1, 1))
+    found = pooled_along(ufunc, many, axis, 2, data.dtype.type(start))[: len(rows)]
+    each = [pooled_along(ufunc, row, axis, 1, data.dtype.type(start)) for row in rows]
+    return found, np.array(each)
 
 
 @given(
@@ -101,7 +101,7 @@ def test_bins_are_reduced_one_by_one(
         part = images[numbers[region], top:bottom, left:right].reshape(-1, CHANNELS)
         wanted[region, h, w] = ufunc.reduce(part, axis=0, initial=neutral)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(thresholds, "INTERMEDIATE_ELEMENTS", chunk)
-        patch.setattr(thresholds, "CHUNK_ELEMENTS", worth)
+        in_pieces(patch, "INTERMEDIATE_ELEMENTS", chunk)
+        in_pieces(patch, "CHUNK_ELEMENTS", worth)
         found = reduce_bins(ufunc, images.reshape(-1, CHANNELS), WIDTH, starts, rows, columns, neutral)
     assert np.array_equal(found, wanted)

@@ -10,7 +10,6 @@ import pytest
 from ir_exec.kernels import gather, scatter
 from ir_exec.kernels.indices import OutOfRangeError
 from ir_exec.kernels.offsets import Strategy, choose
-from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 RNG = np.random.default_rng(0)
@@ -120,8 +119,3 @@ def test_each_way_to_scatter_slices(name: str, size: int, after: int, count: int
         output[...] = np.nan
         strategy.run(data, positions, updates, output)
         assert np.array_equal(output, wanted), strategy.name
-
-
-def test_what_is_small_is_for_the_costs_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thresholds, "TABLE_ELEMENTS", 0)
-    assert choose(gather.ALONG_AXIS, *ALONG_AXIS["table"]).name == "at once"

@@ -116,7 +116,7 @@ any_axis = st.tuples(
 ).filter(lambda axis: axis_of(*axis).count > 0)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     batch=st.integers(1, 2),
     groups=st.integers(1, 40),

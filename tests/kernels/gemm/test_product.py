@@ -17,6 +17,7 @@ from ir_exec.kernels.gemm.strips import multiply_in_strips, strip_of
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.tuning import thresholds
+from tests.helpers.pieces import in_pieces
 
 
 @pytest.fixture
@@ -207,7 +208,7 @@ def test_packed_matrices_of_any_size(rows: int, inner: int, columns: int, step: 
 
 
 def test_threads_change_no_product_of_a_packed_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thresholds, "SHARED_PRODUCT_NANOSECONDS", 1)
+    in_pieces(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
     random = np.random.default_rng(0)
     a, matrix = random.standard_normal((50, 300), np.float32), random.standard_normal((300, 333), np.float32)
     found = []
