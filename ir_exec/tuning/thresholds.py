@@ -60,8 +60,8 @@ rows of different lengths, which are added part by part."""
 
 INTERMEDIATE_ELEMENTS = 2**18
 """Elements of an intermediate array that is much larger than the output: copied windows of a deformable or
-transposed convolution, chosen rows of embeddings, channels of a depthwise convolution laid side by side, offsets
-that are found before threads share the moving. As f32 they fill a core's own cache. Rounds in sums of embeddings."""
+transposed convolution, chosen rows of embeddings, channels of a depthwise convolution laid side by side. As f32 they
+fill a core's own cache. Rounds in sums of embeddings."""
 
 SPLIT_ELEMENTS = 2**19
 """Elements from which on a function of NumPy's own, or a conversion, is split among threads: about 0.2 ms of
@@ -109,15 +109,14 @@ their updates; axes of resampling that are no longer keep their table; running s
 interpreter's lock; pieces of a product of few rows are no shorter. Rounds, by the pieces of products."""
 
 MANY_ROWS = 2**8
-"""Rows from which on they are reduced or searched element by element, all at once, if they are short, and
-tokens from which on BLAS multiplies them by decoded weights as fast as the weights by them. Rows are joined, and
-calculated with in pairs, element by element from four times as many on: three times 1,000 of 2 elements take 8 us
-instead of 15. Rounds for compressed weights."""
+"""Rows from which on they are reduced or searched element by element, all at once, if they are short, and tokens
+from which on BLAS multiplies them by decoded weights as fast as the weights by them. Rows are joined, and calculated
+with in pairs, element by element from four times as many on: three times 1,000 of 2 elements take 8 us instead of
+15. Rounds for compressed weights."""
 
 SHORT_ROW = 5
-"""Elements of a row up to which all rows are summed or paired element by element: 20,000 sums
-of 4 take 22 us, 310 by np.add.reduce; 50,176 x 3 minus 3 76 us instead of 284. Such sums have one order either
-way."""
+"""Elements of a row up to which all rows are summed or paired element by element: 20,000 sums of 4 take 22 us, 310
+by np.add.reduce; 50,176 x 3 minus 3 76 us instead of 284. Such sums have one order either way."""
 
 FEW_LINES = 16
 """Rows, columns or channels below which a product or a reduction is slow as it is: 44 multiplications a nanosecond

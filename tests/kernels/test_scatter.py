@@ -26,14 +26,12 @@ def places(size: int, *shape: int) -> Array:
 ALONG_AXIS = {
     "strided": (numbers(300, 40).T, places(300, 40, 5), 1),
     "table": (numbers(3, 40), places(40, 3, 5), 1),
-    "at once": (numbers(40, 300), places(300, 40, 300), 1),
     "tiles": (numbers(600, 500), places(500, 600, 500), 1),
 }
 
 SLICES = {
     "numpy": (numbers(30, 4), places(30, 5), 0, 0),
     "table": (numbers(2, 30, 4), places(30, 2, 5), 1, 1),
-    "elements at once": (numbers(2, 30), places(30, 2, 5).astype(np.int8), 1, 1),
     "elements in tiles": (numbers(300), places(300, 600_000), 0, 0),
     "strided": (numbers(40, 300).T, places(300, 5), 0, 0),
     "tiles": (numbers(3000, 100), places(3000, 40_000), 0, 0),
@@ -42,7 +40,6 @@ SLICES = {
 TUPLES = {
     "numpy": (numbers(30, 4), places(4, 5, 2), 0),
     "table": (numbers(30, 40), places(30, 2500, 2), 0),
-    "at once": (numbers(2, 30, 4), places(4, 2, 50, 2), 1),
     "chunks": (numbers(30, 40), places(30, 150_000, 2), 0),
 }
 
