@@ -43,9 +43,10 @@ from benchmarks.networks import PRECISE, compare, networks
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.recording import bytes_moved
-from ir_exec.kernels.blas import blas_is_single_threaded, takes_strips
+from ir_exec.kernels.gemm.blas import blas_is_single_threaded, takes_strips
+from ir_exec.kernels.gemm.panels import PackedMatrix
+from ir_exec.kernels.gemm.strips import multiply_in_strips
 from ir_exec.kernels.parallel import for_each
-from ir_exec.kernels.products import PackedMatrix, multiply
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.plan import Step
 from ir_exec.runtime.threads import RunThreads
@@ -306,11 +307,11 @@ class Skeleton:
             arranged += [(first[1], b, out), (first[1], b, results[1])]
         calls: list[_Call] = [partial(np.matmul, *arrays) for arrays in arranged]
         if takes_strips():
-            calls += [partial(multiply, *arrays) for arrays in arranged]
+            calls += [partial(multiply_in_strips, *arrays) for arrays in arranged]
             if batch == 1 and columns >= thresholds.STRIP_COLUMNS and inner:
                 calls.append(partial(PackedMatrix.of(b).product, a))
         for arrays in arranged if self._threads > 1 else ():
-            calls += [_shared(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply)]
+            calls += [_shared(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply_in_strips)]
         return _least(calls, self._others if weights else None)
 
     def _both_ways(self, batch: int, rows: int, columns: int, *, is_own: bool) -> list[Array]:

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ir_exec.debug.facts import Record
+from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.products import matrix_product
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array
 

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels import products
+from ir_exec.kernels.gemm.product import matrix_product
+from ir_exec.kernels.gemm.sharing import share_products
 from ir_exec.kernels.parallel import Worker
 from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
@@ -117,7 +118,7 @@ def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
 
         return work
 
-    products.share_products(-(-matrix.rows // size), make_worker, nanoseconds=_nanoseconds(matrix, tokens))
+    share_products(-(-matrix.rows // size), make_worker, nanoseconds=_nanoseconds(matrix, tokens))
     return out
 
 
@@ -140,7 +141,7 @@ def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out:
         if matrix.codec.is_small and factor == 1:
             codes *= _WIDE_EXPONENT
         grouped = codes.reshape(planes, -1, groups, width // groups).swapaxes(1, 2)
-        found = products.multiply(grouped, right, np.empty((*grouped.shape[:-1], tokens), np.float32))
+        found = matrix_product(grouped, right, np.empty((*grouped.shape[:-1], tokens), np.float32), is_piece=True)
         found = found[0] if planes == 1 else found.sum(0)
         if factor != 1:
             found *= factor
@@ -203,12 +204,12 @@ def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
                     grouped = codes.reshape(planes, len(numbers), -1, count // planes)
                     own = _spread(numbers[:, columns].astype(np.float32), planes).swapaxes(0, 1)
                     apply(grouped, own[:, :, np.newaxis], out=grouped)
-            found = products.multiply(a, codes, np.empty((planes, len(a), count // planes), np.float32))
+            found = matrix_product(a, codes, np.empty((planes, len(a), count // planes), np.float32), is_piece=True)
             out[:, columns] = found.transpose(1, 2, 0).reshape(len(a), count)
 
         return work
 
-    products.share_products(-(-matrix.columns // size), make_worker, nanoseconds=_nanoseconds(matrix, len(a)))
+    share_products(-(-matrix.columns // size), make_worker, nanoseconds=_nanoseconds(matrix, len(a)))
     return out
 
 

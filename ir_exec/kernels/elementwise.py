@@ -28,13 +28,13 @@ from ir_exec.types import Array, ElementType, convert, saturated
 __all__ = [
     "EXPONENT",
     "Function",
+    "apply_elementwise",
+    "apply_real",
     "at_least",
     "at_most",
-    "calculated",
-    "calculated_real",
+    "clip",
     "clip_elements",
     "floor_remainder",
-    "held_between",
     "in_parts",
     "numbers",
     "of_copy",
@@ -81,7 +81,7 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype
 
 
-def calculated(function: Function, *arrays: Array, out: Array | None = None) -> Array:
+def apply_elementwise(function: Function, *arrays: Array, out: Array | None = None) -> Array:
     """`function` of arrays of one dtype, which are broadcast together; the result has their dtype.
 
     out: where the result is written: an array of its shape and dtype, perhaps one of the arguments.
@@ -124,16 +124,16 @@ def _written(result: Array, out: Array | None) -> Array:
     return out
 
 
-def calculated_real(function: Function, data: Array, out: Array | None = None) -> Array:
+def apply_real(function: Function, data: Array, out: Array | None = None) -> Array:
     """A function of real numbers of every element; the result has the shape and the dtype of data.
 
-    function: takes a vector of f32 or f64 of its own, in which it may write. out: as for `calculated`.
+    function: takes a vector of f32 or f64 of its own, in which it may write. out: as for `apply_elementwise`.
     """
     dtype = data.dtype
     kind = ElementType.of_dtype(dtype)
     working = working_dtype(dtype) if kind.is_float else np.dtype(np.float64)
     if isinstance(function, np.ufunc) and (working is dtype or _has_half_loop(function, dtype)):
-        return calculated(function, data, out=out)
+        return apply_elementwise(function, data, out=out)
 
     def of_part(part: Array) -> Array:
         result = function(part.astype(working))
@@ -167,15 +167,18 @@ def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Arr
     return out
 
 
-def held_between(data: Array, lowest: float, highest: float, out: Array | None = None) -> Array:
-    """Every element clipped to the limits, which are within the range of the type; NaN stays. out: see `calculated`."""
+def clip(data: Array, lowest: float, highest: float, out: Array | None = None) -> Array:
+    """Every element clipped to the limits, which are within the range of the type; NaN stays.
+
+    out: see `apply_elementwise`.
+    """
     dtype = data.dtype
     if working_dtype(dtype) is not dtype:
-        return calculated(lambda x: np.clip(x, lowest, highest), data, out=out)
-    clip = partial(clip_elements, lowest=dtype.type(lowest), highest=dtype.type(highest))
+        return apply_elementwise(lambda x: np.clip(x, lowest, highest), data, out=out)
+    clipped = partial(clip_elements, lowest=dtype.type(lowest), highest=dtype.type(highest))
     if data.size >= thresholds.SPLIT_ELEMENTS:
-        return in_parts(clip, (data,), np.empty(data.shape, dtype) if out is None else out)
-    return np.asarray(clip(data, out=out))
+        return in_parts(clipped, (data,), np.empty(data.shape, dtype) if out is None else out)
+    return np.asarray(clipped(data, out=out))
 
 
 try:

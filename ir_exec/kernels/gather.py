@@ -80,16 +80,6 @@ def _take_by_table(data: Array, indices: Array, axis: int) -> Array:
     return data.reshape(-1).take(table_offsets(data.shape, indices, axis))
 
 
-def _is_found_at_once(data: Array, indices: Array, axis: int) -> bool:
-    return indices.size <= thresholds.INTERMEDIATE_ELEMENTS
-
-
-def _take_at_once(data: Array, indices: Array, axis: int) -> Array:
-    output = np.empty(indices.shape, data.dtype)
-    _move_at_once(data, indices, _along(data, indices, axis), output)
-    return output
-
-
 def _take_by_tiles(data: Array, indices: Array, axis: int) -> Array:
     output = np.empty(indices.shape, data.dtype)
     _move_by_tiles(data, indices, _along(data, indices, axis), output)
@@ -100,15 +90,11 @@ def _along(data: Array, indices: Array, axis: int) -> AlongAxis:
     return AlongAxis(prod(data.shape[:axis]), indices.shape[axis], prod(data.shape[axis + 1 :]), data.shape[axis])
 
 
-def _move_at_once(data: Array, indices: Array, way: AlongAxis, output: Array) -> None:
-    """output[b, j, k] = data[b, indices[b, j, k], k]; all are of any shape with these numbers of elements."""
-    chosen = Indices.of(indices.reshape(way.before, way.length, way.after), way.size)
-    found = AxisOffsets(indices.size, way.size, chosen.negative)(chosen.array, way.after)
-    _move_rows(as_bits(data).reshape(-1), found.reshape(-1), as_bits(output).reshape(-1))
-
-
 def _move_by_tiles(data: Array, indices: Array, way: AlongAxis, output: Array) -> None:
-    """The same, a chunk of indices at a time."""
+    """output[b, j, k] = data[b, indices[b, j, k], k], a chunk of indices at a time.
+
+    All are of any shape with these numbers of elements.
+    """
     integers = Indices.of(indices, way.size)
     source = as_bits(data).reshape(way.before, way.size, way.after)
     flat = source.reshape(-1)
@@ -187,16 +173,6 @@ def _take_batches_by_table(data: Array, indices: Array, axis: int, batch: int) -
     offsets = table_offsets((batches, size), indices.reshape(batches, prod(indices.shape[batch:])), 1)
     slices = data.reshape(batches * size, *behind).take(offsets.reshape(-1), 0)
     return slices.reshape(_output_shape(data, indices, axis, batch))
-
-
-def _are_few_elements(data: Array, indices: Array, axis: int, batch: int) -> bool:
-    return indices.size <= thresholds.INTERMEDIATE_ELEMENTS and _are_elements(data, indices, axis, batch)
-
-
-def _take_elements_at_once(data: Array, indices: Array, axis: int, batch: int) -> Array:
-    output = np.empty(_output_shape(data, indices, axis, batch), data.dtype)
-    _move_at_once(data, indices, _elements(data, indices, axis, batch), output)
-    return output
 
 
 def _are_elements(data: Array, indices: Array, axis: int, batch: int) -> bool:
@@ -292,22 +268,6 @@ def _take_tuples_by_table(data: Array, indices: Array, batch: int) -> Array:
     return output
 
 
-def _are_found_at_once(data: Array, indices: Array, batch: int) -> bool:
-    return indices.size <= thresholds.INTERMEDIATE_ELEMENTS
-
-
-def _take_tuples_at_once(data: Array, indices: Array, batch: int) -> Array:
-    sizes = _tuple_sizes(data, indices, batch)
-    integers = Indices.of(indices, max(data.shape))
-    source, chosen, output, target = _as_tuples(data, integers.array, batch)
-    batches, count, length = chosen.shape
-    rows = TupleOffsets(batches * count, sizes, integers.negative)(chosen.reshape(batches * count, length))
-    if batches > 1:
-        rows = (rows.reshape(batches, count) + _first_rows(batches, sizes)).reshape(-1)
-    _move_rows(source, rows, target.reshape(batches * count, target.shape[2]))
-    return output
-
-
 def _take_tuples_by_chunks(data: Array, indices: Array, batch: int) -> Array:
     sizes = _tuple_sizes(data, indices, batch)
     integers = Indices.of(indices, max(data.shape))
@@ -372,12 +332,6 @@ ALONG_AXIS = (
         "Kept tables turn few indices into offsets and check them by three NumPy calls: about 3 us in all.",
     ),
     Strategy(
-        "at once",
-        _is_found_at_once,
-        _take_at_once,
-        "All offsets are found by one thread, then threads share the moving, which is most of the time.",
-    ),
-    Strategy(
         "tiles",
         always,
         _take_by_tiles,
@@ -398,12 +352,6 @@ SLICES = (
         _is_short_with_batch,
         _take_batches_by_table,
         "The same with batch axes: a kept table makes one list of slices of all batches.",
-    ),
-    Strategy(
-        "elements at once",
-        _are_few_elements,
-        _take_elements_at_once,
-        "Slices of one element, as along an axis: all offsets are found by one thread, then threads share the moving.",
     ),
     Strategy(
         "elements in tiles",
@@ -438,12 +386,6 @@ TUPLES = (
         _fit_tuple_table,
         _take_tuples_by_table,
         "Kept tables, one for each axis, turn indices into offsets and check them by one call an axis.",
-    ),
-    Strategy(
-        "at once",
-        _are_found_at_once,
-        _take_tuples_at_once,
-        "All offsets are found by one thread, then threads share the moving, which is most of the time.",
     ),
     Strategy(
         "chunks",

@@ -34,8 +34,6 @@ def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int,
     """Every window of one axis of the data reduced to one element; `start` counts in windows with padding."""
     if (axis.kernel, axis.stride, axis.pad, axis.count) == (1, 1, 0, axis.size):
         return data
-    if _fill_one_run(data, axis, position):
-        return _along_run(ufunc, data, axis, start)
     shape = (*data.shape[:position], axis.count, *data.shape[position + 1 :])
     before = (slice(None),) * position
     whole, partial = _elements(axis)
@@ -50,36 +48,6 @@ def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int,
     for windows, elements in partial:
         target = result[(*before, windows)]
         ufunc(target, data[(*before, elements)], out=target)
-    return result
-
-
-def _fill_one_run(data: Array, axis: SlidingAxis, position: int) -> bool:
-    """Whether windows lie along rows, at all elements, and rows are many."""
-    after = (axis.kernel - 1) * axis.dilation - axis.pad
-    return (
-        position == data.ndim - 1
-        and axis.stride == 1
-        and axis.count == axis.size
-        and 1 < axis.kernel <= thresholds.SHORT_ROW
-        and min(axis.pad, after) >= 0
-        and axis.pad + after < axis.size
-        and data.size >= thresholds.MANY_ROWS * axis.size
-        and data.flags.c_contiguous
-    )
-
-
-def _along_run(ufunc: np.ufunc, data: Array, axis: SlidingAxis, start: object) -> Array:
-    """Windows of all rows at once; those at the ends of a row, which reach into other rows then, once more."""
-    result = np.empty(data.shape, data.dtype)
-    offsets = [k * axis.dilation - axis.pad for k in range(axis.kernel)]
-    flat, pooled = data.reshape(-1), result.reshape(-1)[-offsets[0] : data.size - offsets[-1]]
-    first, *others = [flat[axis.pad + offset :][: pooled.size] for offset in offsets]
-    for elements in others:
-        ufunc(first, elements, out=pooled)
-        first = pooled
-    for window in (*range(axis.pad), *range(axis.size - offsets[-1], axis.size)):
-        column = slice(window, window + 1)
-        result[..., column] = pooled_along(ufunc, data, axis.part(column), data.ndim - 1, start)
     return result
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels.products import matrix_product
+from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, saturated
 
@@ -246,7 +246,7 @@ class Filter:
 
     def table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
         """How an axis is resampled; tables of short axes are kept."""
-        make = _kept_table if max(size_in, size_out) <= thresholds.TABLE_ELEMENTS else Filter._new_table
+        make = _kept_table if max(size_in, size_out) <= thresholds.LONG_ROW else Filter._new_table
         return make(self, size_in, size_out, scale, antialias)
 
     def _new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:

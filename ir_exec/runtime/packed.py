@@ -17,8 +17,8 @@ from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
+from ir_exec.kernels.gemm.panels import PackedMatrix
 from ir_exec.kernels.limits import Budget, owner_of
-from ir_exec.kernels.products import PackedMatrix
 from ir_exec.ops import In, Op
 from ir_exec.runtime.rewrite.draft import Fusion, is_known
 from ir_exec.tuning import thresholds

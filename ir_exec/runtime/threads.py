@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels.blas import CLAIM, Claim
+from ir_exec.kernels.gemm.blas import CLAIM, Claim
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.runtime.arguments import whole_number
 from ir_exec.tuning.machine import machine

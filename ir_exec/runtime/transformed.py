@@ -14,7 +14,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.kernels.conv.variants import convolver
 from ir_exec.kernels.conv.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
-from ir_exec.kernels.elementwise import calculated
+from ir_exec.kernels.elementwise import apply_elementwise
 from ir_exec.ops import In, Op
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.runtime.packed import Form, HoldsInput, is_of_floats
@@ -338,7 +338,7 @@ class PackedConvolution(HoldsInput):
 
         def shifted(data: Array) -> Array:
             found = convolve(data)
-            return calculated(np.add, found, shift, out=found)
+            return apply_elementwise(np.add, found, shift, out=found)
 
         return shifted
 

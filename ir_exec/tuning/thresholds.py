@@ -60,8 +60,8 @@ rows of different lengths, which are added part by part."""
 
 INTERMEDIATE_ELEMENTS = 2**18
 """Elements of an intermediate array that is much larger than the output: copied windows of a deformable or
-transposed convolution, chosen rows of embeddings, channels of a depthwise convolution laid side by side, offsets
-that are found before threads share the moving. As f32 they fill a core's own cache. Rounds in sums of embeddings."""
+transposed convolution, chosen rows of embeddings, channels of a depthwise convolution laid side by side. As f32 they
+fill a core's own cache. Rounds in sums of embeddings."""
 
 SPLIT_ELEMENTS = 2**19
 """Elements from which on a function of NumPy's own, or a conversion, is split among threads: about 0.2 ms of
@@ -93,9 +93,9 @@ instead of 9.4 at 2**15 elements, 17 instead of 20 at 2**17. Also pairs of boxes
 once."""
 
 TABLE_ELEMENTS = 2**13
-"""Elements up to which a table is kept, of offsets or of resampling (64 KiB; it saves 7 us of the 10 that 1,024
-indices take), up to which codes are converted one by one, at 30 ns each, without a table that takes 2 ms once, and
-running sums take no blocks. Rounds in running sums."""
+"""Elements up to which a table is kept, of offsets (64 KiB; it saves 7 us of the 10 that 1,024 indices take), up to
+which codes are converted one by one, at 30 ns each, without a table that takes 2 ms once, and running sums take no
+blocks. Rounds in running sums."""
 
 CALL_ELEMENTS = 2**11
 """Elements up to which one call of NumPy beats a faster way of several: np.where, np.fmod, np.sort, np.add.reduce, a
@@ -105,19 +105,18 @@ us, in f64 28 to 33, of 16,384 108 to 450 and 67 to 79. Rounds in softmax and in
 LONG_ROW = 2**9
 """Elements from which on a row is long: those that lie apart in memory are copied by columns (3,136 by 256 elements,
 transposed, take 0.99 ns each in a copy, 256 by 3,136 6.1); slices of as many bytes are written once, by the last of
-their updates; running sums of as many slices give up the interpreter's lock; pieces of a product of few rows are no
-shorter. Rounds, by the pieces of products."""
+their updates; axes of resampling that are no longer keep their table; running sums of as many slices give up the
+interpreter's lock; pieces of a product of few rows are no shorter. Rounds, by the pieces of products."""
 
 MANY_ROWS = 2**8
-"""Rows from which on they are reduced, pooled or searched element by element, all at once, if they are short, and
-tokens from which on BLAS multiplies them by decoded weights as fast as the weights by them. Rows are joined, and
-calculated with in pairs, element by element from four times as many on: three times 1,000 of 2 elements take 8 us
-instead of 15. Rounds for compressed weights."""
+"""Rows from which on they are reduced or searched element by element, all at once, if they are short, and tokens
+from which on BLAS multiplies them by decoded weights as fast as the weights by them. Rows are joined, and calculated
+with in pairs, element by element from four times as many on: three times 1,000 of 2 elements take 8 us instead of
+15. Rounds for compressed weights."""
 
 SHORT_ROW = 5
-"""Elements of a row, or a window, up to which all rows are summed, pooled or paired element by element: 20,000 sums
-of 4 take 22 us, 310 by np.add.reduce; 50,176 x 3 minus 3 76 us instead of 284. Such sums have one order either
-way."""
+"""Elements of a row up to which all rows are summed or paired element by element: 20,000 sums of 4 take 22 us, 310
+by np.add.reduce; 50,176 x 3 minus 3 76 us instead of 284. Such sums have one order either way."""
 
 FEW_LINES = 16
 """Rows, columns or channels below which a product or a reduction is slow as it is: 44 multiplications a nanosecond
@@ -204,10 +203,6 @@ along the channels, by bands and by columns, AVX-512 (AVX2): 256 channels of 7 x
 302). Rounds."""
 
 # Attention, boxes
-
-SCORES_WORTH_A_BOUND = 2**14
-"""Attention scores from which on the lengths of queries and keys are looked at: where these are short, the greatest
-score of each row is neither sought nor subtracted, 0.6 of the 1.7 ns that a score takes. Rounds."""
 
 SCORES_SUMMED_BY_BLAS = 2**10
 """Scores in a row up to which BLAS adds them: 1,536 rows of 128 take 9 us, not 52. It adds more of them one by one.

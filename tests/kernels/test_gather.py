@@ -14,9 +14,9 @@ import pytest
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.offsets import AlongAxis
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import pretend
 from ir_exec.types import Array
+from tests.conformance.numbers import replaced
 from tests.helpers.operators import make
 
 CONSTANTS = {
@@ -37,14 +37,13 @@ INDEX_DTYPES = (np.int32, np.int64, np.int8, np.uint8, np.uint64)
 
 
 @pytest.fixture(params=range(40))
-def rng(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[np.random.Generator]:
+def rng(request: pytest.FixtureRequest) -> Iterator[np.random.Generator]:
     """Random numbers, in a world of small chunks and up to three threads."""
     rng = np.random.default_rng(request.param)
-    for name, values in CONSTANTS.items():
-        monkeypatch.setattr(thresholds, name, int(rng.choice(values)))
+    numbers = {name: int(rng.choice(values)) for name, values in CONSTANTS.items()}
     caches = {name: int(rng.choice(values)) for name, values in CACHES.items()}
     token = THREADS.set(int(rng.integers(1, 4)))
-    with pretend(**caches):
+    with pretend(**caches), replaced(numbers):
         yield rng
     THREADS.reset(token)
 

@@ -14,6 +14,7 @@ from ir_exec.kernels.parallel import THREADS
 from ir_exec.kernels.pieces import by_rows
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array
+from tests.helpers.pieces import in_pieces
 
 ROWS, COLUMNS = thresholds.RUN_ELEMENTS, thresholds.LONG_ROW + 3
 
@@ -33,7 +34,7 @@ def test_pieces_and_threads_change_nothing(shape: list[int], axis: int, piece: i
     axis %= len(shape)
     data = np.random.default_rng(0).integers(0, 100, shape)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(thresholds, "CHUNK_ELEMENTS", piece)
+        in_pieces(patch, "CHUNK_ELEMENTS", piece)
         before = THREADS.set(threads)
         found = slices.by_slices(less_the_last, data, axis, nanoseconds=1e6)
         THREADS.reset(before)
@@ -46,7 +47,7 @@ def test_a_scalar_is_a_slice_of_one_element() -> None:
 
 def test_no_piece_is_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", 100)
+    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 100)
     slices.by_slices(lambda part: sizes.append(part.size) or part, np.zeros((7, 10, 30)), 1, nanoseconds=1.0)
     assert max(sizes) <= 100
     assert sum(sizes) == 2100

@@ -13,13 +13,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 import ir_exec
 from ir_exec import build
 from ir_exec.runtime import packed as packing_of_weights
-from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import pretend
 from ir_exec.types import Array
 
 RANDOM = np.random.default_rng(0)
 MATRIX = RANDOM.standard_normal((320, 400), np.float32)
 ROWS = RANDOM.standard_normal((2, 30, 320), np.float32)
+LARGE = np.random.default_rng(1).standard_normal((720, 740), np.float32)
+"""It is worth panels for few rows too."""
 
 
 @pytest.fixture(autouse=True)
@@ -127,35 +128,33 @@ def test_a_run_after_an_observed_one_is_packed() -> None:
     assert packed(compiled, ROWS)[1] == 1
 
 
-@pytest.fixture
-def may_have_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thresholds, "PANELLED_ELEMENTS", MATRIX.size // 8)
-
-
 def test_of_unknown_rows_small_matrices_stay() -> None:
     rows = build.parameter([-1, 320], "f32")
     compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(MATRIX))))
     assert packed(compiled, ROWS[0])[1] == 0
 
 
-@pytest.mark.usefixtures("may_have_few_rows")
 def test_the_declared_rows_count_not_those_of_the_first_run() -> None:
-    rows = build.parameter([-1, 320], "f32")
-    compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(MATRIX))))
-    assert packed(compiled, ROWS[0, :1])[1] == 1
-    one = build.parameter([1, 320], "f32")
-    assert packed(ir_exec.compile_model(build.model(build.matmul(one, build.constant(MATRIX)))), ROWS[0, :1])[1] == 0
+    rows = build.parameter([-1, 720], "f32")
+    compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(LARGE))))
+    assert packed(compiled, np.ones((1, 720), np.float32))[1] == 1
+    one = build.parameter([1, 720], "f32")
+    assert (
+        packed(
+            ir_exec.compile_model(build.model(build.matmul(one, build.constant(LARGE)))), np.ones((1, 720), np.float32)
+        )[1]
+        == 0
+    )
 
 
-@pytest.mark.usefixtures("may_have_few_rows")
 def test_other_shapes_read_the_same_panels() -> None:
-    rows = build.parameter([-1, 320], "f32")
-    compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(MATRIX))))
+    rows = build.parameter([-1, 720], "f32")
+    compiled = ir_exec.compile_model(build.model(build.matmul(rows, build.constant(LARGE))))
     for count in (100, 1, 0, 3, 17):
-        data = RANDOM.standard_normal((count, 320), np.float32)
+        data = RANDOM.standard_normal((count, 720), np.float32)
         outputs, steps = packed(compiled, data)
         assert steps == 1
-        assert_allclose(outputs[0], data @ MATRIX, rtol=1e-4, atol=1e-4)
+        assert_allclose(outputs[0], data @ LARGE, rtol=1e-4, atol=1e-4)
 
 
 @pytest.fixture

@@ -44,3 +44,15 @@ def test_none_is_read_while_modules_are_imported() -> None:
                 pending += [node.args, *node.decorator_list]
             elif not isinstance(node, ast.Lambda):
                 pending += ast.iter_child_nodes(node)
+
+
+def test_no_test_sets_one_but_for_the_size_of_pieces() -> None:
+    tests = Path(__file__).parent.parent
+    setting = {
+        path.relative_to(tests).as_posix()
+        for path in tests.rglob("*.py")
+        if path != Path(__file__)
+        and re.search(r"setattr\(\s*thresholds\b|vars\(thresholds\)\.update", path.read_text("utf-8"))
+    }
+    # One makes pieces small, the other one proves that no threshold changes a value.
+    assert setting == {"helpers/pieces.py", "conformance/numbers.py"}

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from ir_exec.kernels.gemm.sharing import share_products
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import accumulator
-from ir_exec.kernels.products import share_products
 from ir_exec.kernels.windows import Covered, SlidingAxis, covered_part, portions
 from ir_exec.types import Array
 

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ir_exec.kernels.gemm.product import matrix_product
+from ir_exec.kernels.gemm.sharing import share_products
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import accumulator, rounded, widened
-from ir_exec.kernels.products import matrix_products, share_products
 from ir_exec.kernels.windows import Block, Scratch, SlidingAxis, block_sizes, portions
 from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
@@ -88,7 +89,7 @@ class Deconvolver:
                 chosen, some_groups, part, block = self._parts[number]
                 columns = grouped[chosen]
                 products = scratch.array((*columns.shape[:2], rows.shape[1], columns.shape[3]))
-                matrix_products(rows[some_groups], columns, products)
+                matrix_product(rows[some_groups], columns, products)
                 counts = [axis.count for axis in part]
                 products = products.reshape(*products.shape[:2], self._outputs, *self._kernel, *counts)
                 if self._are_tiles:
@@ -252,7 +253,7 @@ class _Shifts:
                 for start in range(0, length, step):
                     columns = np.ascontiguousarray(shifted[..., start : start + step])
                     columns = columns.reshape(*rows[some].shape[::2], columns.shape[-1])
-                    matrix_products(rows[some], columns, sums[..., start : start + step], is_piece=True)
+                    matrix_product(rows[some], columns, sums[..., start : start + step], is_piece=True)
                 self._spread(sums.reshape(len(sums), outputs, *self._strands, *self._lengths), result[image, some])
 
             return work

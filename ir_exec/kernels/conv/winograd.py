@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ir_exec.kernels.conv.variants import convolve
+from ir_exec.kernels.gemm.product import matrix_product
+from ir_exec.kernels.gemm.sharing import share_products
 from ir_exec.kernels.parallel import Worker, even_count
-from ir_exec.kernels.products import matrix_products, share_products
 from ir_exec.kernels.windows import Reached, Scratch, SlidingAxis, copy_rows, is_finite, reached_elements
 from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
@@ -157,7 +158,7 @@ class WinogradConvolver:
             padded = min(-(-count // thresholds.FEW_LINES) * thresholds.FEW_LINES, prod(block.sizes))
             columns = values.reshape(*self._filters.shape[:2], channels, -1)[..., :padded]
             products = scratch[1].array((*self._filters.shape[:3], padded))
-            matrix_products(self._filters, columns, products, is_piece=len(self._blocks) > 1)
+            matrix_product(self._filters, columns, products, is_piece=len(self._blocks) > 1)
             sums = _sums(products.reshape(*[4] * axes, -1), scratch[0]).reshape(*[2] * (axes - 1), -1, 2 * padded)
             sizes = [block.sizes[0] - 1, *block.sizes[1:]]
             sizes[-1] *= 2

@@ -17,8 +17,8 @@ import numpy as np
 
 from ir_exec.kernels.elementwise import (
     Function,
-    calculated,
-    calculated_real,
+    apply_elementwise,
+    apply_real,
     clip_elements,
     of_copy,
     sigmoid,
@@ -88,8 +88,8 @@ def unary(
 
         def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
             if of_integers is not None and ElementType.of(data).is_integer:
-                return calculated(of_integers, data, out=out)
-            return calculated_real(function, data, out)
+                return apply_elementwise(of_integers, data, out=out)
+            return apply_real(function, data, out)
 
         def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
             return real_kernel(function, types[0], self.evaluate)
@@ -129,7 +129,7 @@ class Binary(Op):
         return TensorType(element_type_of((a, b)), shape)
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
-        return calculated(type(self).function, a, self.aligned(a, b), out=out)
+        return apply_elementwise(type(self).function, a, self.aligned(a, b), out=out)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """NumPy's function itself where there is nothing to do around it."""
@@ -223,7 +223,7 @@ def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
 
 
 def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """`calculated_real` for data of this static type, without its look-ups in every call; `otherwise` where more is to
+    """`apply_real` for data of this static type, without its look-ups in every call; `otherwise` where more is to
     be done than to call the function."""
     if not (data.element_type.is_float and is_own_type(data) and is_small(data)):
         return otherwise
@@ -235,7 +235,7 @@ def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., A
 
 
 def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """`held_between` for data of this static type, without its look-ups in every call; else `otherwise`."""
+    """`clip` for data of this static type, without its look-ups in every call; else `otherwise`."""
     if not (is_own_type(data) and is_small(data)):
         return otherwise
     dtype = data.element_type.dtype

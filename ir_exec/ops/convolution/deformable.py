@@ -10,9 +10,10 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels.gemm.product import matrix_product
+from ir_exec.kernels.gemm.sharing import share_products
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
-from ir_exec.kernels.products import matrix_product, share_products
 from ir_exec.kernels.resample import copy_channels
 from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
 from ir_exec.ops.base import In, op

@@ -11,8 +11,8 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
-from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import element_type_of

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.kernels.elementwise import clip_elements, sigmoid
-from ir_exec.kernels.products import matrix_product, product_for
+from ir_exec.kernels.gemm.product import matrix_product, product_for
 from ir_exec.ops.base import Family, In
 from ir_exec.ops.base.attributes import Bool, Float, Floats, Positive
 from ir_exec.types import Array, element_types

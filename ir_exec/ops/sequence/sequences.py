@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.kernels.gemm.sharing import product_nanoseconds, share_products
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import rounded, widened
-from ir_exec.kernels.products import product_nanoseconds, share_products
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import element_type_of, merged_dims

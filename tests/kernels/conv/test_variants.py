@@ -17,7 +17,7 @@ from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.tuning.machine import pretend
 from ir_exec.types import Array
-from tests.kernels.test_products import whole_numbers
+from tests.kernels.gemm.test_product import whole_numbers
 
 NAMES = [variant.name for variant in VARIANTS]
 
@@ -116,7 +116,7 @@ any_axis = st.tuples(
 ).filter(lambda axis: axis_of(*axis).count > 0)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     batch=st.integers(1, 2),
     groups=st.integers(1, 40),

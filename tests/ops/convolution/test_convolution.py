@@ -16,11 +16,11 @@ from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops import resolve
 from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
 from ir_exec.ops.convolution.convolution import Convolution, GroupConvolution
-from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.convolution_problems import problems
 from tests.helpers.drawing import draw_wider
 from tests.helpers.operators import assert_holds, refused
+from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 
@@ -72,10 +72,8 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
             pads.append(needed // 2 if problem["auto_pad"] == "same_upper" else needed - needed // 2)
     wanted = convolved(data, filters, list(zip(steps["strides"], steps["dilations"], pads, strict=True)), counts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(thresholds, "WINDOW_ELEMENTS", problem["block"])
-        patch.setattr(thresholds, "LEAST_WINDOWS", 1)
-        patch.setattr(thresholds, "MANY_CHANNELS", problem["many"])
-        patch.setattr(thresholds, "FEW_CHANNELS", problem["few"])
+        in_pieces(patch, "WINDOW_ELEMENTS", problem["block"])
+        in_pieces(patch, "LEAST_WINDOWS", 1)
         assert np.array_equal(operator.evaluate(data, filters), wanted)
     arrays = [data, filters]
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.ops.image.grid_sample import GridSample
-from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType
 from tests.helpers.operators import evaluate
+from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 
@@ -94,5 +94,5 @@ def test_pieces_and_copies_change_nothing(monkeypatch: pytest.MonkeyPatch, mode:
     for grid in (points, points[:, :1, :2]):
         wanted = np.concatenate([operator.evaluate(data[n : n + 1], grid[n : n + 1]) for n in range(3)])
         for chunk in (1, 20, 100, 10**6):
-            monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", chunk)
+            in_pieces(monkeypatch, "CHUNK_ELEMENTS", chunk)
             assert np.array_equal(operator.evaluate(data, grid), wanted)

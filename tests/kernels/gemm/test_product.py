@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.kernels import products
-from ir_exec.kernels.blas import CLAIM, Claim, blas_is_single_threaded, takes_strips
+from ir_exec.kernels.gemm import product, strips
+from ir_exec.kernels.gemm.blas import CLAIM, Claim, blas_is_single_threaded, takes_strips
+from ir_exec.kernels.gemm.panels import PackedMatrix
+from ir_exec.kernels.gemm.product import matrix_product, product_for
+from ir_exec.kernels.gemm.strips import multiply_in_strips, strip_of
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.kernels.products import PackedMatrix, matrix_product, matrix_products, multiply, product_for, tile_of
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.tuning import thresholds
+from tests.helpers.pieces import in_pieces
 
 
 @pytest.fixture
@@ -95,7 +98,7 @@ def test_few_rows_by_a_matrix_that_lies_transposed(claimed: Claim, rows: int, co
 def test_long_products_into_rows_that_do_not_follow_each_other(claimed: Claim) -> None:
     left, right = whole_numbers(2, 300, 200), whole_numbers(2, 200, 400)
     out = np.zeros((2, 300, 405), np.float32)
-    matrix_products(left, right, out[..., 2:-3])
+    matrix_product(left, right, out[..., 2:-3])
     assert np.array_equal(out[..., 2:-3], np.matmul(left.astype(np.float64), right))
     assert not out[..., :2].any()
     assert not out[..., -3:].any()
@@ -127,11 +130,11 @@ def test_threads_change_no_digit(claimed: Claim, a: tuple[int, ...], b: tuple[in
     batch=st.lists(st.integers(1, 20), max_size=3),
     rows=st.integers(1, 3000),
     columns=st.integers(1, 3000),
-    nanoseconds=st.floats(thresholds.SHARED_PRODUCT_NANOSECONDS, 1e9),
+    wanted=st.integers(2, 8),
 )
-def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int, nanoseconds: float) -> None:
+def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int, wanted: int) -> None:
     shape = (*batch, rows, columns)
-    cut = products._cut(shape, nanoseconds)
+    cut = product._cut(shape, wanted)
     size = shape[cut.axis] if batch else 1
     groups, rest = divmod(cut.pieces, cut.down * cut.along)
     assert rest == 0
@@ -158,7 +161,7 @@ def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int,
 def test_the_longer_side_is_cut_unless_its_pieces_were_too_short(
     shape: tuple[int, int], pieces: tuple[int, int]
 ) -> None:
-    cut = products._cut.__wrapped__(shape, 2 * (4 / 3 * thresholds.SHARED_PRODUCT_NANOSECONDS))
+    cut = product._cut(shape, 2)
     assert (cut.down, cut.along) == pieces
 
 
@@ -166,11 +169,11 @@ def test_large_products_are_not_filled_with_zeros_first() -> None:
     dtype = np.dtype(np.float32)
     for rows, function in ((127, np.dot), (128, np.matmul)):
         assert product_for((rows, 9), (9, 128), dtype) is function
-        assert products._way((rows, 9), (9, 128), dtype).are_matrices == (function is np.dot)
+        assert product._way((rows, 9), (9, 128), dtype).are_matrices == (function is np.dot)
 
 
 def test_outside_of_a_run_blas_shares_its_products_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "for_each", None)
+    monkeypatch.setattr(product, "for_each", None)
     left, right = whole_numbers(300, 200), whole_numbers(200, 900)
     assert np.array_equal(matrix_product(left, right), np.matmul(left.astype(np.float64), right))
 
@@ -205,7 +208,7 @@ def test_packed_matrices_of_any_size(rows: int, inner: int, columns: int, step: 
 
 
 def test_threads_change_no_product_of_a_packed_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thresholds, "SHARED_PRODUCT_NANOSECONDS", 1)
+    in_pieces(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
     random = np.random.default_rng(0)
     a, matrix = random.standard_normal((50, 300), np.float32), random.standard_normal((300, 333), np.float32)
     found = []
@@ -218,7 +221,7 @@ def test_threads_change_no_product_of_a_packed_matrix(monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "takes_strips", lambda: True)
+    monkeypatch.setattr(strips, "takes_strips", lambda: True)
 
 
 @pytest.mark.broad(keep=18)
@@ -247,23 +250,23 @@ def test_strips_make_the_product(a: tuple[int, ...], b: tuple[int, ...], turned:
     wanted = np.matmul(left.astype(np.float64), right)
     around = np.zeros((*wanted.shape[:-1], wanted.shape[-1] + 5), np.float32)
     for out in (np.empty(wanted.shape, np.float32), around[..., 2:-3]):
-        assert np.array_equal(multiply(left, right, out), wanted)
+        assert np.array_equal(multiply_in_strips(left, right, out), wanted)
         assert np.array_equal(out, wanted)
     assert not around[..., :2].any()
     assert not around[..., -3:].any()
 
 
 @given(st.integers(1, 5000), st.integers(0, 5000), st.integers(1, 5000), st.booleans())
-def test_a_tile_is_a_product_that_is_not_copied(rows: int, inner: int, columns: int, is_turned: bool) -> None:
-    tile = tile_of(rows, inner, columns, 0 if is_turned else 4 * columns)
-    if tile is None:
+def test_a_strip_is_a_product_that_is_not_copied(rows: int, inner: int, columns: int, is_turned: bool) -> None:
+    strip = strip_of(rows, inner, columns, is_turned=is_turned)
+    if strip is None:
         return
-    assert tile.rows % 8 == 0 or tile.rows == rows
-    assert tile.columns % 16 == 0 or tile.columns == columns
-    assert 0 < tile.rows <= rows
-    assert 0 < tile.columns <= columns
-    assert tile.rows * tile.columns * inner <= thresholds.STRIP_MULTIPLICATIONS
-    assert not is_turned or tile.rows * tile.columns <= thresholds.TURNED_STRIP_ELEMENTS
+    assert strip.rows % 8 == 0 or strip.rows == rows
+    assert strip.columns % 16 == 0 or strip.columns == columns
+    assert 0 < strip.rows <= rows
+    assert 0 < strip.columns <= columns
+    assert strip.rows * strip.columns * inner <= thresholds.STRIP_MULTIPLICATIONS
+    assert not is_turned or strip.rows * strip.columns <= thresholds.TURNED_STRIP_ELEMENTS
 
 
 def test_outside_of_a_run_nothing_is_cut() -> None:

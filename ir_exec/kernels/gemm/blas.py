@@ -58,7 +58,7 @@ def blas_is_single_threaded() -> bool:
 
 
 def takes_strips() -> bool:
-    """Whether the same holds, and BLAS is the faster, the smaller its products are: see `kernels.products`."""
+    """Whether the same holds, and BLAS is the faster, the smaller its products are: see `strips`."""
     return blas_is_single_threaded() and machine().has_small_kernels
 
 

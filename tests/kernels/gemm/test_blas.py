@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from ir_exec.kernels import blas
-from ir_exec.kernels.blas import CLAIM, Claim, blas_is_single_threaded
+from ir_exec.kernels.gemm import blas
+from ir_exec.kernels.gemm.blas import CLAIM, Claim, blas_is_single_threaded
 
 
 def threads_of_blas() -> set[int]:
