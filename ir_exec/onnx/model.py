@@ -39,11 +39,15 @@ element."""
 
 @dataclass(frozen=True)
 class Converted:
-    """A network, and where the inputs and outputs of the ONNX graph are among its own."""
+    """A network, and where the inputs and outputs of the ONNX graph are among its own.
+
+    has_assumptions: whether the network may refuse inputs that the file takes.
+    """
 
     model: Model
     inputs: dict[str, Layout]
     outputs: dict[str, Layout]
+    has_assumptions: bool = False
 
 
 def convert_model(
@@ -119,7 +123,7 @@ def _converted(
     model.stand_ins = _stand_ins(model, len(ends.parameters), ends_of_file)
     if told:
         model.document = with_told(model.document, told)
-    return Converted(model, inputs, outputs)
+    return Converted(model, inputs, outputs, converter.has_assumptions)
 
 
 def _dead_ends(results: list[Value], scope: Scope, converter: Converter) -> list[Value]:

@@ -87,6 +87,24 @@ UNTIL = model(
 )
 """A loop whose end depends on what it computes."""
 
+RAGGED = model(
+    """g (float[N] x, int64[K] counts) => (float[M] y) {
+        size = Size(counts)
+        true = Constant<value = bool {1}>()
+        none = SequenceEmpty()
+        zero = Constant<value_ints = [0]>()
+        list = Loop(size, true, none) <body = l (int64 i, bool c, seq(float[D]) s) => (bool again, seq(float[D]) after) {
+            again = Identity(c)
+            count = Gather(counts, i)
+            end = Unsqueeze(count, zero)
+            part = Slice(x, zero, end)
+            after = SequenceInsert(s, part)
+        }>
+        y = ConcatFromSequence<axis = 0>(list)
+    }"""
+)
+"""A list that grows in a loop, of parts that may have one length, or different ones."""
+
 ROWS = np.arange(15, dtype=np.float32).reshape(5, 3)
 X2 = np.array([1, 2], np.float32)
 
@@ -167,6 +185,34 @@ class TestWhatIsKept:
         with pytest.raises(ResourceError):
             compiled(PRODUCTS, max_memory=10_000)([large, 0])
         assert compiled(PRODUCTS, max_memory=2_000_000)([large, 0])[0].shape == (1000, 3)
+
+
+class TestRaggedLists:
+    """The network for all inputs collects parts of one shape; for other inputs the loop is written out."""
+
+    @pytest.mark.parametrize("counts", [[2, 2], [1, 3, 2], []])
+    def test_values_are_those_of_plain_slices(self, counts: list[int]) -> None:
+        x = np.arange(5, dtype=np.float32)
+        found = compiled(RAGGED)([x, np.array(counts, np.int64)])[0]
+        np.testing.assert_array_equal(found, np.concatenate([x[:count] for count in counts] or [x[:0]]))
+
+    def test_only_what_the_network_refuses_makes_another_one(self) -> None:
+        network = compiled(RAGGED)
+        x = np.arange(5, dtype=np.float32)
+        made = []
+        for counts in ([2, 2], [3, 3, 3], [1, 2], [1, 2], [4, 4]):
+            network([x, counts])
+            made.append(len(network.specialisations))
+        assert made == [0, 0, 1, 1, 1]
+
+    def test_values_are_traced(self) -> None:
+        inputs = {"x": np.arange(5, dtype=np.float32), "counts": np.array([1, 2])}
+        assert trace(ir_exec.read_model(RAGGED.SerializeToString()), inputs)["y"].tolist() == [0, 0, 1]
+
+    def test_it_is_saved_as_the_network_for_parts_of_one_length(self, tmp_path: Path) -> None:
+        ir_exec.read_model(RAGGED.SerializeToString()).save(tmp_path / "m.xml")
+        found = ir_exec.compile_model(tmp_path / "m.xml")([np.arange(5, dtype=np.float32), [2, 2]])[0]
+        assert found.tolist() == [0, 1, 0, 1]
 
 
 class TestTheModel:

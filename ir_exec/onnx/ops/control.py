@@ -209,7 +209,7 @@ def _collected(
         goes_on, *rest = call.body(body, [*_told(iteration, body), *given])
         after, scanned = rest[: len(carried)], rest[len(carried) :]
         scans[:] = [len(scanned)]
-        parts = [_tensor(one) for one in scanned] + [_appended(after[place], place) for place in places]
+        parts = [_tensor(one) for one in scanned] + [_appended(after[place], place, call) for place in places]
         try:
             kept = form.tensors([after[place] for place in fixed])
         except _Changed:
@@ -233,12 +233,14 @@ def _element_type(held: Held) -> ElementType:
     return held.element_type if isinstance(held, (Sequence, Stack)) else ElementType.dynamic
 
 
-def _appended(held: Held, place: int) -> Value:
+def _appended(held: Held, place: int, call: Call) -> Value:
     """What an iteration appends to the list at this place, along a first axis of its own."""
     if not isinstance(held, Appended) or held.place != place or not held.items:
         raise NotKnownError("a list that a loop changes in another way than to append to it")
-    if is_asking() and not all(one.shape.is_static for one in held.items):
-        raise NotKnownError(_RAGGED)
+    if not all(one.shape.is_static for one in held.items):
+        if is_asking():
+            raise NotKnownError(_RAGGED)
+        call.assume()
     try:
         return build.concat([build.unsqueeze(one, 0) for one in held.items], 0)
     except ShapeError:
