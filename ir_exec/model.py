@@ -296,6 +296,11 @@ class PartialModel(Model):
 
     has_assumptions: bool = False
 
+    @property
+    @abstractmethod
+    def lists(self) -> list[str]:
+        """The names of the inputs that are lists or optionals."""
+
     @abstractmethod
     def bound(self, inputs: Any) -> dict[str, Any]:
         """What a call gives for each input, by its name: an array, a list, or None for an optional without an element.

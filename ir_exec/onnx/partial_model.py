@@ -89,7 +89,7 @@ class OnnxModel(PartialModel):
         if self.is_partial:
             # Inputs and outputs are those of the file.
             graph, ends = model.graph, max(_flat(list(converted.outputs.values())), default=-1) + 1
-            graph.parameters = [node for node in graph.parameters if node.id not in model.stand_ins]
+            graph.parameters = graph.parameters[: len(converted.inputs)]
             graph.results = graph.results[:ends]
             self._of_file = graph
 
@@ -110,6 +110,11 @@ class OnnxModel(PartialModel):
         initialized = {tensor.name for tensor in graph.initializer}
         initialized |= {sparse.values.name for sparse in graph.sparse_initializer}
         return {one.name: one.type for one in graph.input if one.name not in initialized}
+
+    @property
+    def lists(self) -> list[str]:
+        found = self._declared().items() if self.is_partial else ()
+        return [name for name, type in found if type.WhichOneof("value") != "tensor_type"]
 
     @property
     def is_partial(self) -> bool:

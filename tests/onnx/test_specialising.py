@@ -93,8 +93,8 @@ RAGGED = model(
         true = Constant<value = bool {1}>()
         none = SequenceEmpty()
         zero = Constant<value_ints = [0]>()
-        list = Loop(size, true, none) <body = l (int64 i, bool c, seq(float[D]) s) => (bool again, seq(float[D]) after) {
-            again = Identity(c)
+        list = Loop(size, true, none) <body = l (int64 i, bool c, seq(float[D]) s) => (bool on, seq(float[D]) after) {
+            on = Identity(c)
             count = Gather(counts, i)
             end = Unsqueeze(count, zero)
             part = Slice(x, zero, end)
@@ -348,6 +348,18 @@ class TestLists:
     def test_an_output_is_a_list(self) -> None:
         found = compiled(self.GROWN)([[X2], [3]])
         assert {name: array.tolist() for name, array in found.items()} == {"y/0": [1, 2], "y/1": [3]}
+
+    def test_all_elements_may_be_taken_out(self) -> None:
+        network = compiled(model("g (seq(float[N]) parts) => (seq(float[N]) y) { y = SequenceErase(parts) }"))
+        assert [len(network([[X2] * count])) for count in (2, 1)] == [1, 0]
+
+    def test_an_element_at_a_computed_position_of_a_ragged_list(self) -> None:
+        text = """g (float[N] a, float[N] b, int64 at) => (float[M] y) {
+            list = SequenceConstruct(a, b) y = SequenceAt(list, at) }"""
+        network = compiled(model(text))
+        assert network([X2, X2 * 2, 1])["y"].tolist() == [2, 4]
+        assert network.specialisations == []
+        assert [network([X2, [5], at])["y"].tolist() for at in (0, 1)] == [[1, 2], [5]]
 
     def test_a_tensor_is_no_list(self) -> None:
         with pytest.raises(EvaluationError) as caught:
