@@ -219,6 +219,8 @@ class _Inputs:
             return self._of(tensor_type_of(declared.type), declared.type, name)
         kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
         message = f"the input {name!r} is of type {kind}: how many tensors it holds must be known"
+        if kind not in ("sequence", "optional"):
+            raise UnsupportedError(message)
         error = NotKnownError(message, code=Code.operator_not_implemented, hint=_LIST_HINT)
         if not self._is_lenient:
             raise error

@@ -14,9 +14,11 @@ import pytest
 
 import ir_exec
 from ir_exec.batch import run
+from ir_exec.build import Editor
 from ir_exec.codes import Code
 from ir_exec.debug import bundle, compare, extract, profile, reduce, shapes, trace
 from ir_exec.errors import EvaluationError, NotKnownError, ResourceError, ShapeError
+from ir_exec.runtime.simplify import simplified
 from ir_exec.testing import assert_same
 from tests.onnx.files import external, model, stored
 
@@ -228,6 +230,12 @@ class TestTheModel:
         assert caught.value.code == Code.operator_not_implemented
         assert 'convert with --inputs or --shape "q[...]"' in (caught.value.hint or "")
 
+    def test_it_is_not_edited_or_simplified(self) -> None:
+        read = ir_exec.read_model(PRODUCTS.SerializeToString())
+        for change in (Editor, simplified):
+            with pytest.raises(NotKnownError):
+                change(read)
+
     def test_shapes_that_determine_it_make_it_whole(self, tmp_path: Path) -> None:
         read = ir_exec.read_model(RANKS.SerializeToString()).reshape({"q": [2, 3], "k": [3, 4]})
         assert not read.is_partial
@@ -263,6 +271,7 @@ class TestTheModel:
         for report in (ir_exec.check_model(content), ir_exec.check_model(ir_exec.read_model(content))):
             assert report.ok
             assert report.layers_not_checked
+            assert Code.operator_not_implemented in {found.code for found in report.diagnostics}
 
     def test_check_with_shapes_leaves_nothing_out(self) -> None:
         report = ir_exec.check_model(RANKS.SerializeToString(), shapes="q[2,3],k[3,4]")
