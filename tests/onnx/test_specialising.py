@@ -107,6 +107,23 @@ RAGGED = model(
 )
 """A list that grows in a loop, of parts that may have one length, or different ones."""
 
+COLLECTED = model(
+    """g (float[2] a, int64 n) => (float[I,2] y, float[M] z) {
+        true = Constant<value = bool {1}>()
+        start = SequenceConstruct(a)
+        end, y = Loop(n, true, start) <
+            body = l (int64 i, bool c, seq(float[2]) s) => (bool on, seq(float[2]) after, float[2] last) {
+                on = Identity(c)
+                e = SequenceAt(s, i)
+                last = Add(e, e)
+                after = SequenceInsert(s, last)
+            }
+        >
+        z = ConcatFromSequence<axis = 0>(end)
+    }"""
+)
+"""A loop that is written out, and collects values too."""
+
 ROWS = np.arange(15, dtype=np.float32).reshape(5, 3)
 X2 = np.array([1, 2], np.float32)
 
@@ -129,6 +146,7 @@ CALLS: dict[str, tuple[Any, list[dict[str, Any]]]] = {
     ),
     "parts": (PARTS, [{"x": ROWS, "sizes": np.array([2, 3])}, {"x": ROWS[:4], "sizes": np.array([1, 1, 2])}]),
     "kept": (KEPT, [{"a": X2, "b": X2 * 3, "n": np.array(count)} for count in (2, 0, 1)]),
+    "collected": (COLLECTED, [{"a": X2, "n": np.array(count)} for count in (3, 0)]),
     "taken": (TAKEN, [{"x": X2, "wanted": np.array(wanted)} for wanted in (True, False)]),
     "until": (UNTIL, [{"x": X2, "limit": np.array(limit, np.float32)} for limit in (5, 100)]),
 }

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, InvalidAttributeError, NotKnownError, ShapeError, UnsupportedError
+from ir_exec.errors import (
+    EvaluationError,
+    GraphError,
+    InvalidAttributeError,
+    NotKnownError,
+    ShapeError,
+    UnsupportedError,
+)
 from ir_exec.onnx.attributes import Body, Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.demands import asked_value, is_asking
@@ -286,9 +295,24 @@ def _unrolled(
             raise NotKnownError("a loop that carries lists of changing length ends by a computed condition")
         going = bool(known[0].ravel()[0])
         iteration += 1
-    if not parts and len(body.output) > len(carried) + 1:
-        raise UnsupportedError("a loop without iterations collects values of unknown shape")
+    if not parts:
+        return [*carried, *_collected_never(carried, body, call)]
     return [*carried, *[build.concat(list(column), 0) for column in zip(*parts, strict=True)]]
+
+
+def _collected_never(carried: list[Held], body: Body, call: Call) -> list[Value]:
+    """What a loop without iterations collects: nothing, along the axes of an iteration, of which open ones are 0."""
+    if len(body.output) == len(carried) + 1:
+        return []
+    try:
+        _, *rest = call.body(body, [*_told(build.constant(0), body), *carried])
+        values = [_tensor(one) for one in rest[len(carried) :]]
+    except (EvaluationError, ShapeError):
+        raise UnsupportedError("a loop without iterations collects values of unknown shape") from None
+    sizes = [[dim.size if dim.is_static else 0 for dim in one.shape.dims or ()] for one in values]
+    return [
+        build.constant(np.zeros((0, *size), one.element_type.dtype)) for one, size in zip(values, sizes, strict=True)
+    ]
 
 
 def _tensor(held: Held) -> Value:
