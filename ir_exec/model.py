@@ -289,7 +289,17 @@ class Model:
 
 
 class PartialModel(Model):
-    """A network of which some layers depend on the inputs of a call, until a `reshape` determines them."""
+    """A network of which some layers depend on the inputs of a call, until a `reshape` determines them.
+
+    has_assumptions: whether it is whole, but assumes of the inputs what a run may find wrong. `specialise` does not.
+    """
+
+    has_assumptions: bool = False
+
+    @property
+    @abstractmethod
+    def lists(self) -> list[str]:
+        """The names of the inputs that are lists or optionals."""
 
     @abstractmethod
     def bound(self, inputs: Any) -> dict[str, Any]:

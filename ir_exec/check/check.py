@@ -143,6 +143,10 @@ def _shapes_asked_for(loaded: Loaded, wanted: _Wanted) -> dict[str, Shape]:
 
 def _reloaded(model: Model, findings: Findings) -> Loaded:
     """What reading a file of the network would give."""
+    try:
+        model.require_whole()
+    except IRError as error:
+        findings(error)
     document = model.current_document()
     graph = build_graph(document, model.weights, report=findings)
     return Loaded(document, graph, model.weights, document, model.left_out, model.stand_ins)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +14,7 @@ from ir_exec.cli.arrays import Asked
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show_written
-from ir_exec.errors import IRError, Location
+from ir_exec.errors import IRError, Location, NotKnownError
 from ir_exec.model import Model, read_model
 from ir_exec.onnx.demands import Demands
 from ir_exec.onnx.model import convert_model, inputs_of
@@ -22,6 +23,9 @@ from ir_exec.onnx.reading import read_proto
 from ir_exec.ops.base.registry import LAST_OPSET, opset_number
 from ir_exec.runtime.arguments import checked
 from ir_exec.types import Shape, TensorType
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 _FIRST_OPSET = 8
 """The newest opset of the first release that reads IR version 11, which is what is written."""
@@ -116,7 +120,7 @@ def command(
         demands = Demands(arrays, run_once, has_shapes=True)
         told = {name: value for name, value in options.items() if value}
         try:
-            converted = convert_model(proto, folder=folder, given=given, told=told, demands=demands).model
+            converted = _converted(proto, folder, given, told, demands if arrays else None)
         except IRError as error:
             raise error.located(Location(path=model)) from error.__cause__
         if fold:
@@ -134,6 +138,22 @@ def command(
     show_written("Converted", converted, output)
     if demands.used:
         echo(f"right for these values alone: {printable(', '.join(sorted(demands.used)))}")
+
+
+def _converted(
+    proto: ModelProto,
+    folder: str | None,
+    given: Mapping[str, TensorType],
+    told: Mapping[str, str],
+    demands: Demands | None,
+) -> Model:
+    """The network for all values of the inputs, or else for those that `demands` has."""
+    try:
+        return convert_model(proto, folder=folder, given=given, told=told).model
+    except NotKnownError:
+        if demands is None:
+            raise
+    return convert_model(proto, folder=folder, given=given, told=told, demands=demands).model
 
 
 def _for_older(model: Model, to_opset: int | None, release: Release | None) -> Model:

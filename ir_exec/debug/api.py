@@ -19,7 +19,7 @@ from ir_exec.debug.report import Comparison
 from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import path_hint, suggested
-from ir_exec.model import Model, ShapeLike, Source, read_model
+from ir_exec.model import Model, PartialModel, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.precision import Precision
@@ -86,7 +86,7 @@ def compare(
     options: dict[str, Any] = {"threads": threads, "precision": precision}
     record: Drawn | None = None
     notes: list[str] = []
-    if model.is_partial:
+    if model.is_partial or (isinstance(model, PartialModel) and inputs is not None):
         called, record = _whole(model, reference, inputs, then, seed, shapes, options)
         model, (inputs, *then), _ = called
         notes = [called.told] if called.told else []

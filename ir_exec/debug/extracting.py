@@ -15,7 +15,7 @@ from ir_exec.debug.files import write_npz
 from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node, Value
-from ir_exec.model import Model, Source, read_model
+from ir_exec.model import Model, PartialModel, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.fold import constant_values
@@ -80,7 +80,7 @@ def extract(
     model = model if isinstance(model, Model) else read_model(model)
     if inputs is None:
         model.require_whole()
-    elif model.is_partial:
+    elif isinstance(model, PartialModel):
         model, (inputs,), _ = for_calls(model, inputs)
     starts, ends = (list(dict.fromkeys([one] if isinstance(one, str) else one)) for one in (from_, to))
     if not starts and not ends:

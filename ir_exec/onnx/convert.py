@@ -165,6 +165,10 @@ class Call:
         """The elements of an attribute."""
         return self._converter.array(tensor)
 
+    def assume(self) -> None:
+        """Note that what the node became may not fit all inputs that the node takes."""
+        self._converter.has_assumptions = True
+
     def mark(self) -> Counter[Unsaid]:
         """What could not be converted so far."""
         return self._converter.unsupported.copy()
@@ -180,6 +184,7 @@ class Converter:
     """Converts one model.
 
     unsupported: what could not be converted, with the reason, for every such node.
+    has_assumptions: whether the network may refuse inputs that the file takes.
     left_out: the number of nodes that were not converted: these, and those that lack inputs because of them.
     report: called with every other fault; where it returns, the outputs of the node are missing.
     warnings: of the node that is being converted.
@@ -207,6 +212,7 @@ class Converter:
         self.warnings: list[IRError] = []
         self._arrays: Arrays = {} if arrays is None else arrays
         self.left_out = 0
+        self.has_assumptions = False
         self._expanded_nodes = 0
         self._active: list[tuple[str, str]] = []
 

@@ -39,11 +39,15 @@ element."""
 
 @dataclass(frozen=True)
 class Converted:
-    """A network, and where the inputs and outputs of the ONNX graph are among its own."""
+    """A network, and where the inputs and outputs of the ONNX graph are among its own.
+
+    has_assumptions: whether the network may refuse inputs that the file takes.
+    """
 
     model: Model
     inputs: dict[str, Layout]
     outputs: dict[str, Layout]
+    has_assumptions: bool = False
 
 
 def convert_model(
@@ -92,7 +96,7 @@ def _converted(
     scope.is_network = True
     initialized = {tensor.name for tensor in graph.initializer}
     initialized |= {sparse.values.name for sparse in graph.sparse_initializer}
-    ends = _Inputs(given, demands, is_lenient)
+    ends = _Inputs(given, demands, report, is_lenient)
     inputs: dict[str, Layout] = {}
     for declared in graph.input:
         if declared.name in initialized or declared.name in inputs:
@@ -114,12 +118,18 @@ def _converted(
     if is_lenient and (converter.left_out or not results):
         results += _dead_ends(results, scope, converter)
     parameters = [*ends.parameters, *converter.stand_ins]
-    model = build.model(results, parameters, name=graph.name or "model")
+    if not results and outputs and demands is not None:
+        # All outputs are empty lists for these inputs.
+        model = build.model(build.constant(0), parameters, name=graph.name or "model")
+        model.graph.results.clear()
+    else:
+        model = build.model(results, parameters, name=graph.name or "model")
     model.left_out = converter.left_out
     model.stand_ins = _stand_ins(model, len(ends.parameters), ends_of_file)
+    model.stand_ins |= {model.graph.parameters[place].id for place in ends.lists}
     if told:
         model.document = with_told(model.document, told)
-    return Converted(model, inputs, outputs)
+    return Converted(model, inputs, outputs, converter.has_assumptions)
 
 
 def _dead_ends(results: list[Value], scope: Scope, converter: Converter) -> list[Value]:
@@ -190,10 +200,12 @@ def elements_of(declared: TypeProto) -> TensorType:
 
 
 class _Inputs:
-    """The Parameters of the network."""
+    """The Parameters of the network. lists: the places of those that stand for lists and optionals."""
 
-    def __init__(self, given: Mapping[str, Given], demands: Demands | None, is_lenient: bool) -> None:
+    def __init__(self, given: Mapping[str, Given], demands: Demands | None, report: Report, is_lenient: bool) -> None:
         self.given = given
+        self.lists: list[int] = []
+        self._report = report
         self.parameters: list[Value] = []
         self._demands = demands
         self._is_lenient = is_lenient
@@ -205,11 +217,16 @@ class _Inputs:
             return self._of(self.given[name], declared.type, name)
         if declared.type.WhichOneof("value") == "tensor_type":
             return self._of(tensor_type_of(declared.type), declared.type, name)
+        kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
+        message = f"the input {name!r} is of type {kind}: how many tensors it holds must be known"
+        if kind not in ("sequence", "optional"):
+            raise UnsupportedError(message)
+        error = NotKnownError(message, code=Code.operator_not_implemented, hint=_LIST_HINT)
         if not self._is_lenient:
-            kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
-            message = f"the input {name!r} is of type {kind}: how many tensors it holds must be known"
-            raise NotKnownError(message, hint=_RUN_HINT)
+            raise error
+        self._report(error)
         # It has a place among the inputs, and nothing reads it.
+        self.lists.append(len(self.parameters))
         self.parameters.append(build.parameter(Shape.unknown(), elements_of(declared.type).element_type, name=name))
         return Missing(), len(self.parameters) - 1
 
@@ -271,7 +288,8 @@ def _unsupported(converter: Converter, graph: GraphProto) -> UnsupportedError:
     message = "operators cannot be said in IR: " + "; ".join(listed)
     if all(one.is_unknown for one in converter.unsupported):
         return NotKnownError(message, code=Code.operator_not_implemented, hint=_hint_of(graph))
-    hint = _HINT if any(":" in one.operator for one in converter.unsupported) else None
+    hint = _hint_of(graph) if any(one.is_unknown for one in converter.unsupported) else None
+    hint = _HINT if any(":" in one.operator for one in converter.unsupported) else hint
     return UnsupportedError(message, code=Code.operator_not_implemented, hint=hint)
 
 
@@ -288,4 +306,5 @@ def _hint_of(graph: GraphProto) -> str:
 
 
 _RUN_HINT = "ir-exec run MODEL.onnx --inputs FILE.npz determines it, and so does convert with --inputs"
+_LIST_HINT = "a call gives it as a list: ir_exec.compile_model(PATH)({NAME: [a, b]})"
 _HINT = "a function says one: ir_exec.extension.onnx_op registers it, and --extension FILE.py imports it"

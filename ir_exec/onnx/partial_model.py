@@ -54,23 +54,30 @@ class OnnxModel(PartialModel):
     Its graph has Parameters in place of values that are not known yet. `reshape` to shapes that determine all nodes
     makes it whole, as `specialised` does for the inputs of a call.
 
-    missing: the error of its conversion where the caller has it.
+    found: what its conversion came to, where the caller has it.
     """
 
     def __init__(
-        self, file: OnnxFile, shapes: Mapping[str, Shape] | None = None, missing: NotKnownError | None = None
+        self,
+        file: OnnxFile,
+        shapes: Mapping[str, Shape] | None = None,
+        found: Converted | NotKnownError | None = None,
     ) -> None:
         self._file = file
         self._shapes = dict(shapes or {})
         self._decoded: Arrays = {}
-        self._missing = missing
-        if missing is None:
+        self._is_by_shapes = False
+        self._missing = found if isinstance(found, NotKnownError) else None
+        if self._missing is None:
             try:
-                self._take(self._converted(self._given()))
+                self._take(found if isinstance(found, Converted) else self._converted(self._given()))
                 return
             except NotKnownError as error:
                 self._missing = error
-        known = convert_model(file.proto, folder=file.folder, given=self._given(), report=_ignored, is_lenient=True)
+        try:
+            known = convert_model(file.proto, folder=file.folder, given=self._given(), report=_ignored, is_lenient=True)
+        except IRError:
+            raise self._missing from None
         self._take(known)
 
     def _take(self, converted: Converted) -> None:
@@ -78,10 +85,11 @@ class OnnxModel(PartialModel):
         loaded = Loaded(model.document, model.graph, model.weights, model.document, model.left_out, model.stand_ins)
         super().__init__(loaded, model.types)
         self._places = converted.outputs
+        self.has_assumptions = converted.has_assumptions and not self.is_partial
         if self.is_partial:
             # Inputs and outputs are those of the file.
             graph, ends = model.graph, max(_flat(list(converted.outputs.values())), default=-1) + 1
-            graph.parameters = [node for node in graph.parameters if node.id not in model.stand_ins]
+            graph.parameters = graph.parameters[: len(converted.inputs)]
             graph.results = graph.results[:ends]
             self._of_file = graph
 
@@ -102,6 +110,11 @@ class OnnxModel(PartialModel):
         initialized = {tensor.name for tensor in graph.initializer}
         initialized |= {sparse.values.name for sparse in graph.sparse_initializer}
         return {one.name: one.type for one in graph.input if one.name not in initialized}
+
+    @property
+    def lists(self) -> list[str]:
+        found = self._declared().items() if self.is_partial else ()
+        return [name for name, type in found if type.WhichOneof("value") != "tensor_type"]
 
     @property
     def is_partial(self) -> bool:
@@ -157,7 +170,7 @@ class OnnxModel(PartialModel):
 
     def specialise(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialised:
         arrays = dict(_arrays(bound))
-        for has_shapes in (False, True):
+        for has_shapes in (True,) if self._is_by_shapes else (False, True):
             demands = Demands(arrays, run or run_once, has_shapes=has_shapes)
             try:
                 made = self._converted(self._given_by(bound, has_shapes), demands)
@@ -165,6 +178,8 @@ class OnnxModel(PartialModel):
                 if has_shapes:
                     raise error.changed(hint=_HINT if len(arrays) >= len(bound) else error.hint) from None
                 continue
+            # Where values alone were too little, they are so for other inputs as a rule.
+            self._is_by_shapes = has_shapes
             depends = self._depends(bound, has_shapes, demands.used)
             return Specialised(made.model, depends, partial(_placed, made.inputs))
         raise AssertionError("the last attempt raises what it lacks")
@@ -222,9 +237,10 @@ def model_of(file: OnnxFile) -> Model:
     Raises UnsupportedError for operators that cannot be said in IR, and the IRError of the first fault otherwise.
     """
     try:
-        return convert_model(file.proto, folder=file.folder).model
+        converted = convert_model(file.proto, folder=file.folder)
     except NotKnownError as error:
-        return OnnxModel(file, missing=error.located(Location(path=file.path)))
+        return OnnxModel(file, found=error.located(Location(path=file.path)))
+    return OnnxModel(file, found=converted) if converted.has_assumptions else converted.model
 
 
 _HINT = "no value of an input determines it: ir-exec inspect MODEL.onnx --layer NODE shows the node"

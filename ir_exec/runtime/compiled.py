@@ -124,23 +124,25 @@ class CompiledModel(Session):
         stateful = {
             node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
         }
-        super().__init__(
-            Network(
-                model.graph,
-                self._executor,
-                self.inputs,
-                self.outputs,
-                variables_of(model),
-                dict(enumerate(op for op in (*stateful.values(), *map(wide.ops.get, stateful)) if op is not None)),
-                bool(stateful),
-                model.weights,
-                budget,
-                chosen_threads(threads),
-                None if max_seconds is None else seconds(max_seconds, "max_seconds"),
-                self._is_wide,
-                wide.variables,
-            )
+        network = Network(
+            model.graph,
+            self._executor,
+            self.inputs,
+            self.outputs,
+            variables_of(model),
+            dict(enumerate(op for op in (*stateful.values(), *map(wide.ops.get, stateful)) if op is not None)),
+            bool(stateful),
+            model.weights,
+            budget,
+            chosen_threads(threads),
+            None if max_seconds is None else seconds(max_seconds, "max_seconds"),
+            self._is_wide,
+            wide.variables,
         )
+        if isinstance(self._whole, PartialModel) and self._whole.has_assumptions:
+            super().__init__(self._specialising(self._whole, instrument, network))
+        else:
+            super().__init__(network)
 
     def __repr__(self) -> str:
         return described(type(self).__name__, self._model)
@@ -157,7 +159,9 @@ class CompiledModel(Session):
         by inputs. That of the latest call is the last one; there are none for a model that fits all inputs."""
         return self._network.made if isinstance(self._network, Specialising) else []
 
-    def _specialising(self, model: PartialModel, instrument: Instrument | None) -> Specialising:
+    def _specialising(
+        self, model: PartialModel, instrument: Instrument | None, general: Network | None = None
+    ) -> Specialising:
         def compiled(whole: Model, budget: Budget, is_whole: bool) -> Network:
             options = {**self._options, **({} if is_whole else {"outputs": None})}
             made = CompiledModel(whole, **options, instrument=instrument if is_whole else None, budget=budget)
@@ -169,7 +173,7 @@ class CompiledModel(Session):
         chosen_threads(self._options["threads"])
         if self._options["max_seconds"] is not None:
             seconds(self._options["max_seconds"], "max_seconds")
-        return Specialising(model, self.outputs, compiled, _most_memory(self._options["max_memory"]))
+        return Specialising(model, self.outputs, compiled, _most_memory(self._options["max_memory"]), general)
 
     def session(self) -> Session:
         """The same network with variables of its own, which have their initial values; plans and weights are shared."""
@@ -198,7 +202,7 @@ class CompiledModel(Session):
         and ShapeError IR506 for an input whose shape stays open.
         """
         sizes = bind_shapes(shapes, self.inputs)
-        if isinstance(self._network, Specialising):
+        if self._whole.is_partial and isinstance(self._network, Specialising):
             types = {port.name: TensorType(port.element_type, Shape(shape)) for port, shape in sizes}
             whole = CompiledModel(self._network.planned(types).model, **self._options)
             return whole.memory_plan({port.name: shape for port, shape in sizes})

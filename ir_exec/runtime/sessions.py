@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError
+from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ShapeError
 from ir_exec.graph import Graph
 from ir_exec.hints import suggested
 from ir_exec.infer import explained_by_weights
@@ -126,6 +126,9 @@ class Network:
         """The network for these inputs: itself for all."""
         return self, inputs
 
+    def otherwise(self, inputs: Inputs | None) -> None:
+        """The network for inputs that this one refuses: none."""
+
     def run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         """The outputs in their declared types, in memory of the caller's own."""
         try:
@@ -216,7 +219,23 @@ class Session:
         stand where they stood before.
         """
         require_callable(observe, "observe")
-        network, inputs = self._network.chosen(inputs)
+        network, given = self._network.chosen(inputs)
+        try:
+            return self._called(network, given, observe)
+        except (ShapeError, EvaluationError):
+            other = self._otherwise(inputs)
+            if other is None:
+                raise
+        return self._called(*other, observe)
+
+    def _otherwise(self, inputs: Inputs | None) -> tuple[Network, Inputs] | None:
+        """The network for inputs of which a general one assumes too much."""
+        try:
+            return self._network.otherwise(inputs)
+        except IRError:
+            return None
+
+    def _called(self, network: Network, inputs: Inputs | None, observe: Observer | None) -> Results:
         arrays = bind_inputs(inputs, network.inputs)
         if network.weights is not None:
             network.weights.require_unchanged()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.kernels.limits import Budget
 from ir_exec.model import Aspect, Model, ModelPort, PartialModel, Specialised
 from ir_exec.runtime.arguments import Inputs, bind_inputs
@@ -52,7 +52,7 @@ def for_calls(model: Model, *calls: Inputs | None) -> ForCalls:
 
     Raises what binding the inputs and the conversion raise, and EvaluationError for calls that need other networks.
     """
-    if not (isinstance(model, PartialModel) and model.is_partial):
+    if not isinstance(model, PartialModel) or not (model.is_partial or _is_refused(model, calls)):
         return ForCalls(model, [bind_inputs(one, model.inputs) for one in calls], {})
     bound = [model.bound(one) for one in calls]
     found = model.specialise(bound[0])
@@ -65,11 +65,26 @@ def for_calls(model: Model, *calls: Inputs | None) -> ForCalls:
     return ForCalls(found.model, [found.arrays(one) for one in bound], depends)
 
 
+def _is_refused(model: PartialModel, calls: Sequence[Inputs | None]) -> bool:
+    """Return True if the network for all inputs assumes too much for those of a call."""
+    if not model.has_assumptions:
+        return False
+    from ir_exec.runtime.compiled import compile_model  # it asks for this module
+
+    compiled = compile_model(model)
+    try:
+        for one in calls:
+            compiled(one)
+    except IRError:
+        return False
+    return bool(compiled.specialisations)
+
+
 class Specialising:
     """Finds, and makes, the network for the inputs of a call. Several threads may ask.
 
     compiled: makes a network ready to run, within a budget. max_memory: bytes of what all networks keep and a run
-        takes.
+        takes. general: the network for all inputs that do not contradict what it assumes.
     inputs, outputs: of the partial model, as far as they are known.
     """
 
@@ -79,17 +94,19 @@ class Specialising:
         outputs: list[ModelPort],
         compiled: Callable[[Model, Budget, bool], Network],
         max_memory: int,
+        general: Network | None = None,
     ) -> None:
         self.inputs = model.inputs
         self.outputs = outputs
         self.variables: list[ModelPort] = []
         self.rounded: Mapping[str, ElementType] = {}
+        self._general = general
         self._model = model
         self._compiled = compiled
         self._max_memory = max_memory
         self._kept: OrderedDict[_Key, _Made] = OrderedDict()
         self._aspects: dict[tuple[tuple[str, Aspect], ...], None] = {}
-        self._drawers: dict[Hashable, object] = {}
+        self._drawers: dict[Hashable, object] = {} if general is None else dict(general.drawers)
         self._lock = Lock()
         self._making = RLock()
 
@@ -105,10 +122,22 @@ class Specialising:
         with self._lock:
             return [dict(one.shown) for one in self._kept.values()]
 
-    def chosen(self, inputs: Any) -> tuple[Network, list[Array]]:
+    def chosen(self, inputs: Any) -> tuple[Network, Any]:
         """The network for these inputs, and its inputs. Raises what binding the inputs and the conversion raise."""
         bound = self._model.bound(inputs)
         made = self._found(bound)
+        if made is None and self._general is not None:
+            return self._general, inputs
+        return self._made_for(bound, made)
+
+    def otherwise(self, inputs: Any) -> tuple[Network, Any] | None:
+        """The network for inputs which the general one refuses, as that for all did; None where there is no other."""
+        if self._general is None:
+            return None
+        bound = self._model.bound(inputs)
+        return None if self._found(bound) is not None else self._made_for(bound, None)
+
+    def _made_for(self, bound: Mapping[str, Any], made: _Made | None) -> tuple[Network, list[Array]]:
         if made is None:
             with self._making:
                 # Another thread may have made it meanwhile.

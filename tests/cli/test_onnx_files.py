@@ -196,6 +196,15 @@ class TestPartial:
         (finding,) = [one for one in report["files"][0]["diagnostics"] if one["code"] == "IR901"]
         assert "ir-exec run MODEL.onnx --inputs" in finding["hint"]
 
+    def test_lists_are_for_python(self, folder: Path) -> None:
+        text = "g (seq(float[N]) parts) => (float[M] y) { y = ConcatFromSequence<axis = 0>(parts) }"
+        path = stored(folder, model(text), "lists.onnx")
+        assert run("run", path).exit_code == 2
+        report = json.loads(run("check", path, "--format", "json").stdout)
+        (finding,) = report["files"][0]["diagnostics"]
+        assert (finding["code"], finding["severity"]) == ("IR901", "info")
+        assert "compile_model" in finding["hint"]
+
     def test_its_content_is_shown(self, products: Path) -> None:
         result = run("inspect", products)
         assert result.exit_code == 0

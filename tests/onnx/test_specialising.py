@@ -14,9 +14,11 @@ import pytest
 
 import ir_exec
 from ir_exec.batch import run
+from ir_exec.build import Editor
 from ir_exec.codes import Code
 from ir_exec.debug import bundle, compare, extract, profile, reduce, shapes, trace
 from ir_exec.errors import EvaluationError, NotKnownError, ResourceError, ShapeError
+from ir_exec.runtime.simplify import simplified
 from ir_exec.testing import assert_same
 from tests.onnx.files import external, model, stored
 
@@ -87,6 +89,41 @@ UNTIL = model(
 )
 """A loop whose end depends on what it computes."""
 
+RAGGED = model(
+    """g (float[N] x, int64[K] counts) => (float[M] y) {
+        size = Size(counts)
+        true = Constant<value = bool {1}>()
+        none = SequenceEmpty()
+        zero = Constant<value_ints = [0]>()
+        list = Loop(size, true, none) <body = l (int64 i, bool c, seq(float[D]) s) => (bool on, seq(float[D]) after) {
+            on = Identity(c)
+            count = Gather(counts, i)
+            end = Unsqueeze(count, zero)
+            part = Slice(x, zero, end)
+            after = SequenceInsert(s, part)
+        }>
+        y = ConcatFromSequence<axis = 0>(list)
+    }"""
+)
+"""A list that grows in a loop, of parts that may have one length, or different ones."""
+
+COLLECTED = model(
+    """g (float[2] a, int64 n) => (float[I,2] y, float[M] z) {
+        true = Constant<value = bool {1}>()
+        start = SequenceConstruct(a)
+        end, y = Loop(n, true, start) <
+            body = l (int64 i, bool c, seq(float[2]) s) => (bool on, seq(float[2]) after, float[2] last) {
+                on = Identity(c)
+                e = SequenceAt(s, i)
+                last = Add(e, e)
+                after = SequenceInsert(s, last)
+            }
+        >
+        z = ConcatFromSequence<axis = 0>(end)
+    }"""
+)
+"""A loop that is written out, and collects values too."""
+
 ROWS = np.arange(15, dtype=np.float32).reshape(5, 3)
 X2 = np.array([1, 2], np.float32)
 
@@ -109,6 +146,7 @@ CALLS: dict[str, tuple[Any, list[dict[str, Any]]]] = {
     ),
     "parts": (PARTS, [{"x": ROWS, "sizes": np.array([2, 3])}, {"x": ROWS[:4], "sizes": np.array([1, 1, 2])}]),
     "kept": (KEPT, [{"a": X2, "b": X2 * 3, "n": np.array(count)} for count in (2, 0, 1)]),
+    "collected": (COLLECTED, [{"a": X2, "n": np.array(count)} for count in (3, 0)]),
     "taken": (TAKEN, [{"x": X2, "wanted": np.array(wanted)} for wanted in (True, False)]),
     "until": (UNTIL, [{"x": X2, "limit": np.array(limit, np.float32)} for limit in (5, 100)]),
 }
@@ -169,6 +207,34 @@ class TestWhatIsKept:
         assert compiled(PRODUCTS, max_memory=2_000_000)([large, 0])[0].shape == (1000, 3)
 
 
+class TestRaggedLists:
+    """The network for all inputs collects parts of one shape; for other inputs the loop is written out."""
+
+    @pytest.mark.parametrize("counts", [[2, 2], [1, 3, 2], []])
+    def test_values_are_those_of_plain_slices(self, counts: list[int]) -> None:
+        x = np.arange(5, dtype=np.float32)
+        found = compiled(RAGGED)([x, np.array(counts, np.int64)])[0]
+        np.testing.assert_array_equal(found, np.concatenate([x[:count] for count in counts] or [x[:0]]))
+
+    def test_only_what_the_network_refuses_makes_another_one(self) -> None:
+        network = compiled(RAGGED)
+        x = np.arange(5, dtype=np.float32)
+        made = []
+        for counts in ([2, 2], [3, 3, 3], [1, 2], [1, 2], [4, 4]):
+            network([x, counts])
+            made.append(len(network.specialisations))
+        assert made == [0, 0, 1, 1, 1]
+
+    def test_values_are_traced(self) -> None:
+        inputs = {"x": np.arange(5, dtype=np.float32), "counts": np.array([1, 2])}
+        assert trace(ir_exec.read_model(RAGGED.SerializeToString()), inputs)["y"].tolist() == [0, 0, 1]
+
+    def test_it_is_saved_as_the_network_for_parts_of_one_length(self, tmp_path: Path) -> None:
+        ir_exec.read_model(RAGGED.SerializeToString()).save(tmp_path / "m.xml")
+        found = ir_exec.compile_model(tmp_path / "m.xml")([np.arange(5, dtype=np.float32), [2, 2]])[0]
+        assert found.tolist() == [0, 1, 0, 1]
+
+
 class TestTheModel:
     def test_it_has_the_inputs_and_outputs_of_the_file(self) -> None:
         read = ir_exec.read_model(PARTS.SerializeToString())
@@ -181,6 +247,12 @@ class TestTheModel:
             ir_exec.read_model(RANKS.SerializeToString()).save(tmp_path / "m.xml")
         assert caught.value.code == Code.operator_not_implemented
         assert 'convert with --inputs or --shape "q[...]"' in (caught.value.hint or "")
+
+    def test_it_is_not_edited_or_simplified(self) -> None:
+        read = ir_exec.read_model(PRODUCTS.SerializeToString())
+        for change in (Editor, simplified):
+            with pytest.raises(NotKnownError):
+                change(read)
 
     def test_shapes_that_determine_it_make_it_whole(self, tmp_path: Path) -> None:
         read = ir_exec.read_model(RANKS.SerializeToString()).reshape({"q": [2, 3], "k": [3, 4]})
@@ -217,6 +289,7 @@ class TestTheModel:
         for report in (ir_exec.check_model(content), ir_exec.check_model(ir_exec.read_model(content))):
             assert report.ok
             assert report.layers_not_checked
+            assert Code.operator_not_implemented in {found.code for found in report.diagnostics}
 
     def test_check_with_shapes_leaves_nothing_out(self) -> None:
         report = ir_exec.check_model(RANKS.SerializeToString(), shapes="q[2,3],k[3,4]")
@@ -302,6 +375,18 @@ class TestLists:
     def test_an_output_is_a_list(self) -> None:
         found = compiled(self.GROWN)([[X2], [3]])
         assert {name: array.tolist() for name, array in found.items()} == {"y/0": [1, 2], "y/1": [3]}
+
+    def test_all_elements_may_be_taken_out(self) -> None:
+        network = compiled(model("g (seq(float[N]) parts) => (seq(float[N]) y) { y = SequenceErase(parts) }"))
+        assert [len(network([[X2] * count])) for count in (2, 1)] == [1, 0]
+
+    def test_an_element_at_a_computed_position_of_a_ragged_list(self) -> None:
+        text = """g (float[N] a, float[N] b, int64 at) => (float[M] y) {
+            list = SequenceConstruct(a, b) y = SequenceAt(list, at) }"""
+        network = compiled(model(text))
+        assert network([X2, X2 * 2, 1])["y"].tolist() == [2, 4]
+        assert network.specialisations == []
+        assert [network([X2, [5], at])["y"].tolist() for at in (0, 1)] == [[1, 2], [5]]
 
     def test_a_tensor_is_no_list(self) -> None:
         with pytest.raises(EvaluationError) as caught:

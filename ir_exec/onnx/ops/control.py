@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, InvalidAttributeError, NotKnownError, ShapeError, UnsupportedError
+from ir_exec.errors import (
+    EvaluationError,
+    GraphError,
+    InvalidAttributeError,
+    NotKnownError,
+    ShapeError,
+    UnsupportedError,
+)
 from ir_exec.onnx.attributes import Body, Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.demands import asked_value, is_asking
@@ -209,7 +218,7 @@ def _collected(
         goes_on, *rest = call.body(body, [*_told(iteration, body), *given])
         after, scanned = rest[: len(carried)], rest[len(carried) :]
         scans[:] = [len(scanned)]
-        parts = [_tensor(one) for one in scanned] + [_appended(after[place], place) for place in places]
+        parts = [_tensor(one) for one in scanned] + [_appended(after[place], place, call) for place in places]
         try:
             kept = form.tensors([after[place] for place in fixed])
         except _Changed:
@@ -233,12 +242,14 @@ def _element_type(held: Held) -> ElementType:
     return held.element_type if isinstance(held, (Sequence, Stack)) else ElementType.dynamic
 
 
-def _appended(held: Held, place: int) -> Value:
+def _appended(held: Held, place: int, call: Call) -> Value:
     """What an iteration appends to the list at this place, along a first axis of its own."""
     if not isinstance(held, Appended) or held.place != place or not held.items:
         raise NotKnownError("a list that a loop changes in another way than to append to it")
-    if is_asking() and not all(one.shape.is_static for one in held.items):
-        raise NotKnownError(_RAGGED)
+    if not all(one.shape.is_static for one in held.items):
+        if is_asking():
+            raise NotKnownError(_RAGGED)
+        call.assume()
     try:
         return build.concat([build.unsqueeze(one, 0) for one in held.items], 0)
     except ShapeError:
@@ -284,9 +295,24 @@ def _unrolled(
             raise NotKnownError("a loop that carries lists of changing length ends by a computed condition")
         going = bool(known[0].ravel()[0])
         iteration += 1
-    if not parts and len(body.output) > len(carried) + 1:
-        raise UnsupportedError("a loop without iterations collects values of unknown shape")
+    if not parts:
+        return [*carried, *_collected_never(carried, body, call)]
     return [*carried, *[build.concat(list(column), 0) for column in zip(*parts, strict=True)]]
+
+
+def _collected_never(carried: list[Held], body: Body, call: Call) -> list[Value]:
+    """What a loop without iterations collects: nothing, along the axes of an iteration, of which open ones are 0."""
+    if len(body.output) == len(carried) + 1:
+        return []
+    try:
+        _, *rest = call.body(body, [*_told(build.constant(0), body), *carried])
+        values = [_tensor(one) for one in rest[len(carried) :]]
+    except (EvaluationError, ShapeError):
+        raise UnsupportedError("a loop without iterations collects values of unknown shape") from None
+    sizes = [[dim.size if dim.is_static else 0 for dim in one.shape.dims or ()] for one in values]
+    return [
+        build.constant(np.zeros((0, *size), one.element_type.dtype)) for one, size in zip(values, sizes, strict=True)
+    ]
 
 
 def _tensor(held: Held) -> Value:

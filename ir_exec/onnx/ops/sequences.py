@@ -12,6 +12,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, NotKnownError
 from ir_exec.onnx.attributes import Body, Type
 from ir_exec.onnx.convert import Call
+from ir_exec.onnx.demands import is_asking
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
 from ir_exec.onnx.values import (
@@ -31,7 +32,7 @@ from ir_exec.onnx.values import (
     shape_of,
     size_along,
 )
-from ir_exec.types import ElementType
+from ir_exec.types import ElementType, Shape
 
 __all__: list[str] = []
 
@@ -77,15 +78,37 @@ def _scalar(position: Value) -> Value:
 
 
 @onnx_op("SequenceAt", since=11)
-def sequence_at(sequence: Sequence, position: Value) -> Held:
-    known = position.constant
+def sequence_at(sequence: Sequence, position: Value, *, call: Call) -> Held:
     if isinstance(sequence, Stack):
         return checked_gather(sequence.value, _scalar(position), 0)
     sequence = _listed(sequence)
-    if known is None and len({(one.element_type, str(one.shape)) for one in sequence.tensors}) == 1:
+    if position.constant is None and _are_alike(sequence.tensors, call):
         joined = build.concat([build.unsqueeze(one, 0) for one in sequence.tensors], 0)
         return checked_gather(joined, _scalar(position), 0)
     return sequence.items[_place(position, len(sequence.items), "the position")]
+
+
+def _may_be_joined(stacked: Value, tensor: Value, call: Call) -> bool:
+    """The same of the elements of a stack and one more."""
+    dims = stacked.shape.dims
+    element = Shape.unknown() if dims is None else Shape(dims[1:])
+    if element.is_static and tensor.shape.is_static:
+        return element == tensor.shape
+    call.assume()
+    return not is_asking()
+
+
+def _are_alike(tensors: list[Value], call: Call) -> bool:
+    """Return True if tensors can be joined along a new axis, as far as their shapes are known.
+
+    In a conversion for the inputs of a call they must be known: there other ways are open.
+    """
+    if len({(one.element_type, str(one.shape)) for one in tensors}) != 1:
+        return False
+    if tensors[0].shape.is_static:
+        return True
+    call.assume()
+    return not is_asking()
 
 
 @onnx_op("SequenceLength", since=11)
@@ -103,10 +126,10 @@ def sequence_erase(sequence: Sequence, position: Value | None = None) -> Sequenc
 
 
 @onnx_op("SequenceInsert", since=11)
-def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = None) -> Held:
+def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = None, *, call: Call) -> Held:
     if isinstance(sequence, Appended) and position is None:
         return replace(sequence, items=(*sequence.items, tensor))
-    if isinstance(sequence, Stack) and position is None:
+    if isinstance(sequence, Stack) and position is None and _may_be_joined(sequence.value, tensor, call):
         return Stack(build.concat([sequence.value, build.unsqueeze(tensor, 0)], 0))
     items = list(_listed(sequence).items)
     place = len(items) if position is None else int(known_scalar(position, "the position"))

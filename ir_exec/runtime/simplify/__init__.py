@@ -36,6 +36,7 @@ def simplified(model: Model) -> Model:
     value in its place.
     Raises what the layers raise for their constants.
     """
+    model.require_whole()
     for _ in range(_MOST_ROUNDS):
         model = folded(model)
         network = Network(model)
