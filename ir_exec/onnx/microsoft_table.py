@@ -226,7 +226,7 @@ _SIGNATURES: Mapping[str, Signature] = MappingProxyType(
         "GatedRMSNorm": Signature("X:T scale:T gate:T", "T=short", 1, [rank("scale", 1)]),
         "GatherBlockQuantized": Signature(
             "data:T1 indices:Tind scales:T2 zero_points:T1?",
-            "T1=float4e2m1|float8e4m3fn|float8e4m3fnuz|float8e5m2|float8e5m2fnuz|i4|u4|u8 T2=short Tind=i32|i64",
+            "T1=f4e2m1|f8e4m3|float8e4m3fnuz|f8e5m2|float8e5m2fnuz|i4|u4|u8 T2=short Tind=i32|i64",
             1,
             [],
         ),
@@ -243,7 +243,7 @@ _SIGNATURES: Mapping[str, Signature] = MappingProxyType(
             "total_sequence_length:M cos_cache:T? sin_cache:T? position_ids:i64? attention_bias:T? "
             "head_sink:T? k_scale:T_KV_SCALE? v_scale:T_KV_SCALE? q_norm_weight:T? k_norm_weight:T? "
             "query_seqlens:M?",
-            "T=short T_CACHE=bf16|f16|f32|float8e4m3fn|i8|u8 T_KV_SCALE=f32 M=i32",
+            "T=short T_CACHE=bf16|f16|f32|f8e4m3|i8|u8 T_KV_SCALE=f32 M=i32",
             4,
             [
                 rank("query", 3),
@@ -279,12 +279,25 @@ _SIGNATURES: Mapping[str, Signature] = MappingProxyType(
             2,
             [rank("dt_bias", 1), rank("decay_scale", 1), same_shape("b", "a")],
         ),
+        "MatMulBlockQuantizedFp4Weight": Signature(
+            "A:T B:T1 weight_scale:T2 weight_scale_2:T3 input_scale:T3? bias:T?",
+            "T=bf16|f16 T1=u8 T2=u8 T3=f32",
+            1,
+            [rank("B", 2), rank("weight_scale", 2), positive("block_size"), rank("bias", 1)],
+        ),
+        "MatMulBlockQuantizedFp8Weight": Signature(
+            "A:T B:T1 b_scale:T2 a_scale:T2? bias:T?",
+            "T=bf16|f16 T1=f8e4m3 T2=f32",
+            1,
+            [rank("B", 2), rank("b_scale", 2), positive("block_size"), elements("a_scale", 1), rank("bias", 1)],
+        ),
         "MatMulBnb4": Signature(
             "A:T1 B:T2 absmax:T1",
             "T1=short T2=u8",
             1,
             [positive("K", "N"), one_of("quant_type", 0, 1), at_least("block_size", 16)],
         ),
+        "MatMulFpQ4": Signature("A:T1 B:T2 B_shape:T3", "T1=f32 T2=u8 T3=i64", 1, [elements("B_shape", 2)]),
         "MatMulIntegerToFloat": Signature(
             "A:T1 B:T2 a_scale:T3 b_scale:T3 a_zero_point:T1? b_zero_point:T2? bias:T3?",
             "T1=byte T2=byte T3=f16|f32",
@@ -409,7 +422,7 @@ _SIGNATURES: Mapping[str, Signature] = MappingProxyType(
             "fc3_experts_bias:T? fc1_zero_points:T1? fc2_zero_points:T1? fc3_zero_points:T1? router_weights:T? "
             "fc1_global_scale:T4? fc2_global_scale:T4? fc1_act_scale:T4? fc2_act_scale:T4? "
             "fc1_act_block_scale:T2? fc2_act_block_scale:T2?",
-            "T=short T1=float8e4m3fn|u8 T2=bf16|f16|f32|float8e4m3fn|float8e8m0 T4=f32",
+            "T=short T1=f8e4m3|u8 T2=bf16|f16|f32|f8e4m3|f8e8m0 T4=f32",
             1,
             [rank("input", 2, 3), rank("router_probs", 2), positive("k"), *_EXPERTS],
         ),
@@ -465,6 +478,27 @@ _SIGNATURES: Mapping[str, Signature] = MappingProxyType(
                 rank("bias", 1),
                 same_size("gamma", 0, "input", -1),
                 same_size("bias", 0, "input", -1),
+            ],
+        ),
+        "SparseAttention": Signature(
+            "query:T key:T? value:T? past_key:T past_value:T block_row_indices:M block_col_indices:M "
+            "total_sequence_length:M key_total_sequence_lengths:M cos_cache:T? sin_cache:T?",
+            "T=short M=i32",
+            3,
+            [
+                rank("query", 3),
+                rank("key", 3),
+                rank("value", 3),
+                rank("past_key", 4),
+                same_shape("past_value", "past_key"),
+                rank("block_row_indices", 2),
+                rank("block_col_indices", 2),
+                same_size("block_col_indices", 0, "block_row_indices", 0),
+                elements("total_sequence_length", 1),
+                rank("key_total_sequence_lengths", 1),
+                together("key", "value"),
+                together("cos_cache", "sin_cache"),
+                positive("num_heads", "kv_num_heads", "sparse_block_size"),
             ],
         ),
         "TransposeMatMul": Signature("A:T B:T", "T=float", 1),
