@@ -6,7 +6,7 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.onnx.values import checked_gather, concat, dims_of, ints, number, shape_of, size_along
+from ir_exec.onnx.values import checked_gather, concat, ints, known_size, number, shape_of, size_along
 from ir_exec.types import ElementType
 
 __all__ = [
@@ -71,7 +71,7 @@ def attended(
             mask = number(0, q)
         return build.scaled_dot_product_attention(q, k, v, mask, factor, causal=False)
     if scale is None:
-        scale = 1 / float(np.sqrt(dims_of(q, "the query")[-1] if q.shape.is_static else size_along(q, -1).size))
+        scale = 1 / float(np.sqrt(known_size(q, -1, "the size of a head")))
     scores = build.multiply(build.matmul(q, k, transpose_b=True), number(scale, q))
     if softcap:
         scores = build.multiply(build.tanh(build.divide(scores, number(softcap, q))), number(softcap, q))

@@ -18,9 +18,9 @@ from ir_exec.onnx.values import (
     concat,
     ints,
     known_rank,
+    known_size,
     number,
     shape_of,
-    size_along,
 )
 
 __all__: list[str] = []
@@ -183,10 +183,10 @@ def multi_head_attention(
         if bias is not None:
             raise UnsupportedError("a bias of packed queries, keys and values")
     else:
-        size = size_along(query, 2).size if bias is not None else 0
+        size = known_size(query, 2, "the last dim of the query") if bias is not None else 0
         biases: list[Value | None] = [None] * 3
         if bias is not None:
-            rest = size_along(bias, 0).size - 2 * size
+            rest = known_size(bias, 0, "the size of the bias") - 2 * size
             biases = list(build.variadic_split(bias, 0, ints(size, size, rest)))
         if known_rank(key, "the key") == 5:
             tensors = [build.gather(key, index, 3) for index in range(2)]
@@ -225,7 +225,7 @@ def rotary_embedding(
     """[batch, length, heads * size] or [batch, heads, length, size]; one position is that of the first element."""
     if scale != 1:
         raise UnsupportedError(f"the scale {scale}")
-    size = rotary_embedding_dim or 2 * size_along(cos_cache, 1).size
+    size = rotary_embedding_dim or 2 * known_size(cos_cache, 1, "the last dim of cos_cache")
     is_flat = known_rank(data, "the input") == 3
     x = data
     if is_flat:

@@ -9,7 +9,7 @@ from ir_exec.build import Value
 from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.ops.attention import attended, heads_of, joined, lowest, repeated, rotated, size_of
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, ints, number, reshape, shape_of, size_along
+from ir_exec.onnx.values import as_i64, cast, concat, ints, known_size, number, reshape, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -41,7 +41,7 @@ def _cached(k: Value, v: Value, past_k: Value | None, past_v: Value | None, plac
 
 def _unpacked(packed: Value, heads: int, shared: int) -> tuple[Value, Value, Value]:
     """Queries, keys and values from one tensor that holds them side by side."""
-    size = size_along(packed, 2).size // (heads + 2 * shared)
+    size = known_size(packed, 2, "the last dim of the query") // (heads + 2 * shared)
     query, key, value = build.variadic_split(packed, 2, ints(heads * size, shared * size, shared * size))
     return query, key, value
 
@@ -62,7 +62,7 @@ def _both_rotated(
 ) -> tuple[Value, Value]:
     if cosines is None or sines is None:
         raise UnsupportedError("rotary embeddings without their angles")
-    size = 2 * size_along(cosines, 1).size
+    size = 2 * known_size(cosines, 1, "the last dim of cos_cache")
     return tuple(rotated(one, cosines, sines, places, size, interleaved) for one in (q, k))  # type: ignore[return-value]
 
 

@@ -10,7 +10,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, ShapeError, UnsupportedError
 from ir_exec.onnx.ops.microsoft_blocks import spread_blocks
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import cast, ints, known, known_ints, number, size_along
+from ir_exec.onnx.values import cast, ints, known, known_ints, known_size, number
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []
@@ -171,16 +171,14 @@ def matmul_of_fp8_weights(
     block_size: int = 128,
 ) -> Value:
     """a times the transpose of weights f8e4m3 [N, K] with a scale for each block; `a_scale` rounds a to f8."""
-    columns = size_along(b, 1)
-    if not columns.is_static or block_size < 1:
-        raise UnsupportedError("the shape of the weights must be known when the file is converted")
+    columns = known_size(b, 1, "the last dim of the weights")
     if a_scale is not None:
         scale = cast(build.reshape(a_scale, ints(1), special_zero=False), ElementType.f32)
         narrow = cast(build.divide(cast(a, ElementType.f32), scale), ElementType.f8e4m3)
         rounded = cast(build.multiply(cast(narrow, ElementType.f32), scale), a.element_type)
     else:
         rounded = a
-    return _with_scales(rounded, cast(b, ElementType.f32), b_scale, block_size, columns.size, bias)
+    return _with_scales(rounded, cast(b, ElementType.f32), b_scale, block_size, columns, bias)
 
 
 def _with_scales(a: Value, weights: Value, scales: Value, block: int, columns: int, bias: Value | None) -> Value:
