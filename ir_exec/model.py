@@ -20,7 +20,6 @@ from ir_exec.hints import suggested
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
 from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
 from ir_exec.ir.urls import exists
-from ir_exec.lazy import paused_collector
 from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.readers import reader_of
@@ -415,7 +414,6 @@ def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-@paused_collector()
 def _unpickled(
     cls: type[Model],
     document: Document,
@@ -431,7 +429,6 @@ def _unpickled(
     return model.reshape(shapes) if shapes else model
 
 
-@paused_collector()
 def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
     """Read a network from an .xml or .onnx, a path or bytes, and infer the type of every value.
 

@@ -29,7 +29,6 @@ from ir_exec.errors import IRError, ResourceError, ShapeError, internal_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import foreign_weights
 from ir_exec.ir.markup import is_text
-from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load, ports_of
 from ir_exec.ops.infrastructure.values import Parameter
 from ir_exec.types import Shape, TensorType
@@ -37,7 +36,6 @@ from ir_exec.types import Shape, TensorType
 __all__ = ["Checked", "check_model", "run_check", "unbounded_inputs"]
 
 
-@paused_collector()
 def check_model(
     source: Model | Source,
     *,
@@ -83,7 +81,6 @@ class _Wanted:
     weights_values: bool = False
 
 
-@paused_collector()
 def run_check(
     source: Model | Source,
     weights: WeightsSource | None = None,

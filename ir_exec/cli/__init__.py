@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ir_exec import __version__
-from ir_exec.cli.process import endings
+from ir_exec.cli.process import endings, seldom_collected
 
 __all__ = ["main"]
 
@@ -45,7 +45,7 @@ class _Commands(click.Group):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with endings():
+        with endings(), seldom_collected():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

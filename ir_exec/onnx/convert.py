@@ -20,12 +20,14 @@ from ir_exec.errors import (
     NotKnownError,
     Report,
     ResourceError,
+    Severity,
     ShapeError,
     UnsupportedError,
     internal_error,
     raise_error,
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
+from ir_exec.onnx.declared import contradiction
 from ir_exec.onnx.functions import Functions, deprecated, not_taken
 from ir_exec.onnx.held import broken_constraint, own_names
 from ir_exec.onnx.naming import name_layers
@@ -33,15 +35,7 @@ from ir_exec.onnx.order import in_order, name_of, needed_names, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
 from ir_exec.onnx.unknown import unknown_operator, why_unsaid
-from ir_exec.onnx.values import (
-    Appended,
-    Held,
-    Missing,
-    MissingValueError,
-    Narrow,
-    Sequence,
-    Stack,
-)
+from ir_exec.onnx.values import Held, Missing, MissingValueError, Narrow
 from ir_exec.types import Array
 from ir_exec.types.dim import OpenShapeError
 
@@ -157,6 +151,22 @@ class Call:
         """The outputs of a graph inside the node, whose inputs are these values."""
         return self._converter.body(graph, inputs, self._scope)
 
+    def compare(self, graph: GraphProto, values: Iterable[Held], *, shapes: Severity) -> None:
+        """Compare the types that a graph inside the node declares for its inputs with what it is given.
+
+        shapes: the severity of a shape that differs; other element types are always an error.
+        Raises ShapeError (IR606) for an error.
+        """
+        for declared, value in zip(graph.input, values, strict=False):
+            found = contradiction(declared.name, declared.type, value)
+            if found is None:
+                continue
+            severity = shapes if found.of_shape else "error"
+            error = ShapeError(f"the input {found.message}", code=Code.value_info, severity=severity)
+            if severity == "error":
+                raise error
+            self.warn(error)
+
     def warn(self, warning: IRError) -> None:
         """Report a fault of the node that hinders nothing."""
         self._converter.warnings.append(warning)
@@ -208,6 +218,7 @@ class Converter:
         self.stand_ins: list[Value] = []
         self._unknown: set[str] = set()
         self._guessed: set[str] = set()
+        self._not_imported: set[str] = set()
         self.unsupported: Counter[Unsaid] = Counter()
         self.warnings: list[IRError] = []
         self._arrays: Arrays = {} if arrays is None else arrays
@@ -245,11 +256,14 @@ class Converter:
     def nodes(self, nodes: Many[NodeProto], scope: Scope) -> None:
         for position, node in in_order(nodes, scope.names(), self._reported):
             mark = next_serial()
+            around, self.warnings = self.warnings, []
             try:
                 outputs = self._outputs(node, scope, position)
             except IRError as error:
                 self.report(_placed(error, place_of(node, position), own_names(node, scope.opsets)))
                 outputs = self._missing(node)
+            finally:
+                self.warnings = around
             name_layers(outputs, f"{scope.prefix}{name_of(node)}", mark)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
@@ -272,24 +286,9 @@ class Converter:
 
     def _compare(self, name: str, value: Held, node: NodeProto, position: int) -> None:
         """Report a declared type that contradicts the inferred one."""
-        declared = self.declarations[name]
-        kind = declared.WhichOneof("value")
-        if kind == "sequence_type" and declared.sequence_type.elem_type.HasField("map_type"):
-            return  # ZipMap says itself what stands for the maps.
-        is_list = isinstance(value, (Sequence, Stack, Appended))
-        if is_list != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
-            found, expected = "a list" if is_list else "a tensor", kind.removesuffix("_type")
-            message = f"{name!r} is declared as a {expected}, and is {found}"
-        elif kind == "tensor_type" and isinstance(value, Value):
-            wanted = tensor_type_of(declared)
-            known = wanted.element_type.is_known and value.element_type.is_known
-            if (not known or wanted.element_type is value.element_type) and (wanted.shape & value.shape) is not None:
-                return
-            message = f"{name!r} is declared as {wanted}, and is {value.type}"
-        else:
-            return
-        place = place_of(node, position)
-        self.report(ShapeError(message, code=Code.value_info, location=place))
+        found = contradiction(name, self.declarations[name], value)
+        if found is not None:
+            self.report(ShapeError(found.message, code=Code.value_info, location=place_of(node, position)))
 
     def _stand_in(self, name: str) -> Held:
         declared = self.declarations.get(name)
@@ -326,8 +325,8 @@ class Converter:
             raise internal_error(error) from error
         domain = canonical_domain(node.domain)
         opset = scope.opsets.get(domain, 0)
-        warnings, self.warnings = self.warnings, []
-        for fault in (not_taken(domain, node.op_type, opset, inputs), self._deprecated(node, opset), *warnings):
+        own = (not_taken(domain, node.op_type, opset, inputs), self._deprecated(node, opset))
+        for fault in (*own, *self.warnings):
             if fault is not None:
                 self.report(fault.located(place_of(node, position)))
         missing = [name for name in node.output[len(outputs) :] if name]
@@ -390,6 +389,9 @@ class Converter:
             return self._expanded(function, node, inputs, scope)
         opset = scope.opsets.get(domain)
         if opset is None:
+            if domain in self._not_imported:
+                raise MissingValueError  # The first node of the domain was reported.
+            self._not_imported.add(domain)
             message = f"the file imports no version of the domain {shown_domain(domain)}"
             raise GraphError(message, code=Code.opset_import)
         broken = broken_constraint(node, opset, inputs, scope.given)

@@ -218,6 +218,9 @@ class _Inputs:
         if declared.type.WhichOneof("value") == "tensor_type":
             return self._of(tensor_type_of(declared.type), declared.type, name)
         kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
+        if kind == "map":
+            hint = "feed the features as a tensor, which DictVectorizer makes of a map in front of the network"
+            raise UnsupportedError(f"the input {name!r} is a map: IR has no maps", hint=hint)
         message = f"the input {name!r} is of type {kind}: how many tensors it holds must be known"
         if kind not in ("sequence", "optional"):
             raise UnsupportedError(message)

@@ -82,10 +82,12 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "microsoft",
             "microsoft_attention",
             "microsoft_blocks",
+            "microsoft_cached_attention",
             "microsoft_experts",
             "microsoft_layers",
             "microsoft_linear",
             "microsoft_quantized",
+            "microsoft_weights",
         ),
     }
 )

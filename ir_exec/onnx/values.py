@@ -11,7 +11,7 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import NotKnownError, ShapeError, UnsupportedError
+from ir_exec.errors import EvaluationError, NotKnownError, ShapeError, UnsupportedError
 from ir_exec.onnx.demands import asked_value
 from ir_exec.types import Array, Dim, ElementType
 
@@ -28,6 +28,7 @@ __all__ = [
     "checked_gather",
     "concat",
     "dims_of",
+    "gather_from_front",
     "in_floats",
     "ints",
     "known",
@@ -239,6 +240,22 @@ def checked_gather(data: Value, indices: Value, axis: int, *, batch_dims: int = 
     if known is not None and size.is_static and ((known >= -size.size) & (known < size.size)).all():
         return build.gather(data, indices, axis, batch_dims=batch_dims)
     return build.gather(data, indices, axis, batch_dims=batch_dims, out_of_range="error")
+
+
+def gather_from_front(data: Value, indices: Value, axis: int, name: str) -> Value:
+    """A Gather whose indices count from the front alone: a negative one is an error, as one that is too large.
+
+    name: ONNX's name of the indices, for messages.
+    """
+    known = indices.constant
+    if known is not None and known.size and known.min() < 0:
+        message = f"{name} holds {known.min()}, expected indices from 0 on"
+        raise EvaluationError(message, code=Code.index_out_of_range, port=name)
+    if known is None and indices.element_type.is_signed:
+        # Beyond the end of every axis.
+        beyond = number(np.iinfo(indices.element_type.dtype).max, indices)
+        indices = build.select(build.less(indices, number(0, indices)), beyond, indices)
+    return checked_gather(data, indices, axis)
 
 
 def reshape(value: Value, *dims: int) -> Value:

@@ -14,7 +14,6 @@ from ir_exec.errors import IRError
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
 from ir_exec.kernels.limits import Budget, current_limits, owner_of, owners
-from ir_exec.lazy import paused_collector
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
@@ -135,7 +134,6 @@ class Executor:
         }
         return self._room.packed_bytes + sum(owner.nbytes for owner in owners.values() if owner.base is None)
 
-    @paused_collector()
     def _new_plan(self, inputs: list[TensorType], overwrite: bool) -> Plan:
         given = {node.outputs[0]: type for node, type in zip(self._graph.parameters, inputs, strict=True)}
         types = self._inferred(given)

@@ -142,6 +142,8 @@ def loop(
     start = list(carried)
     count = len(start)
     form = _Shape(start)
+    # As in onnxruntime, which lets the shapes of a body's inputs change from one iteration to the next.
+    call.compare(body, [*_told(build.constant(0, "i64"), body), *start], shapes="warning")
 
     def made(iteration: Value, *tensors: Value) -> tuple[Value | None, list[Value], list[Value]]:
         goes_on, *rest = call.body(body, [*_told(iteration, body), *form.held(list(tensors))])
@@ -399,6 +401,7 @@ def _scan(
 
     def made(*given: Value) -> tuple[list[Value], list[build.Collected]]:
         parts = [build.squeeze(part, ints(axis)) for part, axis in zip(given[len(states) :], places, strict=True)]
+        call.compare(body, [*given[: len(states)], *parts], shapes="error")
         results = [_tensor(one) for one in call.body(body, [*given[: len(states)], *parts])]
         collected = []
         for position, value in enumerate(results[len(states) :]):

@@ -195,6 +195,8 @@ def sequence_map(sequence: Sequence, *further: Held, body: Body, call: Call) -> 
     lists = [_listed(one) if isinstance(one, (Stack, Appended)) else one for one in further]
     for position, item in enumerate(_listed(sequence).items):
         rest = [one.items[position] if isinstance(one, Sequence) else one for one in lists]
+        if position == 0:
+            call.compare(body, [item, *rest], shapes="warning")
         columns.append(call.body(body, [item, *rest]))
     found = []
     for index, one in enumerate(body.output):

@@ -16,8 +16,8 @@ from ir_exec.errors import IRError, Location, ShapeError
 from ir_exec.ir.markup import load
 from tests.helpers.published_schemas import published_schema
 
-BAD = Path(__file__).parents[1] / "bad"
-NETWORKS = Path(__file__).parents[1] / "networks"
+BAD = Path(__file__).parents[2] / "bad"
+NETWORKS = Path(__file__).parents[2] / "networks"
 
 
 def lines(path: str) -> list[str]:
