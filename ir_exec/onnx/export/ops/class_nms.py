@@ -61,7 +61,9 @@ def _kept(
     return found, sizes
 
 
-def _outputs(node: ExportNode, label: Tensor, score: Tensor, boxes: Tensor, places: Tensor, sizes: Tensor) -> tuple[str, ...]:
+def _outputs(
+    node: ExportNode, label: Tensor, score: Tensor, boxes: Tensor, places: Tensor, sizes: Tensor
+) -> tuple[str, ...]:
     kind = node.op.output_type.dtype
     rows = concat([joined([label, score], boxes.dtype), boxes], 1)
     return rows.name, places.unsqueeze(1).to(kind).name, sizes.to(kind).name
@@ -105,9 +107,7 @@ def matrix_nms(node: ExportNode) -> tuple[str, ...]:
     divisor = classes.at_least(1)
     found, sizes = _kept(node, row // divisor, row % divisor, box, score, batches, by_class=False)
     batch, label, box, score = found
-    return _outputs(
-        node, label, score, boxes.gather_nd(joined([batch, box], I64)), batch * count + box, sizes
-    )
+    return _outputs(node, label, score, boxes.gather_nd(joined([batch, box], I64)), batch * count + box, sizes)
 
 
 @export(MulticlassNms8, MulticlassNms9)

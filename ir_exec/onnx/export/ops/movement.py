@@ -13,7 +13,6 @@ from ir_exec.ops.movement.gather import (
     GatherElements,
     GatherND5,
     GatherND8,
-    GatherTree,
 )
 from ir_exec.ops.movement.join import Concat, Split, VariadicSplit
 from ir_exec.ops.movement.transpose import Transpose
@@ -92,11 +91,6 @@ def gather_nd(node: ExportNode) -> Outputs:
         return found
     rest = node.emit("Shape", found, start=batch)
     return node.reshape(found, node.concat([node.ints([-1]), rest]), allow_zero=False)
-
-
-@export(GatherTree)
-def gather_tree(node: ExportNode) -> Outputs:
-    node.refuse("a loop backwards over the steps of a beam search has no operator")
 
 
 @export(Concat)
