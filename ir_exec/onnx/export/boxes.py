@@ -136,7 +136,9 @@ def suppressed(
     sheet, count = is_candidate.sheet, is_candidate.dim(1)
     # The boxes stand in falling order of their scores: their places stand for these.
     scores = is_candidate.where((count - sheet.arange(count)).to(np.float32), -1)
-    boxes = concat([one.unsqueeze(2) for one in corners.coordinates], 2)
+    # Boxes whose corners are the other way round overlap nothing; the operator would exchange their corners.
+    x0, y0, x1, y1 = corners.coordinates
+    boxes = concat([one.unsqueeze(2) for one in (x0, y0, x1.at_least(x0), y1.at_least(y0))], 2)
     held = np.float32(min(max(float(below(float(limit))), 0.0), 1.0))
     names = [
         boxes.name,
