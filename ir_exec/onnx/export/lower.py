@@ -14,6 +14,15 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError, internal_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.model import Model
+from ir_exec.onnx.export.compressed import (
+    Compressed,
+    emit_gather,
+    emit_matmul,
+    emit_weight,
+    find_compressed,
+    fits_gather,
+    fits_matmul,
+)
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_unsayable
 from ir_exec.onnx.export.writer import Scope, StoredTensor, Writer, free_names, rename
@@ -74,12 +83,27 @@ class Lowerer:
     state_inputs: list[ValueInfoProto] = field(default_factory=list)
     state_outputs: list[ValueInfoProto] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
+    compressed: dict[Value, Compressed] = field(default_factory=dict)
 
     def nodes(self, graph: Graph) -> None:
         """Lower the nodes of a graph whose Parameters have names."""
+        found = find_compressed(graph, self.types, self.weights, self.writer.opset)
+        replaced = {node for one in found.values() for node in one.nodes}
+        readers: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            for value in node.values_in:
+                readers.setdefault(value, []).append(node)
         for node in graph.nodes:
             op = node.op
             if op is not None and (op.is_parameter or op.is_result):
+                continue
+            if node in found:
+                one = found[node]
+                self.compressed[one.value] = one
+                if not all(self._reads_compressed(one, reader) for reader in readers.get(one.value, ())):
+                    self.names[one.value] = emit_weight(self, one)
+                continue
+            if node in replaced:
                 continue
             if isinstance(op, Const):
                 self._constant(node, op)
@@ -87,6 +111,10 @@ class Lowerer:
             outputs = self._outputs(node)
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
+
+    def _reads_compressed(self, one: Compressed, node: Node) -> bool:
+        """Return True if the node reads a compressed weight itself, by an operator of onnxruntime."""
+        return self.writer.target == "onnxruntime" and (fits_matmul(one, node) or fits_gather(one, node))
 
     def _constant(self, node: Node, op: Const) -> None:
         value = node.outputs[0]
@@ -105,7 +133,7 @@ class Lowerer:
         return value.names[0] if value.names else value.name
 
     def _outputs(self, node: Node) -> Sequence[str]:
-        inputs = [self.names[value] if value is not None else "" for value in node.inputs]
+        inputs = [self.names.get(value, "") if value is not None else "" for value in node.inputs]
         try:
             return self._lowered(node, inputs)
         except UnsupportedError as error:
@@ -130,7 +158,7 @@ class Lowerer:
         export = ExportNode(self.writer, op, node.name, inputs, types, out_types, node.bodies, self)
         writer = self.writer
         with writer.inside() as scope:
-            found = lowering.function(export)
+            found = self._of_compressed(node, inputs) or lowering.function(export)
             outputs = [found] if isinstance(found, str) else list(found)
             final = self._final_names(node, scope, outputs)
         if len(scope.nodes) >= _FUNCTION_FROM and not lowering.inline:
@@ -140,6 +168,17 @@ class Lowerer:
                 scope.nodes[0].name = writer.node_name(node.name)
             writer.scope.nodes.extend(scope.nodes)
         return final
+
+    def _of_compressed(self, node: Node, inputs: Sequence[str]) -> str | None:
+        """The output of an operator of onnxruntime that reads a compressed weight; None for other nodes."""
+        for value in node.values_in:
+            one = self.compressed.get(value)
+            if one is None or not self._reads_compressed(one, node):
+                continue
+            if fits_matmul(one, node):
+                return emit_matmul(self, one, inputs[0], node.name)
+            return emit_gather(self, one, inputs[1], node.name)
+        return None
 
     def _final_names(self, node: Node, scope: Scope, outputs: Sequence[str]) -> list[str]:
         """Give the outputs of a lowered layer the names that their values ask for."""

@@ -51,7 +51,8 @@ class Scope:
 class Writer:
     """Collects nodes, constants, functions and the types of every tensor.
 
-    reserved: names that values of the model ask for. opset: of the standard domain. target: "" for any runtime, or "onnxruntime" for its own operators too.
+    reserved: names that values of the model ask for. opset: of the standard domain.
+    target: "" for any runtime, or "onnxruntime" for its own operators too.
     """
 
     def __init__(self, opset: int, target: str = "") -> None:

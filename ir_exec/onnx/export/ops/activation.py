@@ -53,11 +53,11 @@ def clamp(node: ExportNode) -> Outputs:
     value = working(node, 0)
     low, high = node.op._limits(node.kind())
     limits = [node.scalar_like(low, value), node.scalar_like(high, value)]
-    return (
-        narrow(node, node.emit("Min", node.emit("Max", value, limits[0]), limits[1]), node.kind())
-        if (node.kind().is_integer)
-        else narrow(node, node.emit("Clip", value, *limits), node.kind())
-    )
+    if node.kind().is_integer:
+        found = node.emit("Min", node.emit("Max", value, limits[0]), limits[1])
+    else:
+        found = node.emit("Clip", value, *limits)
+    return narrow(node, found, node.kind())
 
 
 @export(of.PReLU)

@@ -75,7 +75,7 @@ def _reduced(
     if kind is ElementType.boolean:
         return _of_booleans(node, operator, reduction, indices, place, use_init, **attributes)
     data, updates = working(node, 0), working(node, place)
-    if kind.is_integer and kind.bits < 32 or (kind.is_integer and reduction == "mean"):
+    if (kind.is_integer and kind.bits < 32) or (kind.is_integer and reduction == "mean"):
         data, updates = node.cast(data, ElementType.i64), node.cast(updates, ElementType.i64)
     if kind.is_float and kind.bits < 32:
         data, updates = node.cast(data, ElementType.f32), node.cast(updates, ElementType.f32)
