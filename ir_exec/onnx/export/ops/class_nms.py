@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ir_exec.onnx.export.algebra import I64, Tensor, concat, given
-from ir_exec.onnx.export.boxes import Corners, chosen, greedy, joined, lexsorted, places_of, ranks, rows_of
+from ir_exec.onnx.export.boxes import Corners, chosen, joined, lexsorted, places_of, ranks, rows_of, suppressed
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sort.class_nms import MatrixNms, MulticlassNms8, MulticlassNms9
 
@@ -135,7 +135,7 @@ def multiclass_nms(node: ExportNode) -> tuple[str, ...]:
     exists = _foreground(node, exists, classes)
     final, order, is_there = _candidates(node, _rows(wide, count), _rows(exists, count))
     corners = Corners([_rows(one, count).take_along(order, 1) for one in own], 0.0 if op.normalized else 1.0)
-    kept = greedy(corners.overlaps_with, is_there, np.float32(op.iou_threshold), shrink=op.nms_eta)
+    kept = suppressed(corners, is_there, np.float32(op.iou_threshold), shrink=op.nms_eta)
     row, place = places_of(kept, 2)
     where = joined([row, place], I64)
     divisor = classes.at_least(1)
