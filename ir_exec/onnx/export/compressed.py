@@ -1,4 +1,4 @@
-"""Compressed weights: layers that decompress a constant, lowered to one DequantizeLinear, or to onnxruntime's operators.
+"""Compressed weights: layers that decompress a constant, as a DequantizeLinear or by operators of onnxruntime.
 
 Const (u8, i8, u4, i4) -> Convert [-> Subtract] -> Multiply [-> Reshape] [-> Convert]
 """
@@ -123,6 +123,9 @@ def _decompressed(
         if zero is None or any(size not in (1, other) for size, other in zip(zero.shape, scale.shape, strict=True)):
             return None
         zero = np.broadcast_to(zero, scale.shape)
+    if len(shape) == 2 and scale.size == 1:
+        scale = np.broadcast_to(scale, (shape[0], 1))
+        zero = None if zero is None else np.broadcast_to(zero, scale.shape)
     layout = _layout(shape, scale.shape, opset)
     if layout is None:
         return None
@@ -160,6 +163,9 @@ def _layout(shape: tuple[int, ...], scale: tuple[int, ...], opset: int) -> tuple
     """The axis of the scales, and the elements that share one; None where DequantizeLinear cannot say it."""
     if any(size not in (1, full) for size, full in zip(scale, shape, strict=True)) or 0 in shape:
         return None
+    if len(shape) == 2 and scale == (shape[0], 1) and opset >= _BLOCKED_SINCE:
+        # As rows of one block: by scales of an axis onnxruntime multiplies with activations rounded to 8 bits.
+        return 1, shape[1]
     own = [axis for axis, size in enumerate(scale) if size > 1]
     if len(own) <= 1 and (len(shape) < 3 or scale[-2] == 1 or shape[-2] == 1):
         return (own[0] if own else -1), 0

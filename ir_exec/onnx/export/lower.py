@@ -14,6 +14,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError, internal_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
+from ir_exec.ir import RtInfo
 from ir_exec.model import Model
 from ir_exec.onnx.export.compressed import (
     Compressed,
@@ -33,7 +34,7 @@ from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType, TensorType
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, ValueInfoProto
+    from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 __all__ = ["DEFAULT_OPSET", "Exported", "Lowerer", "lower_model"]
 
@@ -320,7 +321,9 @@ def lower_model(model: Model, *, opset: int = DEFAULT_OPSET, target: str = "", p
     outputs = [_output(lowerer, node, port.name) for node, port in zip(graph.results, model.outputs, strict=True)]
     if lowerer.unsaid and not partial:
         raise _unsaid(lowerer.unsaid)
-    used = {*free_names(writer.scope.nodes), *(one.name for one in lowerer.state_inputs)}
+    kept = {one.name for one in (*outputs, *lowerer.state_outputs)}
+    writer.scope.nodes = _needed(writer.scope.nodes, kept)
+    used = {*kept, *free_names(writer.scope.nodes), *(one.name for one in lowerer.state_inputs)}
     small = [tensor for name, tensor in writer.small.items() if name in used]
     proto_graph = helper.make_graph(
         writer.scope.nodes,
@@ -345,6 +348,17 @@ def lower_model(model: Model, *, opset: int = DEFAULT_OPSET, target: str = "", p
         lowerer.states,
         tuple(lowerer.unsaid),
     )
+
+
+def _needed(nodes: Sequence[NodeProto], outputs: set[str]) -> list[NodeProto]:
+    """The nodes on which outputs depend; those of layers that ONNX cannot express stay."""
+    needed = set(outputs)
+    found = []
+    for node in reversed(nodes):
+        if node.domain == PARTIAL_DOMAIN or not needed.isdisjoint(node.output):
+            found.append(node)
+            needed.update(free_names([node]))
+    return found[::-1]
 
 
 def _output(lowerer: Lowerer, node: Node, wanted: str) -> ValueInfoProto:
