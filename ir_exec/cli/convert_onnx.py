@@ -41,11 +41,17 @@ def convert_to_onnx(
             exported = exported_model(model, opset=opset or DEFAULT_OPSET, target=target, partial=partial)
         except IRError as error:
             raise error.located(Location(path=path)) from error.__cause__
-    entry = exported.proto.metadata_props.add()
-    entry.key, entry.value = "ir_exec.source", os.path.basename(path)
+    _name_source(exported, path)
     with errors_as_messages(exit_code=UNUSABLE):
         write_exported(exported, output, external_data=external_data)
     _show(model, exported, output)
+
+
+def _name_source(exported: Exported, path: str) -> None:
+    """Note the file that was converted."""
+    known = {entry.key: entry for entry in exported.proto.metadata_props}
+    entry = known.get("ir_exec.source") or exported.proto.metadata_props.add()
+    entry.key, entry.value = "ir_exec.source", os.path.basename(path)
 
 
 def _reshape(model: Model, shapes: Sequence[str], static: bool) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ _MOST_NAMED = 100
 class Exported:
     """An ONNX model.
 
-    proto: the message, without the tensors of `tensors`. tensors: constants that are read when they are needed, by name.
+    proto: the message, without the tensors of `tensors`. tensors: constants that are read when needed, by name.
     inputs, outputs: the ports of the IR model under the names of the ONNX graph, in their order; states excluded.
     states: for each variable the names of its input and its output.
     unsaid: layers that ONNX cannot express, with the reason; empty unless a partial model was asked for.
@@ -214,7 +215,7 @@ class Lowerer:
         return outputs
 
     def past(self, node: ExportNode) -> str:
-        """The input that stands for the value of a variable; initial values that are small and known are its default."""
+        """The input that stands for a variable; an initial value that is small and known is its default."""
         id = node.op.variable_id
         if id in self.states:
             return self.states[id][0]
@@ -371,8 +372,20 @@ def _unsaid(unsaid: Sequence[tuple[Node, str]]) -> UnsupportedError:
     return error.located(unsaid[0][0].location) if len(unsaid) == 1 else error
 
 
+def _flattened(info: RtInfo, path: str) -> Iterator[tuple[str, str]]:
+    """The values of an rt_info by their paths, `rt_info/conversion_parameters/framework`."""
+    for child in info.children:
+        name = f"{path}/{child.attributes.get('name', child.name) if child.name == 'info' else child.name}"
+        if "value" in child.attributes or child.text:
+            yield name, child.attributes.get("value", child.text)
+        yield from _flattened(child, name)
+
+
 def _add_metadata(proto: ModelProto, model: Model, lowerer: Lowerer) -> None:
-    found = {"ir_exec.source": model.graph.path or "", "ir_exec.ir_version": str(model.document.version)}
+    found = {"ir_exec.ir_version": str(model.document.version)}
+    if model.graph.path:
+        found["ir_exec.source"] = os.path.basename(model.graph.path)
+    found |= dict(_flattened(model.document.rt_info, "rt_info"))
     for name, (past, present) in lowerer.states.items():
         note = {"past": past, "present": present, "initial": lowerer.notes.get(f"initial {name}", "")}
         found[f"ir_exec.state.{name}"] = json.dumps(note)

@@ -16,7 +16,7 @@ from ir_exec.ops.movement.gather import (
 )
 from ir_exec.ops.movement.join import Concat, Split, VariadicSplit
 from ir_exec.ops.movement.transpose import Transpose
-from ir_exec.types import ElementType
+from ir_exec.types import Array, ElementType
 
 
 def index(node: ExportNode, position: int) -> str:
@@ -64,7 +64,7 @@ def _gathered(node: ExportNode, data: str, indices: str, axis: int, batch: int) 
     return node.transpose(taken, back)
 
 
-def _with_zeros(node: ExportNode, data: str, found: np.ndarray, axis: int, batch: int, size: int) -> str:  # type: ignore[type-arg]
+def _with_zeros(node: ExportNode, data: str, found: Array, axis: int, batch: int, size: int) -> str:
     """The output with zeros where known indices are out of range."""
     rank = node.known_rank()
     if not size:
