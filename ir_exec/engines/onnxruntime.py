@@ -1,0 +1,363 @@
+"""onnxruntime as an engine: parts are lowered to ONNX and run by inference sessions."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock, Timer
+from typing import Any
+
+import numpy as np
+
+from ir_exec.build.cutting import Cut
+from ir_exec.codes import Code
+from ir_exec.engines.guards import guarded
+from ir_exec.engines.interface import EngineSetting, LayerTime, PartRefused
+from ir_exec.errors import EvaluationError, IRError, ResourceError
+from ir_exec.graph import Graph, Node
+from ir_exec.ir.weights import forget_pages
+from ir_exec.kernels.limits import Limits, owner_of
+from ir_exec.model import Model
+from ir_exec.types import Array
+
+__all__ = ["OnnxRuntime", "OnnxRuntimePart"]
+
+_CPU = "CPUExecutionProvider"
+_NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
+"""How onnxruntime names a node in its messages."""
+
+_OPTIONS = ("profile", "prepack", "spinning")
+"""The options that are not those of sessions."""
+
+
+class OnnxRuntime:
+    """The engine.
+
+    Options: `session.*` and the other configuration entries of onnxruntime's sessions, `inter_op_num_threads`,
+    `graph_optimization_level` ("disable", "basic", "extended", "all"), and of its own `profile` (measure every node),
+    `prepack` (False: matrices stay in the mapped file, and are packed anew in every product), and `spinning` (False:
+    threads that wait do not keep their cores busy).
+    Raises EvaluationError IR705 where onnxruntime is not installed, and IR704 for providers and options that it has
+    not.
+    """
+
+    name = "onnxruntime"
+
+    def __init__(self, setting: EngineSetting) -> None:
+        missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
+        if missing:
+            hint = "pip install 'ir-exec[onnxruntime]' installs it"
+            raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
+        import onnxruntime
+
+        self._module = onnxruntime
+        self._setting = setting
+        self._providers = self._chosen(setting.providers)
+        self._options()
+
+    @property
+    def title(self) -> str:
+        names = ", ".join(one if isinstance(one, str) else one[0] for one in self._providers)
+        return f"onnxruntime {self._module.__version__} ({names})"
+
+    def _chosen(self, wanted: Sequence[Any]) -> list[Any]:
+        """The providers asked for, with the CPU behind them; the CPU alone where none is."""
+        available = self._module.get_available_providers()
+        found = []
+        for one in wanted:
+            name = one if isinstance(one, str) else one[0]
+            exact = next((known for known in available if known.lower() in (name.lower(), f"{name}ExecutionProvider".lower())), None)
+            if exact is None:
+                hint = f"this onnxruntime has: {', '.join(available)}"
+                raise EvaluationError(f"there is no provider {name!r}", hint=hint)
+            found.append(exact if isinstance(one, str) else (exact, *one[1:]))
+        names = [one if isinstance(one, str) else one[0] for one in found]
+        return found if _CPU in names else [*found, _CPU]
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether everything runs on the CPU."""
+        return self._providers == [_CPU]
+
+    def refusals(self, model: Model) -> Mapping[Node, str]:
+        from ir_exec.onnx.export.registry import find_lowering, reason_unsayable
+
+        found = guarded(model)
+        for node in model.graph.nodes:
+            if node in found or node.op is None or node.op.is_parameter or node.op.is_result:
+                continue
+            if find_lowering(type(node.op)) is None and not node.type == "Const":
+                found[node] = reason_unsayable(type(node.op))
+        return found
+
+    def compile(self, part: Cut) -> OnnxRuntimePart:
+        from ir_exec.onnx.export.lower import lower_model
+
+        from ir_exec.engines.widening import widen
+
+        holders = dict(_holders(part.model.graph))
+        try:
+            exported = lower_model(part.model, target="onnxruntime", partial=True)
+        except IRError as error:
+            layer = error.location.layer_id
+            known = {layer: error.message} if layer is not None else {}
+            raise PartRefused(error.message, known) from error
+        if exported.unsaid:
+            raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.unsaid})
+        codes = {name: tensor.code for name, tensor in exported.tensors.items()}
+        arrays = {name: tensor.read() for name, tensor in exported.tensors.items()}
+        if self._setting.is_wide:
+            names = dict(zip(codes, codes, strict=True))
+            widen(exported.proto, codes)
+            arrays = {name: arrays[name.removesuffix("/stored") if name not in names else name] for name in codes}
+        for name, code in codes.items():
+            _declare(exported.proto, name, code, arrays[name])
+        return self._session(part.model, exported, codes, arrays)
+
+    def _session(
+        self, model: Model, exported: Any, codes: Mapping[str, int], arrays: Mapping[str, Array]
+    ) -> OnnxRuntimePart:
+        options, folder = self._options()
+        values = {name: self._value(array, codes[name]) for name, array in arrays.items()}
+        if values:
+            options.add_external_initializers(list(values), list(values.values()))
+            for name, value in values.items():
+                # Without this the session would copy what it is given.
+                options.add_initializer(name, value)
+        layers = _LayerNames(model.graph)
+        try:
+            session = self._module.InferenceSession(
+                exported.proto.SerializeToString(), options, providers=self._providers
+            )
+        except Exception as error:
+            raise _refused(error, layers) from error
+        for array in arrays.values():
+            _forget(array)
+        return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, values, folder)
+
+    def _value(self, array: Array, code: int) -> Any:
+        make = self._module.OrtValue
+        contiguous = np.ascontiguousarray(array)
+        if contiguous.dtype.isbuiltin == 1:
+            return make.ortvalue_from_numpy(contiguous)
+        from ir_exec.onnx.export.writer import raw_bytes
+
+        packed = np.frombuffer(raw_bytes(contiguous), np.uint8)
+        return make.ortvalue_from_numpy_with_onnx_type(packed, code)
+
+    def _options(self) -> tuple[Any, Path | None]:
+        """The options of a session, and the folder of its profile where it is to measure."""
+        setting, module = self._setting, self._module
+        options = module.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = setting.threads
+        options.inter_op_num_threads = 1
+        levels = module.GraphOptimizationLevel
+        options.graph_optimization_level = levels.ORT_ENABLE_ALL if setting.optimize else levels.ORT_DISABLE_ALL
+        given = dict(setting.options)
+        if not given.pop("prepack", not setting.keeps_weights):
+            options.add_session_config_entry("session.disable_prepacking", "1")
+        if not given.pop("spinning", True):
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        folder = None
+        if given.pop("profile", False):
+            folder = Path(tempfile.mkdtemp(prefix="ir-exec-"))
+            options.enable_profiling = True
+            options.profile_file_prefix = str(folder / "profile")
+        for name, value in given.items():
+            self._set(options, name, value)
+        return options, folder
+
+    def _set(self, options: Any, name: str, value: Any) -> None:
+        if "." in str(name):
+            options.add_session_config_entry(str(name), str(value))
+            return
+        if name == "graph_optimization_level":
+            value = getattr(self._module.GraphOptimizationLevel, f"ORT_{_level(value)}", value)
+        known = sorted(one for one in dir(options) if not one.startswith("_") and not callable(getattr(options, one)))
+        if name not in known:
+            hint = f"the options are {', '.join([*_OPTIONS, *known])}, and session.* with a dot in it"
+            raise EvaluationError(f"onnxruntime has no option {name!r}", hint=hint)
+        try:
+            setattr(options, name, value)
+        except (TypeError, ValueError, RuntimeError) as error:
+            message = str(error).splitlines()[0]
+            raise EvaluationError(f"the option {name} cannot be {value!r}: {message}") from error
+
+
+def _level(value: Any) -> str:
+    return "DISABLE_ALL" if value == "disable" else f"ENABLE_{str(value).upper()}"
+
+
+class OnnxRuntimePart:
+    """A session of onnxruntime; any number of threads may run it at once."""
+
+    def __init__(
+        self,
+        module: Any,
+        session: Any,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        layers: _LayerNames,
+        held: object,
+        folder: Path | None,
+    ) -> None:
+        self._module = module
+        self._session = session
+        self._inputs = list(inputs)
+        self._outputs = list(outputs)
+        self._layers = layers
+        # The session reads the constants where they are.
+        self._held = held
+        self._folder = folder
+        self._times: list[LayerTime] | None = None
+        self._lock = Lock()
+        taken = {one.name for one in session.get_inputs()}
+        self._is_taken = [name in taken for name in self._inputs]
+
+    def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
+        feed = {name: array for name, array, taken in zip(self._inputs, arrays, self._is_taken, strict=True) if taken}
+        if not limits.is_timed:
+            return self._run(feed, None)
+        limits.check_time()
+        options = self._module.RunOptions()
+        timer = Timer(limits.seconds_left, setattr, (options, "terminate", True))
+        timer.daemon = True
+        timer.start()
+        try:
+            return self._run(feed, options)
+        except EvaluationError:
+            limits.check_time()
+            raise
+        finally:
+            timer.cancel()
+
+    def _run(self, feed: dict[str, Array], options: Any) -> list[Array]:
+        session = self._session
+        if session is None:
+            raise EvaluationError("the part is closed: it runs no more")
+        try:
+            found: list[Array] = session.run(self._outputs, feed, options)
+        except Exception as error:
+            raise self._failed(error) from error
+        return found
+
+    def _failed(self, error: Exception) -> IRError:
+        text = _told(error)
+        node = self._layers.of_message(text)
+        is_memory = isinstance(error, MemoryError) or "Failed to allocate memory" in text or "bad_alloc" in text
+        if is_memory:
+            failed: IRError = ResourceError(f"onnxruntime has no memory left: {text}")
+        else:
+            failed = EvaluationError(f"onnxruntime fails: {text}", code=Code.failed)
+        return failed if node is None else failed.located(node.location)
+
+    def times(self) -> list[LayerTime]:
+        """What onnxruntime's profile tells of each node; it measures up to the first call."""
+        with self._lock:
+            if self._times is None:
+                self._times = self._read_times() if self._folder is not None and self._session is not None else []
+            return self._times
+
+    def _read_times(self) -> list[LayerTime]:
+        path = self._session.end_profiling()
+        try:
+            events = json.loads(Path(path).read_text(encoding="utf-8"))
+        finally:
+            Path(path).unlink(missing_ok=True)
+            os.rmdir(self._folder)  # type: ignore[arg-type]  # it measures, so there is one
+        seconds: dict[tuple[str, str], float] = defaultdict(float)
+        runs: dict[tuple[str, str], int] = defaultdict(int)
+        for event in events:
+            if event.get("cat") != "Node" or not event["name"].endswith("_kernel_time"):
+                continue
+            name = event["name"].removesuffix("_kernel_time")
+            node = self._layers.of(name)
+            key = ("" if node is None else node.name, event["args"].get("op_name", ""))
+            seconds[key] += event["dur"] / 1e6
+            runs[key] += 1
+        return [LayerTime(layer, kind, spent, runs[layer, kind]) for (layer, kind), spent in seconds.items()]
+
+    def close(self) -> None:
+        if self._folder is not None and self._times is None:
+            self.times()
+        self._session = None
+        self._held = None
+
+
+class _LayerNames:
+    """Which layer a node of the ONNX graph comes from: nodes are named after their layers, with more behind it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    @cached_property
+    def _nodes(self) -> dict[str, Node]:
+        return {node.name: holder for node, holder in _holders(self._graph)}
+
+    def of(self, name: str) -> Node | None:
+        """The layer, by the longest part of the name from its start that names one."""
+        while name:
+            node = self._nodes.get(name)
+            if node is not None:
+                return node
+            cut = max(name.rfind("/"), name.rfind("_"))
+            name = name[:cut] if cut > 0 else ""
+        return None
+
+    def of_message(self, text: str) -> Node | None:
+        """The layer that a message names."""
+        for match in _NODE.finditer(text):
+            node = self.of(match[1] or match[2])
+            if node is not None:
+                return node
+        return None
+
+
+def _forget(array: Array) -> None:
+    """Take the pages of a mapped constant out of memory that the session has read; it reads them again if it must."""
+    base = owner_of(array).base
+    if isinstance(base, mmap.mmap) and array.nbytes:
+        start = np.frombuffer(base, np.uint8).ctypes.data
+        forget_pages(base, array.ctypes.data - start, array.nbytes)
+
+
+def _holders(graph: Graph) -> Iterable[tuple[Node, Node]]:
+    """Each layer with the one of the graph that it is, or whose body it is in."""
+    for node in graph.nodes:
+        yield node, node
+        for body in node.bodies:
+            for inner in body.graph.all_nodes():
+                yield inner, node
+
+
+def _refused(error: Exception, layers: _LayerNames) -> PartRefused:
+    text = _told(error)
+    node = layers.of_message(text)
+    reason = f"onnxruntime refuses it: {text}"
+    return PartRefused(reason, {} if node is None else {node.id: reason})
+
+
+def _told(error: Exception) -> str:
+    text = str(error).removeprefix("[ONNXRuntimeError] : ")
+    return re.sub(r"^\d+ : [A-Z_]+ : ", "", text).strip()[:500]
+
+
+def _declare(proto: Any, name: str, code: int, array: Array) -> None:
+    """Declare an initializer whose elements are given to the session."""
+    from onnx import TensorProto
+
+    tensor = proto.graph.initializer.add()
+    tensor.name, tensor.data_type, tensor.data_location = name, code, TensorProto.EXTERNAL
+    tensor.dims.extend(array.shape)
+    for key, value in (("location", "given"), ("offset", "0"), ("length", str(array.nbytes))):
+        entry = tensor.external_data.add()
+        entry.key, entry.value = key, value
