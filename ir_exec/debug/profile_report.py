@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ir_exec.debug.engine_profile import EngineProfile
 from ir_exec.debug.facts import Record
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.products import matrix_product
@@ -207,6 +208,7 @@ class Profile(Record):
     constants: int
     machine: Machine
     openvino: OpenVINOProfile | None = None
+    engine: EngineProfile | None = None
     seed: int | None = None
 
     def to_rows(self) -> list[dict[str, Any]]:

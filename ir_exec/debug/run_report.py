@@ -10,6 +10,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.debug.facts import Facts, Number, Record, facts_of
 from ir_exec.debug.files import RECORDS
+from ir_exec.engines.report import PartitionReport
 from ir_exec.errors import EvaluationError
 from ir_exec.ir.packing import is_packed
 from ir_exec.types import STRING, Array, ElementType, Shape
@@ -81,13 +82,14 @@ class RunTimes(Record):
 
 
 class RunReport(Record):
-    """The answer of `run`. as_expected: None without --expected."""
+    """The answer of `run`. engine: what it ran, None without --engine. as_expected: None without --expected."""
 
     format: Literal[1] = 1
     model: str
     inputs: tuple[RunInput, ...]
     outputs: tuple[RunOutput, ...]
     times: RunTimes
+    engine: PartitionReport | None = None
     as_expected: bool | None = None
 
     def judged(self, differs: Mapping[str, str]) -> RunReport:

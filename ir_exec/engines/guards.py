@@ -10,7 +10,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.kernels.limits import MOST_ITERATIONS
 from ir_exec.model import Model
-from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable, Result
 from ir_exec.types import ElementType, TensorType
 
 __all__ = ["guarded"]
@@ -62,7 +62,7 @@ def _reason(node: Node, types: Types, shaped: Collection[Value]) -> str | None:
         return "ir_exec has no such operator"
     if not type(op).__module__.startswith("ir_exec."):
         return "it is an operator of the user"
-    if isinstance(op, Const):
+    if isinstance(op, Const | Parameter | Result | ReadsVariable | AssignsVariable):
         return None
     if not op.deterministic:
         return "its random numbers are a sequence of the interpreter's"

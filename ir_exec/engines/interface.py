@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from importlib.metadata import entry_points
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ir_exec.build.cutting import Cut
 from ir_exec.errors import EvaluationError
@@ -18,6 +17,9 @@ from ir_exec.graph import Node
 from ir_exec.kernels.limits import Limits
 from ir_exec.model import Model
 from ir_exec.types import Array
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 __all__ = ["GROUP", "CompiledPart", "Engine", "EngineSetting", "LayerTime", "PartRefused", "engine_names", "make_engine"]
 
@@ -47,13 +49,13 @@ class EngineSetting:
 class LayerTime:
     """The time that an engine spent on one of its own nodes.
 
-    layer: the name of the layer that it was made of; empty where the engine does not tell. seconds: of all runs.
+    layer: the name of the layer that it was made of; empty where the engine does not tell. kind: its operator there.
+    seconds: of one run, the usual.
     """
 
     layer: str
     kind: str
     seconds: float
-    runs: int
 
 
 class PartRefused(Exception):  # noqa: N818  # it asks for another division, and never reaches a user
@@ -108,7 +110,13 @@ EngineFactory: TypeAlias = Callable[[EngineSetting], Engine]
 
 def engine_names() -> list[str]:
     """The engines that can be asked for."""
-    return sorted({"onnxruntime", *(entry.name for entry in entry_points(group=GROUP))})
+    return sorted({"onnxruntime", *(entry.name for entry in _registered())})
+
+
+def _registered() -> EntryPoints:
+    from importlib.metadata import entry_points  # it reads the lists of what is installed
+
+    return entry_points(group=GROUP)
 
 
 def make_engine(name: str, setting: EngineSetting) -> Engine:
@@ -117,7 +125,7 @@ def make_engine(name: str, setting: EngineSetting) -> Engine:
         from ir_exec.engines.onnxruntime import OnnxRuntime  # onnxruntime takes long to import
 
         return OnnxRuntime(setting)
-    for entry in entry_points(group=GROUP):
+    for entry in _registered():
         if entry.name == name:
             try:
                 engine: Engine = entry.load()(setting)

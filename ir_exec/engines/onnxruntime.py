@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from threading import Lock, Timer
 from typing import Any
 
@@ -105,7 +106,7 @@ class OnnxRuntime:
 
         holders = dict(_holders(part.model.graph))
         try:
-            exported = lower_model(part.model, target="onnxruntime", partial=True)
+            exported = lower_model(part.model, target="onnxruntime", partial=True, functions=False)
         except IRError as error:
             layer = error.location.layer_id
             known = {layer: error.message} if layer is not None else {}
@@ -219,6 +220,7 @@ class OnnxRuntimePart:
         self._held = held
         self._folder = folder
         self._times: list[LayerTime] | None = None
+        self._runs = 0
         self._lock = Lock()
         taken = {one.name for one in session.get_inputs()}
         self._is_taken = [name in taken for name in self._inputs]
@@ -242,6 +244,7 @@ class OnnxRuntimePart:
 
     def _run(self, feed: dict[str, Array], options: Any) -> list[Array]:
         session = self._session
+        self._runs += 1
         if session is None:
             raise EvaluationError("the part is closed: it runs no more")
         try:
@@ -274,17 +277,18 @@ class OnnxRuntimePart:
         finally:
             Path(path).unlink(missing_ok=True)
             os.rmdir(self._folder)  # type: ignore[arg-type]  # it measures, so there is one
-        seconds: dict[tuple[str, str], float] = defaultdict(float)
-        runs: dict[tuple[str, str], int] = defaultdict(int)
+        found: dict[tuple[str, str], list[float]] = defaultdict(list)
         for event in events:
-            if event.get("cat") != "Node" or not event["name"].endswith("_kernel_time"):
-                continue
-            name = event["name"].removesuffix("_kernel_time")
+            if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
+                name = event["name"].removesuffix("_kernel_time")
+                found[name, event["args"].get("op_name", "")].append(event["dur"] / 1e6)
+        times = []
+        for (name, kind), seconds in found.items():
             node = self._layers.of(name)
-            key = ("" if node is None else node.name, event["args"].get("op_name", ""))
-            seconds[key] += event["dur"] / 1e6
-            runs[key] += 1
-        return [LayerTime(layer, kind, spent, runs[layer, kind]) for (layer, kind), spent in seconds.items()]
+            # In a loop a node runs several times in a run.
+            usual = median(seconds) * len(seconds) / max(self._runs, 1)
+            times.append(LayerTime("" if node is None else node.name, kind, usual))
+        return times
 
     def close(self) -> None:
         if self._folder is not None and self._times is None:

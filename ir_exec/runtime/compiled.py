@@ -49,7 +49,7 @@ from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import TensorType
 
-__all__ = ["ENGINE_MODULE", "CompiledModel", "compile_model", "refuse_unsupported"]
+__all__ = ["ENGINE_MODULE", "CompiledModel", "compile_model", "compiled_with", "refuse_unsupported"]
 
 ENGINE_MODULE = "ir_exec.engines.compiled"
 """Where models are that engines run; it is imported when an engine is first asked for."""
@@ -234,22 +234,37 @@ def compile_model(
         model = read_model(model, weights=None if mode else weights)
     elif weights is not None and mode is None:
         raise EvaluationError('weights is another .bin, but the model is read already, expected "expand" or "keep"')
-    how: dict[str, Any] = {
-        "max_memory": max_memory,
-        "max_seconds": max_seconds,
-        "expand_weights": mode != "keep",
-        "threads": threads,
-        "precision": precision,
-        "outputs": outputs,
-        "optimize": optimize,
-    }
+    return compiled_with(
+        model,
+        max_memory=max_memory,
+        max_seconds=max_seconds,
+        expand_weights=mode != "keep",
+        threads=threads,
+        precision=precision,
+        outputs=outputs,
+        optimize=optimize,
+        engine=engine,
+        providers=providers,
+        options=options,
+    )
+
+
+def compiled_with(
+    model: Model,
+    *,
+    engine: str | None = None,
+    providers: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    **interpreted: Any,
+) -> CompiledModel:
+    """The compiled model of the arguments of `compile_model`; interpreted: those of a CompiledModel."""
     if engine is None:
         if providers is not None or options is not None:
             raise EvaluationError("providers and options are those of an engine, and no engine is named")
-        return CompiledModel(model, **how)
+        return CompiledModel(model, **interpreted)
     # Engines are far above, and take long to import.
     made: CompiledModel = import_module(ENGINE_MODULE).EngineModel(
-        model, engine=engine, providers=providers, options=options, **how
+        model, engine=engine, providers=providers, options=options, **interpreted
     )
     return made
 
