@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 __all__ = [
+    "BOOL",
+    "I64",
     "Number",
     "Sheet",
     "Tensor",
@@ -274,7 +276,7 @@ class Tensor:
 
     def dim(self, axis: int) -> Tensor:
         """The size of one axis as a vector of one element."""
-        return self.call("Shape", dtype=I64, start=axis, **({} if axis == -1 else {"end": axis + 1}))
+        return self.call("Shape", dtype=I64, start=axis, end=None if axis == -1 else axis + 1)
 
     def reshape(self, *dims: int | Tensor) -> Tensor:
         """To these dims, vectors or numbers; 0 copies nothing, it is a size."""

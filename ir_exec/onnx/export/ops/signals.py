@@ -1,0 +1,187 @@
+"""Lowerings of Fourier transforms."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from ir_exec.onnx.export.algebra import I64, Tensor, concat, given, rounded, widened
+from ir_exec.onnx.export.registry import export
+from ir_exec.ops.base.dims import axes_of
+from ir_exec.ops.signals import DFT, IDFT, IRDFT, ISTFT, RDFT, STFT
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.node import ExportNode
+
+
+def _transform(data: Tensor, axis: int, *, inverse: bool = False, onesided: bool = False) -> Tensor:
+    """ONNX's DFT along an axis of complex data, or of real data with a last axis of one element."""
+    if data.sheet.node.opset < 20:
+        return data.call("DFT", axis=axis, inverse=int(inverse), onesided=int(onesided))
+    where = data.sheet.constant(axis, I64)
+    return data.call("DFT", None, where, inverse=int(inverse), onesided=int(onesided))
+
+
+def _sized(data: Tensor, axis: int, size: Tensor | int, rank: int) -> Tensor:
+    """The data with an axis cut off, or filled with zeros, to a size."""
+    more = data.sheet.ints(size) - data.dim(axis)
+    ends = [more if i == axis else 0 for i in range(rank)]
+    return data.pad([0] * rank, ends)
+
+
+def _axes(node: ExportNode, rank: int) -> list[tuple[int, Tensor | int | None]]:
+    """The axes with the numbers of elements that are transformed, None for those of the data."""
+    known = node.known(1)
+    if known is None:
+        node.refuse("the axes are not known before a run")
+    axes = axes_of(known, rank)
+    if not node.has(2):
+        return [(axis, None) for axis in axes]
+    sizes = node.known_ints(2)
+    if sizes is not None:
+        return [(axis, None if size == -1 else size) for axis, size in zip(axes, sizes, strict=True)]
+    given_sizes = given(node)[2].to(I64)
+    found: list[tuple[int, Tensor | int | None]] = []
+    for position, axis in enumerate(axes):
+        size = given_sizes.slice(0, position, position + 1)
+        found.append((axis, size))
+    return found
+
+
+def _held(size: Tensor | int | None, whole: Tensor) -> Tensor | int | None:
+    """A size, with the whole one for -1 in a tensor."""
+    return size.equals(-1).where(whole, size) if isinstance(size, Tensor) else size
+
+
+def _is_empty(node: ExportNode) -> bool:
+    """The output is known to have no elements."""
+    dims = node.out_types[0].shape.dims
+    return dims is not None and any(dim.is_static and dim.lo == 0 for dim in dims)
+
+
+def _nothing(node: ExportNode, data: Tensor) -> str:
+    dims = node.out_types[0].shape.dims or ()
+    return data.sheet.zeros(data.sheet.ints(*(dim.lo for dim in dims)), data.dtype).name
+
+
+@export(DFT, IDFT)
+def dft(node: ExportNode) -> str:
+    """DFT along each of the axes."""
+    data = given(node)[0]
+    if _is_empty(node):
+        return _nothing(node, data)
+    rank = node.known_rank(0)
+    found = widened(data)
+    for axis, size in _axes(node, rank - 1):
+        size = _held(size, data.dim(axis))
+        if size is not None:
+            found = _sized(found, axis, size, rank)
+        found = _transform(found, axis, inverse=isinstance(node.op, IDFT))
+    return found.to(data.dtype).name if found.name != data.name else data.call("Identity").name
+
+
+@export(RDFT)
+def rdft(node: ExportNode) -> str:
+    """A one-sided DFT along the last of the axes, then DFT along the others."""
+    data = given(node)[0]
+    if _is_empty(node):
+        return _nothing(node, data)
+    rank = node.known_rank(0)
+    found = widened(data).unsqueeze(rank)
+    *others, last = _axes(node, rank)
+    for axis, size in (*others, last):
+        size = _held(size, data.dim(axis))
+        if size is not None:
+            found = _sized(found, axis, size, rank + 1)
+    found = _transform(found, last[0], onesided=True)
+    for axis, _ in others:
+        found = _transform(found, axis)
+    return found.to(data.dtype).name
+
+
+@export(IRDFT)
+def irdft(node: ExportNode) -> str:
+    """An inverse DFT of the numbers and their conjugates."""
+    data = given(node)[0]
+    if _is_empty(node):
+        return _nothing(node, data)
+    rank = node.known_rank(0)
+    found = widened(data)
+    *others, (last, signal) = _axes(node, rank - 1)
+    for axis, size in others:
+        size = _held(size, data.dim(axis))
+        if size is not None:
+            found = _sized(found, axis, size, rank)
+        found = _transform(found, axis, inverse=True)
+    whole = (data.dim(last) - 1) * 2
+    signal = _held(signal, whole)
+    return _real_inverse(found, last, whole if signal is None else signal, rank).to(data.dtype).name
+
+
+def _real_inverse(half: Tensor, axis: int, size: Tensor | int, rank: int) -> Tensor:
+    """The `size` real numbers whose one-sided transform this is; complex data of this rank."""
+    sheet = half.sheet
+    total = sheet.ints(size)
+    kept = total // 2 + 1
+    half = _sized(half, axis, kept, rank)
+    # Number k of the second half is the conjugate of number size - k.
+    mirrored = half.gather(total - sheet.arange(total, kept), axis)
+    conjugate = mirrored * sheet.constant([1, -1], half.dtype)
+    whole = concat([half, conjugate], axis)
+    return _transform(whole, axis, inverse=True).slice(rank - 1, 0, 1).squeeze(rank - 1)
+
+
+def _window(window: Tensor, size: Tensor) -> Tensor:
+    """The window in the middle of a frame of zeros."""
+    missing = size - window.dim(0)
+    before = missing // 2
+    return widened(window).pad([before], [missing - before])
+
+
+@export(STFT)
+def stft(node: ExportNode) -> str:
+    """One-sided DFT of gathered frames."""
+    signal, window, frame_size, frame_step = given(node)
+    rank, sheet = node.known_rank(0), signal.sheet
+    size, step = sheet.ints(frame_size), sheet.ints(frame_step)
+    count = (signal.dim(-1) - size) // step + 1
+    places = sheet.arange(count).unsqueeze(1) * step + sheet.arange(size)
+    frames = widened(signal).gather(places, rank - 1) * _window(window, size)
+    found = _transform(frames.unsqueeze(rank + 1), rank, onesided=True)
+    if node.op.transpose_frames:
+        found = found.transpose(*range(rank - 1), rank, rank - 1, rank + 1)
+    return found.to(signal.dtype).name
+
+
+@export(ISTFT)
+def istft(node: ExportNode) -> str:
+    """Real inverse transforms of the frames, added where they overlap, over the squares of the window."""
+    data, window, frame_size, frame_step, *lengths = given(node)
+    op, rank, sheet = node.op, node.known_rank(0), data.sheet
+    size, step = sheet.ints(frame_size), sheet.ints(frame_step)
+    count = data.dim(rank - 2)
+    weights = _window(window, size)
+    wide = widened(data).transpose(*range(rank - 3), rank - 2, rank - 3, rank - 1)
+    frames = _real_inverse(wide, rank - 2, size, rank) * weights
+    total = (count - 1).at_least(0) * step + size
+    places = (sheet.arange(count).unsqueeze(1) * step + sheet.arange(size)).reshape(1, -1)
+
+    def overlapped(rows: Tensor) -> Tensor:
+        where = places.expand_to(rows.shape())
+        zeros = sheet.zeros(sheet.ints(rows.dim(0), total), rows.dtype)
+        return zeros.call("ScatterElements", where, rows, axis=1, reduction="add")
+
+    signal = overlapped(frames.reshape(-1, count * size))
+    squares = overlapped((weights * weights).unsqueeze(0).expand(count, size).reshape(1, -1))
+    if op.normalized:
+        known = node.known(2)
+        signal = signal * (sqrt(int(known)) if known is not None else size.to(signal.dtype).sqrt())
+    is_nothing = squares.equals(0)
+    signal = is_nothing.where(0, signal / is_nothing.where(1, squares))
+    margin = size // 2 if op.center else sheet.ints(0)
+    length = sheet.ints(lengths[0]) if lengths else total - margin * 2
+    kept = signal.slice(1, margin, margin + length)
+    result = kept.pad([0, 0], [0, (length - kept.dim(1)).at_least(0)])
+    if rank == 3:
+        result = result.squeeze(0)
+    return rounded(result, data.dtype).name
