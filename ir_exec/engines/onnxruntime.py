@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from threading import Lock, Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from ir_exec.ir.weights import forget_pages
 from ir_exec.kernels.limits import Limits, owner_of
 from ir_exec.model import Model
 from ir_exec.types import Array
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.lower import Exported
 
 __all__ = ["OnnxRuntime", "OnnxRuntimePart"]
 
@@ -102,7 +105,7 @@ class OnnxRuntime:
     def compile(self, part: Cut) -> OnnxRuntimePart:
         from ir_exec.onnx.export.lower import lower_model
 
-        from ir_exec.engines.widening import widen
+        from ir_exec.engines.widening import widened
 
         holders = dict(_holders(part.model.graph))
         try:
@@ -113,21 +116,16 @@ class OnnxRuntime:
             raise PartRefused(error.message, known) from error
         if exported.unsaid:
             raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.unsaid})
-        codes = {name: tensor.code for name, tensor in exported.tensors.items()}
-        arrays = {name: tensor.read() for name, tensor in exported.tensors.items()}
         if self._setting.is_wide:
-            names = dict(zip(codes, codes, strict=True))
-            widen(exported.proto, codes)
-            arrays = {name: arrays[name.removesuffix("/stored") if name not in names else name] for name in codes}
-        for name, code in codes.items():
-            _declare(exported.proto, name, code, arrays[name])
-        return self._session(part.model, exported, codes, arrays)
+            exported = widened(exported)
+        arrays = {name: tensor.read() for name, tensor in exported.tensors.items()}
+        for name, tensor in exported.tensors.items():
+            _declare(exported.proto, name, tensor.code, arrays[name])
+        return self._session(part.model, exported, arrays)
 
-    def _session(
-        self, model: Model, exported: Any, codes: Mapping[str, int], arrays: Mapping[str, Array]
-    ) -> OnnxRuntimePart:
+    def _session(self, model: Model, exported: Exported, arrays: Mapping[str, Array]) -> OnnxRuntimePart:
         options, folder = self._options()
-        values = {name: self._value(array, codes[name]) for name, array in arrays.items()}
+        values = {name: self._value(array, exported.tensors[name].code) for name, array in arrays.items()}
         if values:
             options.add_external_initializers(list(values), list(values.values()))
             for name, value in values.items():

@@ -6,30 +6,31 @@ Constants keep their 16 bits and are cast; inputs and outputs are f32. Cast to a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-__all__ = ["widen"]
+from ir_exec.onnx.export.lower import Exported
+
+__all__ = ["widened"]
 
 _SHORT = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
-def widen(model: ModelProto, stored: dict[str, int]) -> None:
-    """Rewrite the model in place.
-
-    stored: the types of the initializers that are held elsewhere, by name; those of 16-bit floats get other names, and
-    casts give f32 by their old ones.
-    """
-    graph = model.graph
-    for name in [name for name, code in stored.items() if code in _SHORT]:
+def widened(exported: Exported) -> Exported:
+    """The model whose message is rewritten in place; its stored 16-bit floats get other names, and are cast."""
+    model, tensors = exported.proto, dict(exported.tensors)
+    for name in [name for name, tensor in tensors.items() if tensor.code in _SHORT]:
         held = f"{name}/stored"
-        stored[held] = stored.pop(name)
-        graph.node.insert(0, helper.make_node("Cast", [held], [name], name=f"{name}/Cast", to=TensorProto.FLOAT))
-    _widen_graph(graph)
+        tensors[held] = replace(tensors.pop(name), name=held)
+        cast = helper.make_node("Cast", [held], [name], name=f"{name}/Cast", to=TensorProto.FLOAT)
+        model.graph.node.insert(0, cast)
+    _widen_graph(model.graph)
     for function in model.functions:
         _widen_nodes(function.node)
+    return replace(exported, tensors=tensors)
 
 
 def _widen_graph(graph: GraphProto) -> None:
