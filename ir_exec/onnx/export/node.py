@@ -207,6 +207,61 @@ class ExportNode:
         shape = dims if isinstance(dims, str) else self.ints(dims)
         return self.emit("Reshape", value, shape, allowzero=1 if allow_zero else None)
 
+    def dim(self, axis: int, position: int = 0) -> int | str:
+        """A dim of an input: a number where it is static, else the name of a tensor of one i64."""
+        shape = self.dims(position)
+        if shape.dims is not None and shape[axis].is_static:
+            return shape[axis].size
+        return self.dim_of(self.inputs[position], axis)
+
+    def times(self, dim: int | str, factor: int | str) -> int | str:
+        """The product of dims."""
+        if isinstance(dim, int) and isinstance(factor, int):
+            return dim * factor
+        return self.emit("Mul", self.dim_name(dim), self.dim_name(factor))
+
+    def over(self, dim: int | str, divisor: int) -> int | str:
+        """The quotient of a dim."""
+        if isinstance(dim, int):
+            return dim // divisor
+        return dim if divisor == 1 else self.emit("Div", dim, self.ints([divisor]))
+
+    def plus(self, dim: int | str, other: int | str) -> int | str:
+        """The sum of dims."""
+        if isinstance(dim, int) and isinstance(other, int):
+            return dim + other
+        return self.emit("Add", self.dim_name(dim), self.dim_name(other))
+
+    def dim_name(self, dim: int | str) -> str:
+        """A dim as a tensor of one i64."""
+        return self.ints([dim]) if isinstance(dim, int) else dim
+
+    def shape_from(self, dims: Sequence[int | str]) -> str:
+        """A shape of dims, numbers and tensors of i64 of rank 1."""
+        parts: list[str] = []
+        numbers: list[int] = []
+        for dim in dims:
+            if isinstance(dim, int):
+                numbers.append(dim)
+                continue
+            parts += [self.ints(numbers)] if numbers else []
+            parts, numbers = [*parts, dim], []
+        parts += [self.ints(numbers)] if numbers or not parts else []
+        return self.concat(parts)
+
+    def reshape_to(self, value: str, dims: Sequence[int | str]) -> str:
+        """Reshape to dims of which each is a number or a tensor of i64 of rank 1; 0 means no elements."""
+        is_known = all(isinstance(dim, int) for dim in dims)
+        zero = 0 in dims if is_known else True
+        return self.emit("Reshape", value, self.shape_from(dims), allowzero=1 if zero else None)
+
+    def range_of(self, size: int | str) -> str:
+        """0, 1, 2, ... as i64 of rank 1."""
+        if isinstance(size, int):
+            return self.ints(range(size))
+        zero, one = self.constant(0, ElementType.i64), self.constant(1, ElementType.i64)
+        return self.emit("Range", zero, self.reshape(size, []), one)
+
     def unsqueeze(self, value: str, axes: Sequence[int]) -> str:
         return self.emit("Unsqueeze", value, self.ints(axes)) if axes else value
 

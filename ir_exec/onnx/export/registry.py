@@ -56,7 +56,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "infrastructure": ("infrastructure",),
         "logical": ("logical",),
         "matrix": ("matrix",),
-        "movement": ("movement",),
+        "movement": ("movement", "movement_layout", "movement_scatter", "movement_slice"),
         "normalization": ("normalization",),
         "pooling": ("pooling",),
         "quantization": ("quantization",),
