@@ -41,7 +41,7 @@ def test_the_outputs_are_those_of_the_interpreter(register: Register, refuses: t
     for name in ("y", "m"):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-6)
         found[name][...] = 0  # it is the caller's
-    assert bool(engine.parts) == (refuses != ("Exp", "Cos"))
+    assert engine.parts
 
 
 def test_parts_run_once_in_a_call_for_any_shape(register: Register) -> None:
@@ -74,21 +74,21 @@ def test_what_turns_out_to_be_refused_is_interpreted(register: Register, names: 
 def test_constants_that_are_refused_are_computed_once(register: Register) -> None:
     x = build.parameter([4], name="x")
     scale = build.tanh(build.constant(np.full(4, 0.5, np.float32)))
-    model = build.model(build.result(build.abs(build.sqrt(build.multiply(x, build.exp(scale)))), name="y"))
+    model = build.model(build.result(build.abs(build.sqrt(build.multiply(x, build.exp(scale, name="raised")))), name="y"))
     engine = register(OtherEngine(refuses=["Tanh"]))
     found = compiled(model)([X[0]])["y"]
     np.testing.assert_allclose(found, np.sqrt(X[0] * np.exp(np.tanh(np.float32(0.5)))), rtol=1e-6)
     assert len(engine.parts) == 1
-    assert "Exp" in engine.parts[0].layers
+    assert "raised" in engine.parts[0].layers
 
 
 def stateful() -> Model:
     """The variable begins with x * x, and grows by x; the output is |sum|."""
     x = build.parameter([None], name="x")
-    state = build.read_value(build.multiply(x, x), variable_id="v", variable_type="f32", variable_shape=[None])
+    state = build.read_value(build.multiply(x, x), "v")
     total = build.add(state, x, name="sum")
     grown = build.abs(build.sqrt(build.multiply(total, total)))
-    return build.model(build.result(grown, name="y"), sinks=[build.assign(total, variable_id="v")])
+    return build.model(build.result(grown, name="y"), sinks=[build.assign(total, "v")])
 
 
 @pytest.mark.parametrize("refuses", [(), ("Sqrt",)])
@@ -130,12 +130,12 @@ def test_what_fails_on_the_engine_is_interpreted_and_told(register: Register) ->
 
 
 def test_an_error_is_that_of_the_layer(register: Register) -> None:
-    table, indices = build.parameter([5, 2], name="table"), build.parameter([None], "i64", name="indices")
-    model = build.model(build.result(build.abs(build.sqrt(build.gather_elements(
-        build.gather(table, [0, 1], 1), build.unsqueeze(indices, [1]), axis=0, name="pick")))))
+    table, indices = build.parameter([5], name="table"), build.parameter([None], "i64", name="indices")
+    picked = build.gather_elements(table, indices, axis=0, name="pick")
+    model = build.model(build.result(build.abs(build.sqrt(picked))))
     register(OtherEngine(fails=True))
     with pytest.raises(IRError) as caught:
-        compiled(model)([np.ones((5, 2), np.float32), np.array([9])])
+        compiled(model)([np.ones(5, np.float32), np.array([9])])
     assert caught.value.location.layer_name == "pick"
 
 
