@@ -12,7 +12,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError, internal_error
-from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.model import Model
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_unsayable
@@ -23,7 +23,7 @@ from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType, TensorType
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, ValueInfoProto
+    from onnx import GraphProto, ModelProto, ValueInfoProto
 
 __all__ = ["DEFAULT_OPSET", "Exported", "Lowerer", "lower_model"]
 
@@ -205,6 +205,37 @@ class Lowerer:
         self.writer.codes[name] = self.writer.codes[node.inputs[0]]
         self.states[id] = (self.states.get(id, ("", ""))[0], name)
         self.state_outputs.append(self.value_info(name, node.types[0]))
+
+    def type_of(self, value: Value) -> TensorType:
+        """The inferred type of a value of a graph or a body."""
+        return self.types.get(value, value.declared)
+
+    def plain_info(self, name: str) -> ValueInfoProto:
+        """The declaration of a tensor of a body, by its element type alone: its shape may change."""
+        from onnx import helper
+
+        return helper.make_tensor_value_info(name, self.writer.codes[name], None)
+
+    def copies(self, node: ExportNode, scope: Scope, names: Sequence[str]) -> list[str]:
+        """Names for the outputs of a body: those that it does not make itself, and doubles, are copied."""
+        made = {one for proto in scope.nodes for one in proto.output}
+        found: list[str] = []
+        for name in names:
+            found.append(name if name in made and name not in found else node.emit("Identity", name))
+        return found
+
+    def branch(self, node: ExportNode, body: BodyGraph, results: Sequence[int], lifts: Sequence[bool]) -> GraphProto:
+        """A body without inputs of its own. lifts: outputs that become vectors of one element."""
+        assert body.ties is not None
+        for tie in body.ties.inputs:
+            if tie.position is not None:
+                self.names[body.graph.parameters[tie.parameter].outputs[0]] = node.inputs[tie.position]
+        with self.writer.inside() as scope:
+            self.nodes(body.graph)
+            names = [self.names[body.graph.results[one].values_in[0]] for one in results]
+            names = [node.reshape(name, [1]) if lift else name for name, lift in zip(names, lifts, strict=True)]
+            outputs = [self.plain_info(one) for one in self.copies(node, scope, names)]
+            return self.writer.graph(f"{node.name}/{body.name}", scope, [], outputs)
 
     def value_info(self, name: str, type: TensorType, *, dims: str = "") -> ValueInfoProto:
         """The declaration of a tensor; open dims are named where `dims` gives them a prefix."""

@@ -53,7 +53,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "detection": ("detection",),
         "generation": ("generation",),
         "image": ("image",),
-        "infrastructure": ("infrastructure",),
+        "infrastructure": ("infrastructure", "loops"),
         "logical": ("logical",),
         "matrix": ("matrix",),
         "movement": ("movement", "movement_layout", "movement_scatter", "movement_slice"),

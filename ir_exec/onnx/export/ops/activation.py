@@ -53,9 +53,11 @@ def clamp(node: ExportNode) -> Outputs:
     value = working(node, 0)
     low, high = node.op._limits(node.kind())
     limits = [node.scalar_like(low, value), node.scalar_like(high, value)]
-    return narrow(node, node.emit("Min", node.emit("Max", value, limits[0]), limits[1]), node.kind()) if (
-        node.kind().is_integer
-    ) else narrow(node, node.emit("Clip", value, *limits), node.kind())
+    return (
+        narrow(node, node.emit("Min", node.emit("Max", value, limits[0]), limits[1]), node.kind())
+        if (node.kind().is_integer)
+        else narrow(node, node.emit("Clip", value, *limits), node.kind())
+    )
 
 
 @export(of.PReLU)
@@ -81,7 +83,9 @@ def hard_sigmoid(node: ExportNode) -> Outputs:
     alpha, beta = node.known(1), node.known(2)
     if alpha is not None and beta is not None:
         factor, offset = float(alpha.astype(np.float64)), float(beta.astype(np.float64))
-        return of_reals(node, lambda value: node.emit("HardSigmoid", value, alpha=factor, beta=offset), kind=ElementType.f32)
+        return of_reals(
+            node, lambda value: node.emit("HardSigmoid", value, alpha=factor, beta=offset), kind=ElementType.f32
+        )
 
     def composed(value: str) -> str:
         code = node.code_of(value)
@@ -125,7 +129,9 @@ def elu(node: ExportNode) -> Outputs:
 def selu(node: ExportNode) -> Outputs:
     alpha, scale = node.known(1), node.known(2)
     if alpha is not None and scale is not None:
-        numbers = {name: float(one.astype(np.float64).reshape(())) for name, one in (("alpha", alpha), ("gamma", scale))}
+        numbers = {
+            name: float(one.astype(np.float64).reshape(())) for name, one in (("alpha", alpha), ("gamma", scale))
+        }
         return of_reals(node, lambda value: node.emit("Selu", value, **numbers))
 
     def composed(value: str) -> str:

@@ -87,7 +87,9 @@ def strided_slice(node: ExportNode) -> Outputs:
 
 
 def _is_whole(starts: Sequence[int | str], stops: Sequence[int | str], strides: Sequence[int | str]) -> bool:
-    return all(one == 0 for one in starts) and all(one == _HIGHEST for one in stops) and all(one == 1 for one in strides)
+    return (
+        all(one == 0 for one in starts) and all(one == _HIGHEST for one in stops) and all(one == 1 for one in strides)
+    )
 
 
 def _numbers(node: ExportNode, place: int, count: int) -> list[int | str]:
