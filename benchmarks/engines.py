@@ -1,4 +1,4 @@
-"""The interpreter, the engine onnxruntime, OpenVINO, and onnxruntime on the original ONNX file, all warm in one process.
+"""The interpreter, the engine onnxruntime, OpenVINO, and onnxruntime on the original ONNX file, warm in one process.
 
 Networks are the .xml files of folders: by default `tests/networks` and `../shared/models`. Beside NAME.xml lie its
 inputs, NAME.inputs.npz, and NAME.onnx where the network came from an ONNX file. The contestants take turns, and what
@@ -173,7 +173,8 @@ def _differing(who: str, expected: list[Array], found: tuple[Array, ...]) -> lis
 
 
 def _show(rows: list[Row]) -> None:
-    print(f"{'network':32} {'interpreter':>11} {'engine':>9} {'OpenVINO':>9} {'ONNX':>9} {'int/OV':>7} {'eng/OV':>7}  layers")
+    heads = f"{'interpreter':>11} {'engine':>9} {'OpenVINO':>9} {'ONNX':>9} {'int/OV':>7} {'eng/OV':>7}"
+    print(f"{'network':32} {heads}  layers")
     for row in rows:
         known = [row.seconds.get(name) for name in CONTESTANTS]
         cells = [f"{1e3 * one:.3f}" if one else "-" for one in known]
@@ -187,7 +188,9 @@ def _show(rows: list[Row]) -> None:
     for name in CONTESTANTS[:2]:
         ratios_of = [row.seconds[name] / row.seconds["openvino"] for row in rows if "openvino" in row.seconds]
         if ratios_of:
-            print(f"{name}: geometric mean {geometric_mean(ratios_of):.3f} of OpenVINO's time, most {max(ratios_of):.2f}")
+            print(
+                f"{name}: geometric mean {geometric_mean(ratios_of):.3f} of OpenVINO's time, most {max(ratios_of):.2f}"
+            )
     both = [row.seconds["engine"] / row.seconds["onnx"] for row in rows if "onnx" in row.seconds]
     if both:
         print(f"engine: geometric mean {geometric_mean(both):.3f} of onnxruntime's time on the original ONNX file")

@@ -22,8 +22,8 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError, WeightsError
 from ir_exec.model import Model, ModelPort, PortKey, Source, find_port, read_model
 from ir_exec.runtime import CompiledModel
-from ir_exec.runtime.compiled import compiled_with
 from ir_exec.runtime.arguments import checked
+from ir_exec.runtime.compiled import compiled_with
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, Dim, Shape
 

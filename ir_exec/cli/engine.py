@@ -18,7 +18,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def engine_options(command: Command) -> Command:
     """--engine, --provider and --engine-option, whose argument `engine` are keywords of `compile_model`."""
 
-    @click.option("--engine", metavar="NAME", help="What runs the layers that it can, onnxruntime; others are interpreted.")
+    @click.option(
+        "--engine", metavar="NAME", help="What runs the layers that it can, onnxruntime; others are interpreted."
+    )
     @click.option(
         "--provider",
         "providers",

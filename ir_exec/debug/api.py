@@ -218,7 +218,8 @@ def _reference(
         return ArraysReference(arrays_in(path, entries), os.fspath(path), outputs, kinds_of(entries))
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), **options)
-    choices = "openvino, onnxruntime, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder of a trace or of .npy files"
+    choices = "openvino, onnxruntime, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder of a trace"
+    choices += " or of .npy files"
     message = f"{os.fspath(reference)!r} is no reference: expected {choices}"
     near = suggested(os.fspath(reference), ["openvino", "onnxruntime"]) or path_hint(os.fspath(reference))
     raise EvaluationError(message, code=Code.unknown_input, hint=near)

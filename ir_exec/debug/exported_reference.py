@@ -1,4 +1,4 @@
-"""onnxruntime as a reference for an IR file: the network lowered to ONNX, whose tensors keep the names of the values."""
+"""onnxruntime as a reference for an IR file: the network as ONNX, whose tensors have the names of the values."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from ir_exec.build.cutting import below, cut, region_at, source
 from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused, make_engine
-from ir_exec.engines.parts import EnginePart, Interpreter, Step, cut_part
 from ir_exec.engines.partition import Part, Partition, divide
+from ir_exec.engines.parts import EnginePart, Interpreter, Step, cut_part
 from ir_exec.engines.report import PartitionReport, reported
 from ir_exec.errors import EvaluationError, UnsupportedError
 from ir_exec.graph import Node, Value
@@ -227,7 +227,9 @@ class SplitGraph(Executor):
 
     def _given(self, part: Part, refused: Mapping[Node, str]) -> dict[Value, Array]:
         """The values of constant layers that the engine refuses and layers that it takes read."""
-        read = [source(value) for node in (*part.nodes, *part.constants) if node not in refused for value in node.values_in]
+        read = [
+            source(value) for node in (*part.nodes, *part.constants) if node not in refused for value in node.values_in
+        ]
         wanted = [value for value in dict.fromkeys(read) if value.node in refused and value.node in part.constants]
         if not wanted:
             return {}
@@ -235,9 +237,7 @@ class SplitGraph(Executor):
         step = Part(False, nodes, (), (), tuple(wanted))
         arrays = Step(step, cut_part(self._region, step, {}, {}), self._graph, self._how).run([])
         types = [self._region.type(value).element_type for value in wanted]
-        return {
-            value: as_declared(array, kind) for value, array, kind in zip(wanted, arrays, types, strict=True)
-        }
+        return {value: as_declared(array, kind) for value, array, kind in zip(wanted, arrays, types, strict=True)}
 
     def _mark_dying(self) -> None:
         """Note for each step which values no later one reads."""

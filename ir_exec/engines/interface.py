@@ -21,7 +21,16 @@ from ir_exec.types import Array
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
-__all__ = ["GROUP", "CompiledPart", "Engine", "EngineSetting", "LayerTime", "PartRefused", "engine_names", "make_engine"]
+__all__ = [
+    "GROUP",
+    "CompiledPart",
+    "Engine",
+    "EngineSetting",
+    "LayerTime",
+    "PartRefused",
+    "engine_names",
+    "make_engine",
+]
 
 GROUP = "ir_exec.engines"
 """The group of entry points by which engines of other packages are found."""

@@ -87,4 +87,3 @@ class PartMemory:
             peak = max(peak, live)
             live -= sum([sizes.get(number, 0) for number in dying])
         return peak
-

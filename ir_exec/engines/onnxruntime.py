@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import mmap
 import os
 import re
 import tempfile
@@ -24,19 +23,22 @@ from ir_exec.engines.guards import guarded
 from ir_exec.engines.interface import EngineSetting, LayerTime, PartRefused
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Graph, Node
-from ir_exec.ir.weights import forget_pages
-from ir_exec.kernels.limits import Limits, owner_of
+from ir_exec.kernels.limits import Limits
 from ir_exec.model import Model
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
     from ir_exec.onnx.export.lower import Exported
+    from ir_exec.onnx.export.writer import StoredTensor
 
 __all__ = ["OnnxRuntime", "OnnxRuntimePart"]
 
 _CPU = "CPUExecutionProvider"
 _NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
 """How onnxruntime names a node in its messages."""
+
+_LARGEST = 2**31 - 2**16
+"""Bytes of a message."""
 
 _OPTIONS = ("profile", "prepack", "spinning")
 """The options that are not those of sessions."""
@@ -78,7 +80,10 @@ class OnnxRuntime:
         found = []
         for one in wanted:
             name = one if isinstance(one, str) else one[0]
-            exact = next((known for known in available if known.lower() in (name.lower(), f"{name}ExecutionProvider".lower())), None)
+            exact = next(
+                (known for known in available if known.lower() in (name.lower(), f"{name}ExecutionProvider".lower())),
+                None,
+            )
             if exact is None:
                 hint = f"this onnxruntime has: {', '.join(available)}"
                 raise EvaluationError(f"there is no provider {name!r}", hint=hint)
@@ -98,14 +103,13 @@ class OnnxRuntime:
         for node in model.graph.nodes:
             if node in found or node.op is None or node.op.is_parameter or node.op.is_result:
                 continue
-            if find_lowering(type(node.op)) is None and not node.type == "Const":
+            if find_lowering(type(node.op)) is None and node.type != "Const":
                 found[node] = reason_unsayable(type(node.op))
         return found
 
     def compile(self, part: Cut) -> OnnxRuntimePart:
-        from ir_exec.onnx.export.lower import lower_model
-
         from ir_exec.engines.widening import widened
+        from ir_exec.onnx.export.lower import lower_model
 
         holders = dict(_holders(part.model.graph))
         try:
@@ -118,14 +122,21 @@ class OnnxRuntime:
             raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.unsaid})
         if self._setting.is_wide:
             exported = widened(exported)
-        arrays = {name: tensor.read() for name, tensor in exported.tensors.items()}
-        for name, tensor in exported.tensors.items():
-            _declare(exported.proto, name, tensor.code, arrays[name])
+        arrays = {}
+        for tensor in exported.tensors.values():
+            array = np.ascontiguousarray(tensor.read())
+            if array.dtype.isbuiltin == 1:
+                arrays[tensor.name] = array
+                _declare(exported.proto, tensor, array)
+            else:
+                _hold(exported.proto, tensor, array)
+        if exported.proto.ByteSize() > _LARGEST:
+            raise PartRefused("its constants of types that NumPy does not have take more than a message holds")
         return self._session(part.model, exported, arrays)
 
     def _session(self, model: Model, exported: Exported, arrays: Mapping[str, Array]) -> OnnxRuntimePart:
         options, folder = self._options()
-        values = {name: self._value(array, exported.tensors[name].code) for name, array in arrays.items()}
+        values = {name: self._module.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
         if values:
             options.add_external_initializers(list(values), list(values.values()))
             for name, value in values.items():
@@ -138,19 +149,11 @@ class OnnxRuntime:
             )
         except Exception as error:
             raise _refused(error, layers) from error
-        for array in arrays.values():
-            _forget(array)
+        if model.weights is not None:
+            for array in filter(model.weights.maps, arrays.values()):
+                # The session has packed what it reads often; the rest is read again.
+                model.weights.forget(array)
         return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, values, folder)
-
-    def _value(self, array: Array, code: int) -> Any:
-        make = self._module.OrtValue
-        contiguous = np.ascontiguousarray(array)
-        if contiguous.dtype.isbuiltin == 1:
-            return make.ortvalue_from_numpy(contiguous)
-        from ir_exec.onnx.export.writer import raw_bytes
-
-        packed = np.frombuffer(raw_bytes(contiguous), np.uint8)
-        return make.ortvalue_from_numpy_with_onnx_type(packed, code)
 
     def _options(self) -> tuple[Any, Path | None]:
         """The options of a session, and the folder of its profile where it is to measure."""
@@ -324,14 +327,6 @@ class _LayerNames:
         return None
 
 
-def _forget(array: Array) -> None:
-    """Take the pages of a mapped constant out of memory that the session has read; it reads them again if it must."""
-    base = owner_of(array).base
-    if isinstance(base, mmap.mmap) and array.nbytes:
-        start = np.frombuffer(base, np.uint8).ctypes.data
-        forget_pages(base, array.ctypes.data - start, array.nbytes)
-
-
 def _holders(graph: Graph) -> Iterable[tuple[Node, Node]]:
     """Each layer with the one of the graph that it is, or whose body it is in."""
     for node in graph.nodes:
@@ -353,13 +348,22 @@ def _told(error: Exception) -> str:
     return re.sub(r"^\d+ : [A-Z_]+ : ", "", text).strip()[:500]
 
 
-def _declare(proto: Any, name: str, code: int, array: Array) -> None:
+def _declare(proto: Any, tensor: StoredTensor, array: Array) -> None:
     """Declare an initializer whose elements are given to the session."""
     from onnx import TensorProto
 
-    tensor = proto.graph.initializer.add()
-    tensor.name, tensor.data_type, tensor.data_location = name, code, TensorProto.EXTERNAL
-    tensor.dims.extend(array.shape)
+    found = proto.graph.initializer.add()
+    found.name, found.data_type, found.data_location = tensor.name, tensor.code, TensorProto.EXTERNAL
+    found.dims.extend(tensor.shape)
     for key, value in (("location", "given"), ("offset", "0"), ("length", str(array.nbytes))):
-        entry = tensor.external_data.add()
+        entry = found.external_data.add()
         entry.key, entry.value = key, value
+
+
+def _hold(proto: Any, tensor: StoredTensor, array: Array) -> None:
+    """Put an initializer into the message: sessions take no arrays of its type."""
+    from ir_exec.onnx.export.writer import raw_bytes
+
+    found = proto.graph.initializer.add()
+    found.name, found.data_type, found.raw_data = tensor.name, tensor.code, bytes(raw_bytes(array))
+    found.dims.extend(tensor.shape)

@@ -146,4 +146,3 @@ def _untouched(graph: Graph, constant: Collection[Value]) -> tuple[Value, ...]:
     ends = [*graph.results, *(node for node in graph.nodes if isinstance(node.op, AssignsVariable))]
     values = [source(value) for node in ends for value in node.values_in]
     return tuple([value for value in dict.fromkeys(values) if value in constant])
-

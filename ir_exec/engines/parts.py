@@ -56,9 +56,7 @@ class Interpreter:
                 yield from self._ops(body.graph, cut_body.graph)
 
 
-def cut_part(
-    region: Region, part: Part, given: Mapping[Value, Array], refused: Mapping[Node, str]
-) -> Cut:
+def cut_part(region: Region, part: Part, given: Mapping[Value, Array], refused: Mapping[Node, str]) -> Cut:
     """The part as a network of its own. given: values of constant layers that the engine refuses."""
     keep = {*part.nodes, *(node for node in part.constants if node not in refused)}
     found = cut(region, keep, part.outputs, constants=given)
@@ -71,8 +69,8 @@ def cut_part(
 class Step:
     """A part that is interpreted.
 
-    inputs: the values that it reads, in the order of its Parameters; outputs: what it gives. dying: values that no later
-    step reads.
+    inputs: the values that it reads, in the order of its Parameters; outputs: what it gives. dying: values that no
+    later step reads.
     """
 
     part: Part

@@ -1,4 +1,4 @@
-"""An ONNX graph of 16-bit floats that is computed in f32, as the interpreter computes it unless the precision is "file".
+"""An ONNX graph of 16-bit floats, computed in f32 as the interpreter does unless the precision is "file".
 
 Constants keep their 16 bits and are cast; inputs and outputs are f32. Cast to a 16-bit float still rounds.
 """
@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from ir_exec.onnx.export.lower import Exported
 

@@ -74,7 +74,9 @@ def test_what_turns_out_to_be_refused_is_interpreted(register: Register, names: 
 def test_constants_that_are_refused_are_computed_once(register: Register) -> None:
     x = build.parameter([4], name="x")
     scale = build.tanh(build.constant(np.full(4, 0.5, np.float32)))
-    model = build.model(build.result(build.abs(build.sqrt(build.multiply(x, build.exp(scale, name="raised")))), name="y"))
+    model = build.model(
+        build.result(build.abs(build.sqrt(build.multiply(x, build.exp(scale, name="raised")))), name="y")
+    )
     engine = register(OtherEngine(refuses=["Tanh"]))
     found = compiled(model)([X[0]])["y"]
     np.testing.assert_allclose(found, np.sqrt(X[0] * np.exp(np.tanh(np.float32(0.5)))), rtol=1e-6)

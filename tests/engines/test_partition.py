@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +71,11 @@ def test_layers_on_constants_are_in_every_part_that_reads_them() -> None:
     last = build.multiply(build.tanh(first), scale)
     partition = refused(build.model(build.result(build.sin(build.cos(last)))), "Tanh")
     assert [[node.type for node in part.constants] for part in partition.parts] == [["Exp"], [], ["Exp"]]
-    assert [[value.node.type for value in part.inputs] for part in partition.parts] == [["Parameter"], ["Multiply"], ["Tanh"]]
+    assert [[value.node.type for value in part.inputs] for part in partition.parts] == [
+        ["Parameter"],
+        ["Multiply"],
+        ["Tanh"],
+    ]
 
 
 @pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
@@ -88,4 +93,4 @@ def test_every_part_reads_what_is_there(path: Path, types: tuple[str, ...]) -> N
         seen.update(part.nodes)
         assert part.on_engine == (part.nodes != () and not any(node in partition.reasons for node in part.nodes))
     kinds = [part.on_engine for part in partition.parts if part.nodes]
-    assert all(first != second for first, second in zip(kinds, kinds[1:], strict=False))
+    assert all(first != second for first, second in pairwise(kinds))
