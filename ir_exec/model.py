@@ -22,7 +22,7 @@ from ir_exec.ir.urls import exists
 from ir_exec.lazy import paused_collector
 from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.readers import reader_of
+from ir_exec.readers import ONNX_WRITER, reader_of, written
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
@@ -203,6 +203,17 @@ class Model:
         from ir_exec.ir.halving import with_f16_weights
 
         write_document(*with_f16_weights(document, self.weights), path)
+
+    def to_onnx(self, *, opset: int | None = None, target: str | None = None, partial: bool = False) -> Any:
+        """The network as an `onnx.ModelProto` that holds every constant.
+
+        opset: of ONNX's standard domain, by default the newest that the oldest supported onnxruntime reads. target:
+        "onnxruntime" for its own operators too. partial: layers that ONNX cannot express become nodes of a domain of
+        their own. `ir_exec.onnx.write_model` writes files without holding the constants.
+        Raises UnsupportedError that names every layer that ONNX cannot express, and where onnx is not installed.
+        """
+        options = {} if opset is None else {"opset": opset}
+        return written(ONNX_WRITER, self, target=target, partial=partial, **options)
 
     def all_types(self) -> dict[Value, TensorType]:
         """The type of every value of the graph and of its bodies; values of bodies that never run have none."""

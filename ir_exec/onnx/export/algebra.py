@@ -29,6 +29,7 @@ __all__ = [
     "Sheet",
     "Tensor",
     "concat",
+    "either",
     "given",
     "loop",
     "maximum",
@@ -349,6 +350,7 @@ def loop(
     trips: Tensor,
     carried: Sequence[Tensor],
     body: Callable[..., tuple[Sequence[Tensor], Sequence[Tensor]] | tuple[Sequence[Tensor], Sequence[Tensor], Tensor]],
+    stacked_ranks: Sequence[int] = (),
 ) -> list[Tensor]:
     """The carried values after all iterations, and the stacked values of each iteration.
 
@@ -364,9 +366,24 @@ def loop(
         ends = [one.call("Identity") for one in (*after, *stacked)]
         keep = (more[0].reshape() if more else going).call("Identity")
     inputs = [_info(number, []), _info(going, []), *[_info(one) for one in before]]
-    graph = writer.graph("body", scope, inputs, [_info(one) for one in (keep, *ends)])
+    shapes: list[Sequence[int] | None] = [[None] * rank for rank in stacked_ranks]  # type: ignore[list-item]  # open dims
+    shapes = [None] * (len(ends) - len(shapes)) + shapes
+    outputs = [_info(keep), *[_info(one, shape) for one, shape in zip(ends, shapes, strict=True)]]
+    graph = writer.graph("body", scope, inputs, outputs)
     names = [trips.reshape().name, "", *[one.name for one in carried]]
     return sheet.emit("Loop", *names, dtypes=[one.dtype for one in ends], body=graph)
+
+
+def either(condition: Tensor, yes: Callable[[], Sequence[Tensor]], no: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
+    """The tensors that one of two functions makes; only those of the right one are computed."""
+    sheet, writer, graphs = condition.sheet, condition.sheet.node.writer, []
+    dtypes: list[Any] = []
+    for name, function in (("yes", yes), ("no", no)):
+        with writer.inside() as scope:
+            ends = [one.call("Identity") for one in function()]
+        graphs.append(writer.graph(name, scope, [], [_info(one) for one in ends]))
+        dtypes = [one.dtype for one in ends]
+    return sheet.emit("If", condition.reshape().name, dtypes=dtypes, then_branch=graphs[0], else_branch=graphs[1])
 
 
 def _fresh(sheet: Sheet, name: str, dtype: Any) -> Tensor:

@@ -210,11 +210,11 @@ class Lowerer:
         """The inferred type of a value of a graph or a body."""
         return self.types.get(value, value.declared)
 
-    def plain_info(self, name: str) -> ValueInfoProto:
-        """The declaration of a tensor of a body, by its element type alone: its shape may change."""
+    def plain_info(self, name: str, shape: tuple[int, ...] | None = None) -> ValueInfoProto:
+        """The declaration of a tensor of a body, whose shape may change where none is given."""
         from onnx import helper
 
-        return helper.make_tensor_value_info(name, self.writer.codes[name], None)
+        return helper.make_tensor_value_info(name, self.writer.codes[name], shape)
 
     def copies(self, node: ExportNode, scope: Scope, names: Sequence[str]) -> list[str]:
         """Names for the outputs of a body: those that it does not make itself, and doubles, are copied."""

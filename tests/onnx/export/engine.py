@@ -15,9 +15,9 @@ import numpy as np
 from ir_exec.types import Array
 from tests.conformance.oracle import Oracle, Refused
 
-__all__ = ["Answer", "Engine", "Question"]
+__all__ = ["WIDER", "Answer", "Engine", "Question"]
 
-_WIDER: dict[np.dtype[Any], Any] = {
+WIDER: dict[np.dtype[Any], Any] = {
     np.dtype(ml_dtypes.int4): np.int8,
     np.dtype(ml_dtypes.uint4): np.uint8,
 } | {
@@ -45,7 +45,7 @@ class Question(NamedTuple):
 
     def message(self) -> bytes:
         """The request as the child reads it."""
-        inputs = {name: array.astype(_WIDER.get(array.dtype, array.dtype)) for name, array in self.inputs.items()}
+        inputs = {name: array.astype(WIDER.get(array.dtype, array.dtype)) for name, array in self.inputs.items()}
         return pickle.dumps(
             {"model": self.model, "inputs": inputs, "full_check": self.full_check, "optimize": self.optimize}
         )

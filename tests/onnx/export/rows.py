@@ -19,7 +19,7 @@ from tests.conformance.build import Form, build
 from tests.conformance.case import Case
 from tests.conformance.compare import value_faults
 from tests.conformance.oracle import Refused
-from tests.onnx.export.engine import Answer, Engine, Question
+from tests.onnx.export.engine import WIDER, Answer, Engine, Question
 
 __all__ = ["Outcome", "outcomes", "summary"]
 
@@ -83,8 +83,7 @@ def _narrow(found: Array, wanted: Array) -> Array:
     """An array that travelled in a wider type, or as strings, in its own type."""
     if wanted.dtype == object:
         return np.asarray(found, object)
-    is_wider = wanted.dtype.kind == "V" or wanted.dtype.name not in np.sctypeDict
-    return found.astype(wanted.dtype) if is_wider and found.dtype.name in ("float32", "int8", "uint8") else found
+    return found.astype(wanted.dtype) if wanted.dtype in WIDER and found.dtype == WIDER[wanted.dtype] else found
 
 
 def summary(found: Sequence[Outcome]) -> Counter[str]:

@@ -6,7 +6,7 @@ from ir_exec.graph import BodyGraph
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.ops.common import aligned, aligned_name, working
 from ir_exec.onnx.export.registry import Outputs, export
-from ir_exec.ops.condition import Bucketize, If, NonZero, Select
+from ir_exec.ops.condition import If, NonZero, Select
 from ir_exec.types import ElementType
 
 
@@ -27,20 +27,6 @@ def non_zero(node: ExportNode) -> Outputs:
         found = node.emit("Expand", node.constant(0, ElementType.i64), node.concat([count, count]))
     else:
         found = node.emit("NonZero", value)
-    return node.cast(found, node.op.output_type)
-
-
-@export(Bucketize)
-def bucketize(node: ExportNode) -> Outputs:
-    is_real = node.kind().is_float or node.kind(1).is_float
-    wide = ElementType.f64 if is_real else ElementType.i64
-    data, buckets = node.cast(working(node, 0), wide), node.cast(working(node, 1), wide)
-    column = node.emit("Unsqueeze", data, node.ints([-1]))
-    below = node.emit("Less" if node.op.with_right_bound else "LessOrEqual", buckets, column)
-    found = node.emit("ReduceSum", node.cast(below, ElementType.i64), node.ints([-1]), keepdims=0)
-    if is_real and not node.op.with_right_bound:
-        count = node.reshape(node.shape_input(1), [])
-        found = node.emit("Where", node.emit("IsNaN", node.cast(data, ElementType.f32)), count, found)
     return node.cast(found, node.op.output_type)
 
 

@@ -72,7 +72,7 @@ def _loop(node: ExportNode, body: BodyGraph, ties: Ties, trips: str, start: str)
     extra = _carried_results(ties, results, set(carried.values()))
     iteration, going = writer.fresh(f"{node.name}/iteration"), writer.fresh(f"{node.name}/condition")
     writer.codes[iteration], writer.codes[going] = 7, 9
-    inputs = [lowerer.plain_info(iteration), lowerer.plain_info(going)]
+    inputs = [lowerer.plain_info(iteration, ()), lowerer.plain_info(going, ())]
     slices = []
     for place, parameter in enumerate(graph.parameters):
         value = parameter.outputs[0]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, given
+from ir_exec.onnx.export.algebra import I64, concat, given
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sequence.one_hot import OneHot, OneHot1
 
@@ -29,4 +29,5 @@ def one_hot(node: ExportNode) -> str:
         hot = (hot < 0).where(hot + size, hot)
     classes = hot.sheet.arange(size).reshape(-1, *[1] * (rank - axis))
     is_hot = hot.unsqueeze(axis).equals(classes)
-    return is_hot.where(on, off).name
+    # Every element type may be gathered.
+    return concat([off.reshape(1), on.reshape(1)], 0).gather(is_hot.to(I64), 0).name

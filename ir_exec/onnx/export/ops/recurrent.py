@@ -147,7 +147,7 @@ def _looped(
             kept = [inside.where(new, old) for new, old in zip(after, before, strict=True)]
             return kept, [inside.where(after[0], 0)]
 
-        *last, y = loop(steps, [state.gather(way, 1) for state in states], body)
+        *last, y = loop(steps, [state.gather(way, 1) for state in states], body, [2])
         y = y.transpose(1, 0, 2)
         if backward:
             place = x.sheet.arange(steps).reshape(1, -1)

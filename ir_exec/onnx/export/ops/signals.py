@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ir_exec.onnx.export.algebra import I64, Tensor, concat, given, rounded, widened
 from ir_exec.onnx.export.registry import export
-from ir_exec.ops.base.dims import axes_of
 from ir_exec.ops.signals import DFT, IDFT, IRDFT, ISTFT, RDFT, STFT
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def _axes(node: ExportNode, rank: int) -> list[tuple[int, Tensor | int | None]]:
     known = node.known(1)
     if known is None:
         node.refuse("the axes are not known before a run")
-    axes = axes_of(known, rank)
+    axes = [int(axis) % rank for axis in known.ravel()]
     if not node.has(2):
         return [(axis, None) for axis in axes]
     sizes = node.known_ints(2)
