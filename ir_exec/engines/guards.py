@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Set
 
 import numpy as np
 
@@ -29,26 +29,30 @@ _SIZED_BY: Mapping[str, tuple[int, ...]] = {
 _DIVIDES = frozenset({"Divide", "FloorMod", "Mod"})
 
 
-def guarded(model: Model) -> dict[Node, str]:
-    """The layers that are to be interpreted whatever the engine, each with the reason."""
+def guarded(model: Model, *, sees_zeros: bool = False) -> dict[Node, str]:
+    """The layers that are to be interpreted whatever the engine, each with the reason.
+
+    sees_zeros: the engine fails where an integer is divided by zero, instead of ending the process.
+    """
     types = model.types
     shaped = _following_from_shapes(model.graph)
     found: dict[Node, str] = {}
     for node in model.graph.nodes:
-        reason = _reason(node, types, shaped) or _inside(node)
+        reason = _reason(node, types, shaped, sees_zeros=sees_zeros) or _inside(node, sees_zeros=sees_zeros)
         if reason is not None:
             found[node] = reason
     return found
 
 
-def _inside(node: Node) -> str | None:
+def _inside(node: Node, *, sees_zeros: bool) -> str | None:
     """The reason of a layer in a body; what follows from shapes there is not looked at."""
     for body in node.bodies:
         graph = body.graph
         declared = [value.declared for value in graph.values]
         shaped = _following_from_shapes(graph)
         for inner in graph.nodes:
-            reason = _reason(inner, declared, shaped) or _inside(inner)
+            reason = _reason(inner, declared, shaped, sees_zeros=sees_zeros)
+            reason = reason or _inside(inner, sees_zeros=sees_zeros)
             if reason is None and isinstance(inner.op, ReadsVariable | AssignsVariable):
                 reason = "it is an end of a variable in a body"
             if reason is not None:
@@ -56,7 +60,7 @@ def _inside(node: Node) -> str | None:
     return None
 
 
-def _reason(node: Node, types: Types, shaped: Collection[Value]) -> str | None:
+def _reason(node: Node, types: Types, shaped: Set[Value], *, sees_zeros: bool) -> str | None:
     op = node.op
     if op is None:
         return "ir_exec has no such operator"
@@ -69,7 +73,9 @@ def _reason(node: Node, types: Types, shaped: Collection[Value]) -> str | None:
     if any(types[value.number].element_type is ElementType.string for value in (*node.values_in, *node.outputs)):
         return "text stays with the interpreter"
     read = [types[value.number] for value in node.values_in]
-    if node.type in _DIVIDES and len(read) > 1 and not _divides_safely(read[1]):
+    # The lowest integer, which overflows, is no dim and not made of some.
+    is_small = sees_zeros and shaped.issuperset(node.values_in)
+    if node.type in _DIVIDES and len(read) > 1 and not is_small and not _divides_safely(read[1]):
         return "whether an integer is divided by zero shows itself only in the run"
     if node.type in _SIZED_BY and not _is_sized(node, types, shaped):
         return "the size of its output follows from values, and may be over any limit"
@@ -89,7 +95,7 @@ def _divides_safely(divisor: TensorType) -> bool:
     return bool(np.all(lower > 0)) or (lower is upper and bool(np.all((lower != 0) & (lower != -1))))
 
 
-def _is_sized(node: Node, types: Types, shaped: Collection[Value]) -> bool:
+def _is_sized(node: Node, types: Types, shaped: Set[Value]) -> bool:
     sizes = [node.values_in[place] for place in _SIZED_BY[node.type] if place < len(node.values_in)]
     if all(value in shaped or types[value.number].value is not None for value in sizes):
         return True

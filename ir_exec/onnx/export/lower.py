@@ -20,6 +20,7 @@ from ir_exec.onnx.export.writer import Scope, StoredTensor, Writer, free_names, 
 from ir_exec.onnx.registry import NEWEST
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.runtime.precision import file_types
 from ir_exec.types import ElementType, TensorType
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ def lower_model(
     if not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError(f"opset {opset} of ONNX cannot be written, expected {OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target)
-    lowerer = Lowerer(writer, model.all_types(), model.weights, partial, functions)
+    lowerer = Lowerer(writer, file_types(model), model.weights, partial, functions)
     graph = model.graph
     writer.reserved |= {lowerer.value_name(one) for node in graph.all_nodes() for one in node.outputs}
     inputs = []
