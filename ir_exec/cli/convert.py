@@ -1,4 +1,4 @@
-"""`ir-exec convert`: an ONNX file as an IR file."""
+"""`ir-exec convert`: an ONNX file as an IR file, and an IR file as an ONNX file."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shap
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.errors import IRError, Location
 from ir_exec.model import Model, read_model
+from ir_exec.onnx.export.registry import OLDEST_OPSET
 from ir_exec.onnx.model import convert_model, inputs_of
 from ir_exec.onnx.reading import read_proto
+from ir_exec.onnx.registry import NEWEST
 from ir_exec.ops.base.registry import LAST_OPSET, opset_number
 from ir_exec.types import Shape, TensorType
 
@@ -23,8 +25,8 @@ _FIRST_OPSET = 8
 
 
 @click.command("convert")
-@click.argument("model", metavar="MODEL.onnx", type=ModelPath((".onnx",)))
-@click.option("-o", "--output", required=True, metavar="OUT.xml", type=click.Path(), help="Where to write it.")
+@click.argument("model", metavar="MODEL", type=ModelPath())
+@click.option("-o", "--output", required=True, metavar="OUT", type=click.Path(), help="OUT.xml or OUT.onnx.")
 @shape_option("The shape of an input")
 @click.option("--static", is_flag=True, help="Dims of inputs that are still open become 1.")
 @click.option("--compress-to-fp16", is_flag=True, help="Store weights of 32 and 64 bits as f16.")
@@ -41,11 +43,23 @@ _FIRST_OPSET = 8
     help=f"Use no operators of opsets after this one, {_FIRST_OPSET} to {LAST_OPSET}.",
 )
 @click.option(
+    "--opset",
+    type=click.IntRange(OLDEST_OPSET, NEWEST),
+    metavar="N",
+    help=f"To ONNX: the opset, {OLDEST_OPSET} to {NEWEST}, by default that of the oldest supported onnxruntime.",
+)
+@click.option(
     "--target",
     metavar="RELEASE",
     shell_complete=complete_releases,
-    help="Write what this OpenVINO, say 2023.0, reads.",
+    help="Write what this OpenVINO, say 2023.0, reads; to ONNX: `onnxruntime`, its own operators too.",
 )
+@click.option(
+    "--external-data/--no-external-data",
+    default=None,
+    help="To ONNX: write constants to OUT.onnx.data; by default from 1 GiB on.",
+)
+@click.option("--partial", is_flag=True, help="To ONNX: keep layers that ONNX cannot express in a domain of their own.")
 @extension_option
 def command(
     model: str,
@@ -55,22 +69,49 @@ def command(
     compress_to_fp16: bool,
     fold: bool,
     to_opset: int | None,
+    opset: int | None,
     target: str | None,
+    external_data: bool | None,
+    partial: bool,
     extensions: tuple[str, ...],
 ) -> None:
-    """Write an ONNX file as IR: OUT.xml, and OUT.bin beside it.
+    """Write an ONNX file as IR, OUT.xml with OUT.bin beside it, or any network as ONNX, OUT.onnx.
 
     Tensors and nodes keep their names: a layer is named after its node, `conv`, and the one below the sum with a bias
     `conv/WithoutBiases`. Constant parts are computed; dynamic dims stay dynamic. With fixed shapes operators can be
     said that otherwise cannot. Weights are compressed unless one of them is too large for f16. For an older OpenVINO,
     operators are written in the older versions that mean the same; layers that have none are named.
 
-    Exit code: 0 when it was written, 1 where the file has a fault or an operator that IR, or the older OpenVINO, cannot
-    say, 2 for paths and arguments that cannot be used.
+    The ending of OUT is the direction. To ONNX, weights are streamed, states become inputs `past.NAME` and outputs
+    `present.NAME`, and one error names every layer that ONNX cannot express.
+
+    Exit code: 0 when it was written, 1 where the file has a fault or an operator that IR, ONNX, or the older OpenVINO,
+    cannot say, 2 for paths and arguments that cannot be used.
     """
     load_extensions(extensions)
+    if output.lower().endswith(".onnx"):
+        _refuse(compress_to_fp16=compress_to_fp16, to_opset=to_opset)
+        if target not in (None, "onnxruntime"):
+            raise Unusable(f"--target {target}: a target of ONNX files is onnxruntime")
+        from ir_exec.cli.convert_onnx import convert_to_onnx
+
+        convert_to_onnx(
+            model,
+            output,
+            shapes=shapes,
+            static=static,
+            fold=fold,
+            opset=opset,
+            target=target,
+            partial=partial,
+            external_data=external_data,
+        )
+        return
     if not output.lower().endswith(".xml"):
-        raise Unusable(f"--output {output}: the file to write must end in .xml")
+        raise Unusable(f"--output {output}: the file to write must end in .xml or .onnx")
+    if model.lower().endswith(".xml"):
+        raise Unusable(f"{model} is IR already; `ir-exec edit` writes it with changes, and OUT.onnx writes it as ONNX")
+    _refuse(opset=opset, external_data=external_data, partial=partial)
     release = None if target is None else _release(target)
     options = {
         "input_model": os.path.basename(model),
@@ -109,6 +150,13 @@ def command(
         # It has a layer more for each weight.
         converted = read_model(output)
     show_written("Converted", converted, output)
+
+
+def _refuse(**options: object) -> None:
+    """Raise Unusable for options that the direction of the conversion does not have."""
+    for name, value in options.items():
+        if value not in (None, False):
+            raise Unusable(f"--{name.replace('_', '-')} does not go with this --output")
 
 
 def _for_older(model: Model, to_opset: int | None, release: Release | None) -> Model:

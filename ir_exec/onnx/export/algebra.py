@@ -323,7 +323,9 @@ class Tensor:
 
     def pad(self, begins: Sequence[int | Tensor], ends: Sequence[int | Tensor], value: Number = 0) -> Tensor:
         """With a constant value around it."""
-        return self.call("Pad", self.sheet.ints(*begins, *ends), self.sheet.constant(value, self.dtype), mode="constant")
+        return self.call(
+            "Pad", self.sheet.ints(*begins, *ends), self.sheet.constant(value, self.dtype), mode="constant"
+        )
 
     def split(self, sizes: Sequence[int], axis: int) -> list[Tensor]:
         """Slices of these sizes along an axis."""
@@ -401,9 +403,7 @@ def _info(value: Tensor, shape: Sequence[int] | None = None) -> onnx.ValueInfoPr
 def given(node: ExportNode) -> list[Tensor]:
     """The inputs of a node, those that are left out too, as tensors; use `node.types` for their shapes."""
     sheet = Sheet(node)
-    return [
-        Tensor(sheet, name, kind.element_type.dtype) for name, kind in zip(node.inputs, node.types, strict=True)
-    ]
+    return [Tensor(sheet, name, kind.element_type.dtype) for name, kind in zip(node.inputs, node.types, strict=True)]
 
 
 def named(*values: Tensor) -> tuple[str, ...]:

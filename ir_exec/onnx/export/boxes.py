@@ -17,6 +17,7 @@ __all__ = [
     "above",
     "below",
     "chosen",
+    "compacted",
     "greedy",
     "joined",
     "lexsorted",
@@ -25,6 +26,7 @@ __all__ = [
     "places_of",
     "ranks",
     "rows_of",
+    "suppressed",
 ]
 
 _NONE = -np.inf
@@ -106,10 +108,58 @@ def greedy(
         after = keeps.where(worst.at_least(found), worst)
         falls = keeps & (limits > 0.5)
         shrunk = falls.where(limits * np.float32(shrink), limits) if shrink < 1 else limits
-        return [after, shrunk, count + keeps.to(I64)], [keeps.squeeze(1)]
+        counted = count + keeps.to(I64)
+        if bound is None:
+            return [after, shrunk, counted], [keeps.squeeze(1)]
+        # The loop ends where every row has enough.
+        goes_on = (counted < bound).to(np.int32).max([0, 1], keep=False).to(BOOL)
+        return [after, shrunk, counted], [keeps.squeeze(1)], goes_on
 
     *_, kept = loop(is_candidate.dim(1), [worst, limits, kept_count], body, [1])
-    return kept.transpose(1, 0)
+    mask = kept.transpose(1, 0)
+    if bound is None:
+        return mask
+    missing = is_candidate.dim(1) - mask.dim(1)
+    return concat([mask, sheet.zeros(sheet.ints(rows, missing), BOOL, False)], 1)
+
+
+def suppressed(
+    corners: Corners,
+    is_candidate: Tensor,
+    limit: np.float32,
+    most: int | None = None,
+    shrink: float = 1.0,
+) -> Tensor:
+    """`greedy` of boxes, by ONNX's NonMaxSuppression where that means the same."""
+    if corners.margin or shrink < 1 or not 0 < limit:
+        return greedy(corners.overlaps_with, is_candidate, limit, most, shrink)
+    sheet, count = is_candidate.sheet, is_candidate.dim(1)
+    # The boxes stand in falling order of their scores: their places stand for these.
+    scores = is_candidate.where((count - sheet.arange(count)).to(np.float32), -1)
+    # Boxes whose corners are the other way round overlap nothing; the operator would exchange their corners.
+    x0, y0, x1, y1 = corners.coordinates
+    boxes = concat([one.unsqueeze(2) for one in (x0, y0, x1.at_least(x0), y1.at_least(y0))], 2)
+    held = np.float32(min(max(float(below(float(limit))), 0.0), 1.0))
+    names = [
+        boxes.name,
+        scores.unsqueeze(1).name,
+        (count if most is None else sheet.ints(most)).name,
+        sheet.constant(np.array([held])).name,
+        sheet.constant(np.zeros(1, np.float32)).name,
+    ]
+    found = sheet.emit("NonMaxSuppression", *names, dtypes=[I64])[0].gather([0, 2], 1)
+    ones = sheet.zeros(found.dim(0), np.int32, 1)
+    mask = sheet.zeros(is_candidate.shape(), np.int32).call("ScatterND", found, ones)
+    return mask.to(BOOL)
+
+
+def compacted(values: Tensor, kept: Tensor, width: int) -> Tensor:
+    """The kept values of each row [rows, n] moved to its beginning, cut off or filled with zeros to a width."""
+    sheet = values.sheet
+    place = (kept.to(I64).cumsum(1) - 1).at_most(width)
+    where = kept.where(place, width)
+    empty = sheet.zeros(sheet.ints(values.dim(0), width + 1), values.dtype)
+    return empty.call("ScatterElements", where, values, axis=1).slice(1, 0, width)
 
 
 def rows_of(boxes: Tensor) -> list[Tensor]:

@@ -152,7 +152,7 @@ KERNEL_TYPES: Mapping[str, frozenset[int]] = MappingProxyType(
         _MOVED,
     )
 )
-"""The types (TensorProto.DataType) of the inputs of each operator that share one; operators that take all are left out."""
+"""The types of the inputs of each operator that share one; operators that take all are left out."""
 
 _INT64, _BOOL = 7, 9
 

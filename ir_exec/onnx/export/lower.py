@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,15 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError, internal_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.model import Model
+from ir_exec.onnx.export.compressed import (
+    Compressed,
+    emit_gather,
+    emit_matmul,
+    emit_weight,
+    find_compressed,
+    fits_gather,
+    fits_matmul,
+)
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_unsayable
 from ir_exec.onnx.export.writer import Scope, StoredTensor, Writer, free_names, rename
@@ -44,7 +54,7 @@ _MOST_NAMED = 100
 class Exported:
     """An ONNX model.
 
-    proto: the message, without the tensors of `tensors`. tensors: constants that are read when they are needed, by name.
+    proto: the message, without the tensors of `tensors`. tensors: constants that are read when needed, by name.
     inputs, outputs: the ports of the IR model under the names of the ONNX graph, in their order; states excluded.
     states: for each variable the names of its input and its output.
     unsaid: layers that ONNX cannot express, with the reason; empty unless a partial model was asked for.
@@ -76,12 +86,27 @@ class Lowerer:
     state_inputs: list[ValueInfoProto] = field(default_factory=list)
     state_outputs: list[ValueInfoProto] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
+    compressed: dict[Value, Compressed] = field(default_factory=dict)
 
     def nodes(self, graph: Graph) -> None:
         """Lower the nodes of a graph whose Parameters have names."""
+        found = find_compressed(graph, self.types, self.weights, self.writer.opset)
+        replaced = {node for one in found.values() for node in one.nodes}
+        readers: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            for value in node.values_in:
+                readers.setdefault(value, []).append(node)
         for node in graph.nodes:
             op = node.op
             if op is not None and (op.is_parameter or op.is_result):
+                continue
+            if node in found:
+                one = found[node]
+                self.compressed[one.value] = one
+                if not all(self._reads_compressed(one, reader) for reader in readers.get(one.value, ())):
+                    self.names[one.value] = emit_weight(self, one)
+                continue
+            if node in replaced:
                 continue
             if isinstance(op, Const):
                 self._constant(node, op)
@@ -89,6 +114,10 @@ class Lowerer:
             outputs = self._outputs(node)
             for value, name in zip(node.outputs, outputs, strict=False):
                 self.names[value] = name
+
+    def _reads_compressed(self, one: Compressed, node: Node) -> bool:
+        """Return True if the node reads a compressed weight itself, by an operator of onnxruntime."""
+        return self.writer.target == "onnxruntime" and (fits_matmul(one, node) or fits_gather(one, node))
 
     def _constant(self, node: Node, op: Const) -> None:
         value = node.outputs[0]
@@ -107,7 +136,7 @@ class Lowerer:
         return value.names[0] if value.names else value.name
 
     def _outputs(self, node: Node) -> Sequence[str]:
-        inputs = [self.names[value] if value is not None else "" for value in node.inputs]
+        inputs = [self.names.get(value, "") if value is not None else "" for value in node.inputs]
         try:
             return self._lowered(node, inputs)
         except UnsupportedError as error:
@@ -132,7 +161,7 @@ class Lowerer:
         export = ExportNode(self.writer, op, node.name, inputs, types, out_types, node.bodies, self)
         writer = self.writer
         with writer.inside() as scope:
-            found = lowering.function(export)
+            found = self._of_compressed(node, inputs) or lowering.function(export)
             outputs = [found] if isinstance(found, str) else list(found)
             final = self._final_names(node, scope, outputs)
         if self.functions and len(scope.nodes) >= _FUNCTION_FROM and not lowering.inline:
@@ -142,6 +171,17 @@ class Lowerer:
                 scope.nodes[0].name = writer.node_name(node.name)
             writer.scope.nodes.extend(scope.nodes)
         return final
+
+    def _of_compressed(self, node: Node, inputs: Sequence[str]) -> str | None:
+        """The output of an operator of onnxruntime that reads a compressed weight; None for other nodes."""
+        for value in node.values_in:
+            one = self.compressed.get(value)
+            if one is None or not self._reads_compressed(one, node):
+                continue
+            if fits_matmul(one, node):
+                return emit_matmul(self, one, inputs[0], node.name)
+            return emit_gather(self, one, inputs[1], node.name)
+        return None
 
     def _final_names(self, node: Node, scope: Scope, outputs: Sequence[str]) -> list[str]:
         """Give the outputs of a lowered layer the names that their values ask for."""
@@ -177,7 +217,7 @@ class Lowerer:
         return outputs
 
     def past(self, node: ExportNode) -> str:
-        """The input that stands for the value of a variable; initial values that are small and known are its default."""
+        """The input that stands for a variable; an initial value that is small and known is its default."""
         id = node.op.variable_id
         if id in self.states:
             return self.states[id][0]
@@ -336,8 +376,20 @@ def _unsaid(unsaid: Sequence[tuple[Node, str]]) -> UnsupportedError:
     return error.located(unsaid[0][0].location) if len(unsaid) == 1 else error
 
 
+def _flattened(info: RtInfo, path: str) -> Iterator[tuple[str, str]]:
+    """The values of an rt_info by their paths, `rt_info/conversion_parameters/framework`."""
+    for child in info.children:
+        name = f"{path}/{child.attributes.get('name', child.name) if child.name == 'info' else child.name}"
+        if "value" in child.attributes or child.text:
+            yield name, child.attributes.get("value", child.text)
+        yield from _flattened(child, name)
+
+
 def _add_metadata(proto: ModelProto, model: Model, lowerer: Lowerer) -> None:
-    found = {"ir_exec.source": model.graph.path or "", "ir_exec.ir_version": str(model.document.version)}
+    found = {"ir_exec.ir_version": str(model.document.version)}
+    if model.graph.path:
+        found["ir_exec.source"] = os.path.basename(model.graph.path)
+    found |= dict(_flattened(model.document.rt_info, "rt_info"))
     for name, (past, present) in lowerer.states.items():
         note = {"past": past, "present": present, "initial": lowerer.notes.get(f"initial {name}", "")}
         found[f"ir_exec.state.{name}"] = json.dumps(note)

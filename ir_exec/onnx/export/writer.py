@@ -51,7 +51,8 @@ class Scope:
 class Writer:
     """Collects nodes, constants, functions and the types of every tensor.
 
-    reserved: names that values of the model ask for. opset: of the standard domain. target: "" for any runtime, or "onnxruntime" for its own operators too.
+    reserved: names that values of the model ask for. opset: of the standard domain.
+    target: "" for any runtime, or "onnxruntime" for its own operators too.
     """
 
     def __init__(self, opset: int, target: str = "") -> None:
@@ -303,7 +304,7 @@ def _tensor(name: str, held: Array, code: int) -> TensorProto:
     from onnx import TensorProto, helper
 
     if held.dtype == object:
-        return helper.make_tensor(name, TensorProto.STRING, held.shape, [str(one).encode() for one in held.ravel()])
+        return helper.make_tensor(name, TensorProto.STRING, held.shape, [str(one) for one in held.ravel()])
     proto = TensorProto(name=name, data_type=code, raw_data=bytes(raw_bytes(held)))
     proto.dims.extend(held.shape)
     return proto
@@ -314,7 +315,7 @@ def raw_bytes(held: Array) -> bytes | memoryview:
     kind = ElementType.of(held)
     flat = np.ascontiguousarray(held).reshape(-1)
     if kind.bits >= 8:
-        return flat.view(np.uint8).data
+        return memoryview(flat.view(np.uint8))
     fields = flat.view(np.uint8) & (2**kind.bits - 1)
     count = 8 // kind.bits
     fields = np.concatenate([fields, np.zeros(-len(fields) % count, np.uint8)]).reshape(-1, count)

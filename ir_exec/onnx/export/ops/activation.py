@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ def identity(node: ExportNode) -> Outputs:
     return node.emit("Identity", node.inputs[0])
 
 
-def _real(cls: type[Op], operator: str, kind: ElementType = ElementType.f32, **attributes: float) -> None:
+def _real(cls: type[Op], operator: str, kind: ElementType = ElementType.f32, **attributes: Any) -> None:
     @export(cls)
     def lower(node: ExportNode) -> Outputs:
         return of_reals(node, lambda value: node.emit(operator, value, **attributes), kind=kind)
@@ -53,11 +54,11 @@ def clamp(node: ExportNode) -> Outputs:
     value = working(node, 0)
     low, high = node.op._limits(node.kind())
     limits = [node.scalar_like(low, value), node.scalar_like(high, value)]
-    return (
-        narrow(node, node.emit("Min", node.emit("Max", value, limits[0]), limits[1]), node.kind())
-        if (node.kind().is_integer)
-        else narrow(node, node.emit("Clip", value, *limits), node.kind())
-    )
+    if node.kind().is_integer:
+        found = node.emit("Min", node.emit("Max", value, limits[0]), limits[1])
+    else:
+        found = node.emit("Clip", value, *limits)
+    return narrow(node, found, node.kind())
 
 
 @export(of.PReLU)
@@ -129,7 +130,7 @@ def elu(node: ExportNode) -> Outputs:
 def selu(node: ExportNode) -> Outputs:
     alpha, scale = node.known(1), node.known(2)
     if alpha is not None and scale is not None:
-        numbers = {
+        numbers: dict[str, Any] = {
             name: float(one.astype(np.float64).reshape(())) for name, one in (("alpha", alpha), ("gamma", scale))
         }
         return of_reals(node, lambda value: node.emit("Selu", value, **numbers))

@@ -263,7 +263,7 @@ def segment_max(node: ExportNode) -> Outputs:
         column,
         node.emit("Expand", node.constant(1, ElementType.i32), node.shape_of(value)),
     )
-    finfo = {ElementType.f64: np.float64, ElementType.f16: np.float16}.get(kind, np.float32)
-    fill = 0 if node.op.fill_mode == "zero" else (float(np.finfo(finfo).min) if floats else lowest)
+    least = {ElementType.f64: np.finfo(np.float64).min, ElementType.f16: -65504.0}.get(kind, np.finfo(np.float32).min)
+    fill = 0 if node.op.fill_mode == "zero" else (float(least) if floats else lowest)
     is_empty = node.emit("Equal", taken, node.constant(0, ElementType.i32))
     return narrow(node, node.emit("Where", is_empty, node.scalar_like(fill, value), best), kind)

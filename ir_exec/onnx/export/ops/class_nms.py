@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ir_exec.onnx.export.algebra import I64, Tensor, concat, given
-from ir_exec.onnx.export.boxes import Corners, chosen, greedy, joined, lexsorted, places_of, ranks, rows_of
+from ir_exec.onnx.export.boxes import Corners, chosen, joined, lexsorted, places_of, ranks, rows_of, suppressed
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sort.class_nms import MatrixNms, MulticlassNms8, MulticlassNms9
 
@@ -61,7 +61,9 @@ def _kept(
     return found, sizes
 
 
-def _outputs(node: ExportNode, label: Tensor, score: Tensor, boxes: Tensor, places: Tensor, sizes: Tensor) -> tuple[str, ...]:
+def _outputs(
+    node: ExportNode, label: Tensor, score: Tensor, boxes: Tensor, places: Tensor, sizes: Tensor
+) -> tuple[str, ...]:
     kind = node.op.output_type.dtype
     rows = concat([joined([label, score], boxes.dtype), boxes], 1)
     return rows.name, places.unsqueeze(1).to(kind).name, sizes.to(kind).name
@@ -105,9 +107,7 @@ def matrix_nms(node: ExportNode) -> tuple[str, ...]:
     divisor = classes.at_least(1)
     found, sizes = _kept(node, row // divisor, row % divisor, box, score, batches, by_class=False)
     batch, label, box, score = found
-    return _outputs(
-        node, label, score, boxes.gather_nd(joined([batch, box], I64)), batch * count + box, sizes
-    )
+    return _outputs(node, label, score, boxes.gather_nd(joined([batch, box], I64)), batch * count + box, sizes)
 
 
 @export(MulticlassNms8, MulticlassNms9)
@@ -135,7 +135,7 @@ def multiclass_nms(node: ExportNode) -> tuple[str, ...]:
     exists = _foreground(node, exists, classes)
     final, order, is_there = _candidates(node, _rows(wide, count), _rows(exists, count))
     corners = Corners([_rows(one, count).take_along(order, 1) for one in own], 0.0 if op.normalized else 1.0)
-    kept = greedy(corners.overlaps_with, is_there, np.float32(op.iou_threshold), shrink=op.nms_eta)
+    kept = suppressed(corners, is_there, np.float32(op.iou_threshold), shrink=op.nms_eta)
     row, place = places_of(kept, 2)
     where = joined([row, place], I64)
     divisor = classes.at_least(1)

@@ -41,9 +41,7 @@ def i420(node: ExportNode) -> str:
     part, columns, batch = y.dim(1) // 3, y.dim(2), y.dim(0)
     size = part * columns // 2
     flat = y.reshape(batch, size * 6)
-    u, v = (
-        flat.slice(1, size * begin, size * (begin + 1)).reshape(batch, part, columns // 2, 1) for begin in (4, 5)
-    )
+    u, v = (flat.slice(1, size * begin, size * (begin + 1)).reshape(batch, part, columns // 2, 1) for begin in (4, 5))
     return _rgb(node, y.slice(1, 0, part * 2), u, v)
 
 

@@ -143,9 +143,7 @@ def _resampled(data: Tensor, axis: int, rank: int, table: Table) -> Tensor:
     return total
 
 
-def _resize(
-    node: ExportNode, data: Tensor, steps: list[tuple[int, int, int, np.float32]], how: Filter
-) -> str | None:
+def _resize(node: ExportNode, data: Tensor, steps: list[tuple[int, int, int, np.float32]], how: Filter) -> str | None:
     """ONNX's Resize, in the forms that onnxruntime computes, where its scales are those of the layer."""
     rank, axes = node.known_rank(0), {step[0] for step in steps}
     if any(np.float32(new) / np.float32(old) != factor for _, old, new, factor in steps):

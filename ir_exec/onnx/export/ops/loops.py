@@ -148,7 +148,8 @@ def _sliced_input(node: ExportNode, ties: Ties, place: int, iteration: str, type
         number = node.cast(iteration, type.element_type)
         return number if type.rank == 0 else node.reshape(number, [1] * (type.rank or 1))
     part = tie.part
-    assert part is not None and tie.position is not None
+    assert part is not None
+    assert tie.position is not None
     axis = node.axis(part.axis, tie.position)
     offset = part.start
     size: int | str = node.dim(axis, tie.position) if part.start < 0 else 0

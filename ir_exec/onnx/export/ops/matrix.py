@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.ops.common import narrow, working, working_kind
-from ir_exec.onnx.export.registry import Outputs, export, unsayable
+from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops.matrix.einsum import Einsum
-from ir_exec.ops.matrix.linear_algebra import GroupedMatMul, Inverse
+from ir_exec.ops.matrix.linear_algebra import GroupedMatMul
 from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.types import ElementType
-
-unsayable(Inverse, reason="no operator of ONNX inverts matrices")
 
 
 def _wide(node: ExportNode, position: int) -> str:

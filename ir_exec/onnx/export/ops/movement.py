@@ -13,11 +13,10 @@ from ir_exec.ops.movement.gather import (
     GatherElements,
     GatherND5,
     GatherND8,
-    GatherTree,
 )
 from ir_exec.ops.movement.join import Concat, Split, VariadicSplit
 from ir_exec.ops.movement.transpose import Transpose
-from ir_exec.types import ElementType
+from ir_exec.types import Array, ElementType
 
 
 def index(node: ExportNode, position: int) -> str:
@@ -65,7 +64,7 @@ def _gathered(node: ExportNode, data: str, indices: str, axis: int, batch: int) 
     return node.transpose(taken, back)
 
 
-def _with_zeros(node: ExportNode, data: str, found: np.ndarray, axis: int, batch: int, size: int) -> str:  # type: ignore[type-arg]
+def _with_zeros(node: ExportNode, data: str, found: Array, axis: int, batch: int, size: int) -> str:
     """The output with zeros where known indices are out of range."""
     rank = node.known_rank()
     if not size:
@@ -92,11 +91,6 @@ def gather_nd(node: ExportNode) -> Outputs:
         return found
     rest = node.emit("Shape", found, start=batch)
     return node.reshape(found, node.concat([node.ints([-1]), rest]), allow_zero=False)
-
-
-@export(GatherTree)
-def gather_tree(node: ExportNode) -> Outputs:
-    node.refuse("a loop backwards over the steps of a beam search has no operator")
 
 
 @export(Concat)

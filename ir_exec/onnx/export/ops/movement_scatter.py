@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ir_exec.onnx.export.node import ExportNode
@@ -66,7 +68,7 @@ def _update_rank(node: ExportNode) -> int:
 
 
 def _reduced(
-    node: ExportNode, operator: str, reduction: str, indices: str, place: int, use_init: bool, **attributes: int
+    node: ExportNode, operator: str, reduction: str, indices: str, place: int, use_init: bool, **attributes: Any
 ) -> str:
     """Updates that are reduced with each other and, with `use_init`, with the data."""
     kind = node.kind()
@@ -75,7 +77,7 @@ def _reduced(
     if kind is ElementType.boolean:
         return _of_booleans(node, operator, reduction, indices, place, use_init, **attributes)
     data, updates = working(node, 0), working(node, place)
-    if kind.is_integer and kind.bits < 32 or (kind.is_integer and reduction == "mean"):
+    if (kind.is_integer and kind.bits < 32) or (kind.is_integer and reduction == "mean"):
         data, updates = node.cast(data, ElementType.i64), node.cast(updates, ElementType.i64)
     if kind.is_float and kind.bits < 32:
         data, updates = node.cast(data, ElementType.f32), node.cast(updates, ElementType.f32)
@@ -100,7 +102,7 @@ def _neutral(reduction: str, node: ExportNode, data: str) -> float:
 
 
 def _mean(
-    node: ExportNode, operator: str, indices: str, sums: str, updates: str, use_init: bool, **attributes: int
+    node: ExportNode, operator: str, indices: str, sums: str, updates: str, use_init: bool, **attributes: Any
 ) -> str:
     one = node.scalar_like(1, sums)
     ones = node.emit("Expand", one, node.shape_of(updates))
@@ -113,7 +115,7 @@ def _mean(
 
 
 def _of_booleans(
-    node: ExportNode, operator: str, reduction: str, indices: str, place: int, use_init: bool, **attributes: int
+    node: ExportNode, operator: str, reduction: str, indices: str, place: int, use_init: bool, **attributes: Any
 ) -> str:
     kind = ElementType.i32
     data, updates = node.cast(node.inputs[0], kind), node.cast(node.inputs[place], kind)

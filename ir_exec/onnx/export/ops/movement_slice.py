@@ -22,10 +22,7 @@ def slice_(node: ExportNode) -> Outputs:
 def _bounds(node: ExportNode, first: int) -> list[str]:
     """start, stop, axes and step, from inputs start, stop, step and perhaps axes."""
     start, stop, step = (node.i64(place) for place in range(first, first + 3))
-    if node.has(first + 3):
-        axes = node.i64(first + 3)
-    else:
-        axes = node.range_of(node.dim(0, first))
+    axes = node.i64(first + 3) if node.has(first + 3) else node.range_of(node.dim(0, first))
     return [start, stop, axes, step]
 
 

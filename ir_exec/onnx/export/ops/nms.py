@@ -82,8 +82,7 @@ def _hard(
         classes, count = scores.dim(1), scores.dim(2)
         flat = scores.call("Reshape", concat([scores.dim(0) * classes, count], 0), allowzero=1)
         spread = [
-            one.unsqueeze(1).expand_to(dims).call("Reshape", flat.shape(), allowzero=1)
-            for one in _corners(node, boxes)
+            one.unsqueeze(1).expand_to(dims).call("Reshape", flat.shape(), allowzero=1) for one in _corners(node, boxes)
         ]
         edge = given(node)[3] if limit is None else limit
         return _by_loop(node, flat, spread, classes, most, least, edge)
@@ -133,9 +132,7 @@ def _soft(
     dims, classes = scores.shape(), scores.dim(1)
     flat = scores.call("Reshape", concat([scores.dim(0) * classes, scores.dim(2)], 0), allowzero=1)
     # A box is compared with those of its own batch element: rows are batch elements times classes.
-    own = [
-        one.unsqueeze(1).expand_to(dims).call("Reshape", flat.shape(), allowzero=1) for one in _corners(node, boxes)
-    ]
+    own = [one.unsqueeze(1).expand_to(dims).call("Reshape", flat.shape(), allowzero=1) for one in _corners(node, boxes)]
     corners = Corners(own)
     numbers = flat.sheet.arange(flat.dim(1)).unsqueeze(0)
     scale = sigma.like(-0.5) / sigma
@@ -163,9 +160,7 @@ def _soft(
     return row // classes, row % classes, boxes_kept.gather_nd(where), scores_kept.gather_nd(where)
 
 
-def _results(
-    node: ExportNode, batch: Tensor, label: Tensor, box: Tensor, score: Tensor
-) -> str | tuple[str, ...]:
+def _results(node: ExportNode, batch: Tensor, label: Tensor, box: Tensor, score: Tensor) -> str | tuple[str, ...]:
     """The outputs, the best boxes first if the layer sorts them."""
     op, sheet = node.op, batch.sheet
     if op.sort_result_descending:

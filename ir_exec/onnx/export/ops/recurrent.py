@@ -64,10 +64,10 @@ def _attributes(op: Any, directions: int) -> dict[str, Any]:
 def _hidden_size(node: ExportNode, position: int) -> int:
     """The size of the states: ONNX demands it as an attribute."""
     op, gates = node.op, node.op.gates
-    for place, divisor in ((1, 1), (position, gates), (position + 1, 1)):
+    for place, axis, divisor in ((1, -1, 1), (position, -2, gates), (position + 1, -1, 1)):
         dims = node.types[place].shape.dims
-        if dims is not None and dims[-1 if divisor == 1 else -2].is_static:
-            return int(dims[-1 if divisor == 1 else -2].lo) // divisor
+        if dims is not None and dims[axis].is_static:
+            return int(dims[axis].lo) // divisor
     return int(op.hidden_size)
 
 

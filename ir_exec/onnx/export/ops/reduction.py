@@ -8,8 +8,6 @@ from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops import Op, reduction
 from ir_exec.types import ElementType
 
-_SINCE_18 = ("ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2")
-
 
 def _reduced(node: ExportNode, operator: str, value: str, axes: str | list[int]) -> str:
     """Emit a reduction; `axes` are known and not empty, or the name of a tensor."""
@@ -88,15 +86,9 @@ def reduce_l2(node: ExportNode) -> Outputs:
     value = _wide(node)
     if node.kind().is_integer:
         value = node.cast(value, ElementType.f64)
-    if axes == []:
-        found = node.emit("Abs", value)
-    else:
-        found = _reduced(node, "ReduceL2", value, axes)
-    return (
-        narrow(node, node.cast(found, ElementType.i64), node.kind())
-        if (node.kind().is_integer)
-        else narrow(node, found, node.kind())
-    )
+    found = node.emit("Abs", value) if axes == [] else _reduced(node, "ReduceL2", value, axes)
+    whole = node.cast(found, ElementType.i64) if node.kind().is_integer else found
+    return narrow(node, whole, node.kind())
 
 
 def _extreme(cls: type[Op], operator: str) -> None:
