@@ -22,6 +22,7 @@ from ir_exec.errors import WeightsError
 from ir_exec.ir import Weights
 from ir_exec.model import Model, PartialModel
 from ir_exec.runtime import CompiledModel
+from ir_exec.runtime.compiled import compiled_with
 
 __all__ = ["NotHere", "Parcel", "Reference", "compiled_for", "with_weights_inside"]
 
@@ -122,7 +123,7 @@ class _Kept:
             model, options = pickle.loads(content)
         except WeightsError:
             return NotHere(has_weights=False)
-        return CompiledModel(model, **options)
+        return compiled_with(model, **options)
 
 
 def _content(reference: Reference) -> bytes | None:

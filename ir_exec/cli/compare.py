@@ -119,7 +119,7 @@ _WIDE = 120
     "reference",
     metavar="REFERENCE",
     type=REFERENCE,
-    help="openvino, an .xml, an .onnx, an .npz, or a folder.",
+    help="openvino, onnxruntime, an .xml, an .onnx, an .npz, or a folder.",
 )
 @input_options
 @click.option(

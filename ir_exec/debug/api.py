@@ -236,6 +236,10 @@ def _reference(
         from ir_exec.debug.openvino import OpenVINOReference
 
         return OpenVINOReference(model, probe=probe, device=device, hint=hint, timeout=timeout, **options)
+    if os.fspath(reference) == "onnxruntime" and not path.exists():
+        from ir_exec.debug.exported_reference import ExportedReference
+
+        return ExportedReference(model, timeout=timeout, precision=options["precision"])
     by_reference = os.fspath(reference).removeprefix(ONNX_REFERENCE)
     if by_reference != os.fspath(reference):
         from ir_exec.debug.onnx_reference import ONNXReference
@@ -252,7 +256,8 @@ def _reference(
         return ArraysReference(arrays_in(path, entries), os.fspath(path), outputs, kinds_of(entries))
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), **options)
-    choices = "openvino, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder of a trace or of .npy files"
+    choices = "openvino, onnxruntime, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder of a trace"
+    choices += " or of .npy files"
     message = f"{os.fspath(reference)!r} is no reference: expected {choices}"
-    near = suggested(os.fspath(reference), ["openvino"]) or path_hint(os.fspath(reference))
+    near = suggested(os.fspath(reference), ["openvino", "onnxruntime"]) or path_hint(os.fspath(reference))
     raise EvaluationError(message, code=Code.unknown_input, hint=near)

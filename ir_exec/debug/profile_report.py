@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ir_exec.debug.engine_profile import EngineProfile
 from ir_exec.debug.facts import Record
 from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.parallel import for_ranges
@@ -208,6 +209,7 @@ class Profile(Record):
     constants: int
     machine: Machine
     openvino: OpenVINOProfile | None = None
+    engine: EngineProfile | None = None
     seed: int | None = None
     specialised: dict[str, str] | None = None
 

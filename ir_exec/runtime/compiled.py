@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import partial
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -50,7 +51,10 @@ from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import ElementType, Shape, TensorType
 
-__all__ = ["CompiledModel", "compile_model", "refuse_unsupported"]
+__all__ = ["ENGINE_MODULE", "CompiledModel", "compile_model", "compiled_with", "refuse_unsupported"]
+
+ENGINE_MODULE = "ir_exec.engines.compiled"
+"""Where models are that engines run; it is imported when an engine is first asked for."""
 
 
 class CompiledModel(Session):
@@ -232,6 +236,9 @@ def compile_model(
     precision: Precision = "f32",
     outputs: Sequence[str] | None = None,
     optimize: bool = True,
+    engine: str | None = None,
+    providers: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> CompiledModel:
     """Make a network ready to run; `model` is a Model, or what `read_model` takes.
 
@@ -256,6 +263,11 @@ def compile_model(
         this order, instead of those of the network. Only what they and the variables need is computed.
     optimize: whether layers are put together into fewer, larger steps, which may change the last digits of a result.
         Where a call has an observer, every layer runs by itself either way.
+    engine: "onnxruntime", or one that another package registers, runs the layers that it can run with the same meaning;
+        the others are interpreted. Calls with an observer are interpreted. The model has the attribute `partition`,
+        which says what the engine runs, and why not the rest. None: everything is interpreted.
+    providers: what the engine is to use, best first, for instance ["CUDAExecutionProvider"]; None: the CPU.
+    options: settings of the engine by name.
     Raises what `read_model` raises, EvaluationError IR704 for other devices and for arguments that are no such numbers,
     IR705 for outputs that do not exist, and one UnsupportedError that names every operator that ir_exec does not have.
     """
@@ -266,7 +278,7 @@ def compile_model(
         model = read_model(model, weights=None if mode else weights)
     elif weights is not None and mode is None:
         raise EvaluationError('weights is another .bin, but the model is read already, expected "expand" or "keep"')
-    return CompiledModel(
+    return compiled_with(
         model,
         max_memory=max_memory,
         max_seconds=max_seconds,
@@ -275,6 +287,9 @@ def compile_model(
         precision=precision,
         outputs=outputs,
         optimize=optimize,
+        engine=engine,
+        providers=providers,
+        options=options,
     )
 
 
@@ -292,6 +307,26 @@ def _outputs_of_partial(model: PartialModel, names: Sequence[str] | None) -> lis
         if isinstance(names, str):
             raise
         return [ModelPort(name, frozenset([name]), ElementType.dynamic, Shape.unknown()) for name in names]
+
+
+def compiled_with(
+    model: Model,
+    *,
+    engine: str | None = None,
+    providers: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    **interpreted: Any,
+) -> CompiledModel:
+    """The compiled model of the arguments of `compile_model`; interpreted: those of a CompiledModel."""
+    if engine is None:
+        if providers is not None or options is not None:
+            raise EvaluationError("providers and options are those of an engine, and no engine is named")
+        return CompiledModel(model, **interpreted)
+    # Engines are far above, and take long to import.
+    made: CompiledModel = import_module(ENGINE_MODULE).EngineModel(
+        model, engine=engine, providers=providers, options=options, **interpreted
+    )
+    return made
 
 
 def _with_outputs(model: Model, names: Sequence[str]) -> Model:

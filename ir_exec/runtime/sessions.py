@@ -298,7 +298,9 @@ def _owned(outputs: list[Array], inputs: list[Array], limits: Limits) -> list[Ar
     for output in outputs:
         owner = owner_of(output)
         others = by_owner.setdefault(id(owner), [])
-        shared = owner.base is not None or any(np.may_share_memory(output, other) for other in others)
+        # What an engine gives lies in memory that only the array holds.
+        is_foreign = owner.base is not None and type(owner.base).__name__ != "PyCapsule"
+        shared = is_foreign or any(np.may_share_memory(output, other) for other in others)
         if shared or not output.flags.writeable:
             limits.require(output.nbytes)
             output = output.copy()

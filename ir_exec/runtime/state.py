@@ -47,6 +47,7 @@ class Variables:
         self._values: dict[str, Array] = {}
         self._current: dict[str, Array] = {}
         self._written: dict[str, Array] = {}
+        self._own: set[str] = set()
         self._drawn: dict[int, int] = {}
         self._drawn_now: dict[int, int] = {}
         self._drawn_later: dict[Hashable, int] = {}
@@ -65,9 +66,11 @@ class Variables:
         """The value between runs, None for the initial one."""
         return self._values.get(variable_id)
 
-    def write(self, variable_id: str, value: Array) -> None:
+    def write(self, variable_id: str, value: Array, *, is_own: bool = False) -> None:
+        """is_own: nobody else holds the array or a part of it, so that it is kept as it is."""
         kind = self._rounded.get(variable_id)
         self._written[variable_id] = value if kind is None else converted(value, kind)
+        (self._own.add if is_own else self._own.discard)(variable_id)
 
     def draw(self, layer: object, count: int) -> int:
         # Layers with equal attributes are equal, but not one.
@@ -83,10 +86,13 @@ class Variables:
                 self._current[variable_id] = self._written.pop(variable_id)
 
     def commit(self) -> None:
-        """Keep what this run has written and drawn. The arrays are copied, as callers may hold them."""
+        """Keep what this run has written and drawn. Arrays that callers may hold are copied."""
         self.advance(list(self._written))
         current_limits().require(sum([value.nbytes for value in self._current.values()]))
-        self._values |= {variable_id: _copied(value) for variable_id, value in self._current.items()}
+        self._values |= {
+            variable_id: _frozen(value) if variable_id in self._own else _copied(value)
+            for variable_id, value in self._current.items()
+        }
         self._drawn |= self._drawn_now
         self.discard()
 
@@ -94,6 +100,7 @@ class Variables:
         """Forget what this run has written, and which random numbers it has drawn."""
         self._current.clear()
         self._written.clear()
+        self._own.clear()
         self._drawn_now.clear()
 
     def set(self, variable_id: str, value: Array | None) -> None:
@@ -154,9 +161,12 @@ def variables_of(model: Model) -> list[ModelPort]:
 
 
 def _copied(value: Array) -> Array:
-    copy = value.copy()
-    copy.flags.writeable = False
-    return copy
+    return _frozen(value.copy())
+
+
+def _frozen(value: Array) -> Array:
+    value.flags.writeable = False
+    return value
 
 
 VARIABLES: ContextVar[Variables] = ContextVar("VARIABLES")

@@ -31,6 +31,7 @@ from ir_exec.onnx.export.writer import Scope, StoredTensor, Writer, free_names, 
 from ir_exec.onnx.registry import NEWEST
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.runtime.precision import file_types
 from ir_exec.types import ElementType, TensorType
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Lowerer:
     types: Mapping[Value, TensorType]
     weights: WeightsReader | None
     partial: bool = False
+    functions: bool = True
     names: dict[Value, str] = field(default_factory=dict)
     unsaid: list[tuple[Node, str]] = field(default_factory=list)
     states: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -163,7 +165,7 @@ class Lowerer:
             found = self._of_compressed(node, inputs) or lowering.function(export)
             outputs = [found] if isinstance(found, str) else list(found)
             final = self._final_names(node, scope, outputs)
-        if len(scope.nodes) >= _FUNCTION_FROM and not lowering.inline:
+        if self.functions and len(scope.nodes) >= _FUNCTION_FROM and not lowering.inline:
             writer.function(node.type, scope, final, node_name=writer.node_name(node.name), given=inputs)
         else:
             if len(scope.nodes) == 1:
@@ -299,11 +301,13 @@ class Lowerer:
         return self.value_info(name, type, dims=re.sub(r"\W+", "_", name))
 
 
-def lower_model(model: Model, *, opset: int = DEFAULT_OPSET, target: str = "", partial: bool = False) -> Exported:
+def lower_model(
+    model: Model, *, opset: int = DEFAULT_OPSET, target: str = "", partial: bool = False, functions: bool = True
+) -> Exported:
     """The ONNX model that computes what an IR model does.
 
     target: "onnxruntime" for its own operators where they fit. partial: layers that ONNX cannot express become nodes
-    of a domain of their own.
+    of a domain of their own. functions: compositions of many nodes are model-local functions.
     Raises UnsupportedError that names every layer that ONNX cannot express, and why.
     """
     from onnx import helper
@@ -311,7 +315,7 @@ def lower_model(model: Model, *, opset: int = DEFAULT_OPSET, target: str = "", p
     if not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError(f"opset {opset} of ONNX cannot be written, expected {OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target)
-    lowerer = Lowerer(writer, model.all_types(), model.weights, partial)
+    lowerer = Lowerer(writer, file_types(model), model.weights, partial, functions)
     graph = model.graph
     writer.reserved |= {lowerer.value_name(one) for node in graph.all_nodes() for one in node.outputs}
     inputs = []
