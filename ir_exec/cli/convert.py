@@ -1,9 +1,9 @@
-"""`ir-exec convert`: an ONNX file as an IR file."""
+"""`ir-exec convert`: an ONNX file, or an IR file of any version, as an IR file of version 11."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import click
 
@@ -23,7 +23,7 @@ _FIRST_OPSET = 8
 
 
 @click.command("convert")
-@click.argument("model", metavar="MODEL.onnx", type=ModelPath((".onnx",)))
+@click.argument("model", metavar="MODEL", type=ModelPath((".onnx", ".xml")))
 @click.option("-o", "--output", required=True, metavar="OUT.xml", type=click.Path(), help="Where to write it.")
 @shape_option("The shape of an input")
 @click.option("--static", is_flag=True, help="Dims of inputs that are still open become 1.")
@@ -58,7 +58,9 @@ def command(
     target: str | None,
     extensions: tuple[str, ...],
 ) -> None:
-    """Write an ONNX file as IR: OUT.xml, and OUT.bin beside it.
+    """Write an ONNX file, or an IR file of an older version, as IR: OUT.xml, and OUT.bin beside it.
+
+    MODEL.xml may be of the versions 2 to 7, which no OpenVINO of today reads: their layers become operators of today.
 
     Tensors and nodes keep their names: a layer is named after its node, `conv`, and the one below the sum with a bias
     `conv/WithoutBiases`. Constant parts are computed; dynamic dims stay dynamic. With fixed shapes operators can be
@@ -82,20 +84,10 @@ def command(
         "target": target or "",
     }
     with errors_as_messages(hint=check_hint(model)):
-        proto, folder = read_proto(model)
-        ports = inputs_of(proto)
-        wanted = shapes_by_input(shapes, ports)
-        given = {}
-        for port in ports:
-            shape = wanted.get(port.name, port.shape)
-            if static and shape.dims is not None:
-                shape = Shape([dim if dim.is_static else 1 for dim in shape])
-            given[port.name] = TensorType(port.element_type, shape)
-        told = {name: value for name, value in options.items() if value}
-        try:
-            converted = convert_model(proto, folder=folder, given=given, told=told).model
-        except IRError as error:
-            raise error.located(Location(path=model)) from error.__cause__
+        if model.lower().endswith(".xml"):
+            converted = _from_ir(model, shapes, static=static)
+        else:
+            converted = _from_onnx(model, shapes, options, static=static)
         if fold:
             from ir_exec.runtime.simplify import simplified  # only here is anything computed
 
@@ -109,6 +101,36 @@ def command(
         # It has a layer more for each weight.
         converted = read_model(output)
     show_written("Converted", converted, output)
+
+
+def _from_ir(path: str, shapes: tuple[str, ...], *, static: bool) -> Model:
+    """The network of an IR file of any version."""
+    model = read_model(path)
+    wanted = shapes_by_input(shapes, model.inputs)
+    if static:
+        for port in model.inputs:
+            shape = wanted.get(port.name, port.shape)
+            if shape.dims is not None:
+                wanted[port.name] = Shape([dim if dim.is_static else 1 for dim in shape])
+    return model.reshape(wanted) if wanted else model
+
+
+def _from_onnx(path: str, shapes: tuple[str, ...], options: Mapping[str, str], *, static: bool) -> Model:
+    """The network of an ONNX file. options: those of the conversion, which `rt_info` holds."""
+    proto, folder = read_proto(path)
+    ports = inputs_of(proto)
+    wanted = shapes_by_input(shapes, ports)
+    given = {}
+    for port in ports:
+        shape = wanted.get(port.name, port.shape)
+        if static and shape.dims is not None:
+            shape = Shape([dim if dim.is_static else 1 for dim in shape])
+        given[port.name] = TensorType(port.element_type, shape)
+    told = {name: value for name, value in options.items() if value}
+    try:
+        return convert_model(proto, folder=folder, given=given, told=told).model
+    except IRError as error:
+        raise error.located(Location(path=path)) from error.__cause__
 
 
 def _for_older(model: Model, to_opset: int | None, release: Release | None) -> Model:

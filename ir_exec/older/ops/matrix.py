@@ -1,0 +1,61 @@
+"""Matrix products: FullyConnected and Gemm."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import ShapeError
+from ir_exec.older.call import LayerCall
+from ir_exec.older.registry import older_layer
+from ir_exec.older.values import as_floats, dims_of, number, reshaped
+
+__all__: list[str] = []
+
+
+@older_layer("FullyConnected", "InnerProduct")
+def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None, biases: Value | None = None) -> Value:
+    """x * weights^T + biases; weights are [out-size, inputs], where an input is everything behind the first axis.
+
+    Where the rows of the weights fit the last axis alone, and the file declares a larger rank, the other axes stay.
+    """
+    data = as_floats(data)
+    dims = dims_of(data)
+    size = layer.integer("out-size")
+    count = prod(dims_of(weights)) if weights is not None else layer.blob_count("weights")
+    if size < 1 or not dims or count % size:
+        raise ShapeError(f"{count} weights are not for {size} outputs", code=Code.dims_differ)
+    width = count // size
+    declared = layer.declared()
+    keeps_axes = len(dims) > 2 and dims[-1] == width and declared is not None and len(declared) == len(dims)
+    if not keeps_axes or (prod(dims[1:]) == width and dims[-1] != width):
+        keeps_axes = False
+        if prod(dims[1:]) != width:
+            message = f"a row of the weights has {width} elements, and an input has {prod(dims[1:])}"
+            raise ShapeError(message, code=Code.dims_differ)
+        data = data if len(dims) == 2 else reshaped(data, dims[0], width)
+    matrix = layer.blob("weights", size, width) if weights is None else reshaped(as_floats(weights), size, width)
+    found = build.matmul(data, matrix, transpose_b=True)
+    if biases is None and layer.has_blob("biases"):
+        biases = layer.blob("biases", size)
+    found = found if biases is None else build.add(found, reshaped(as_floats(biases), size))
+    if declared is not None and len(declared) > 2 and not keeps_axes and prod(declared) == dims[0] * size:
+        return reshaped(found, *declared)
+    return found
+
+
+@older_layer("Gemm", "MatMul")
+def gemm(layer: LayerCall, a: Value, b: Value, c: Value | None = None) -> Value:
+    """alpha * a * b + beta * c, the matrices transposed where the file asks for it. Source: GemmValidator."""
+    a, b = as_floats(a), as_floats(b)
+    turned = {f"transpose_{name}": layer.flag(f"transpose_{name}", False) for name in ("a", "b")}
+    found = build.matmul(a, b, **turned)
+    alpha, beta = layer.number("alpha", 1.0), layer.number("beta", 1.0)
+    if alpha != 1:
+        found = build.multiply(found, number(alpha, found))
+    if c is None:
+        return found
+    c = as_floats(c)
+    return build.add(found, c if beta == 1 else build.multiply(c, number(beta, c)))
