@@ -328,8 +328,8 @@ class _Links:
         }
         readers: dict[str, list[str]] = {}
         for id, sources in waiting.items():
-            for source in sources:
-                readers.setdefault(source, []).append(id)
+            for one in sources:
+                readers.setdefault(one, []).append(id)
         counts = {id: len(sources) for id, sources in waiting.items()}
         ready = [id for id, count in reversed(counts.items()) if count == 0]
         ordered = []

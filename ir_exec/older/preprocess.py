@@ -48,15 +48,13 @@ def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
         raise ParseError(message, code=Code.missing_markup, location=Location(line=tree.line))
     ordered = _by_channel(channels)
     if all("size" in mean.attributes for mean in means):
-        mean = _images([_mean(channel) for channel in ordered], tree, dims, weights)
+        offset = _images([_mean(channel) for channel in ordered], tree, dims, weights)
     else:
-        mean = _spread([_number(_mean(channel), "value") for channel in ordered], dims)
-    found = build.subtract(
-        build.convert(value, ElementType.f32) if value.element_type is not ElementType.f32 else value,
-        mean,
-        name=f"{name}/Subtract",
-    )
-    scales = [_number(scale, "value") if (scale := one.child("scale")) is not None else 1.0 for one in ordered]
+        offset = _spread([_number(_mean(channel), "value") for channel in ordered], dims)
+    data = value if value.element_type is ElementType.f32 else build.convert(value, ElementType.f32)
+    found = build.subtract(data, offset, name=f"{name}/Subtract")
+    given = [channel.child("scale") for channel in ordered]
+    scales = [1.0 if scale is None else _number(scale, "value") for scale in given]
     if any(scale != 1 for scale in scales):
         found = build.divide(found, _spread(scales, dims), name=f"{name}/Divide")
     return found

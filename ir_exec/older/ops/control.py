@@ -20,6 +20,9 @@ __all__: list[str] = []
 
 Key = tuple[str, str]
 
+_Ended = tuple[int, Key, PortMapEntry]
+"""The position of an output, the port of the body that gives it, and its entry in the port map."""
+
 
 @older_layer("Memory")
 def memory(layer: LayerCall, *values: Value) -> Value:
@@ -63,7 +66,7 @@ class _Iteration:
         self._initial: dict[Key, Value] = {}
         self._parts: dict[Key, Sliced] = {}
         self._fixed: dict[Key, Value] = {}
-        self._results: list[tuple[int, Key, PortMapEntry]] = []
+        self._results: list[_Ended] = []
         for entry in body.port_map:
             key = self._to(entry.internal_layer_id, entry.internal_port_id)
             place = Location(line=entry.line)

@@ -8,7 +8,7 @@ begin pads where the file has none. Source: ConvolutionValidator and Deconvoluti
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -45,17 +45,22 @@ def windows_of(layer: LayerCall, rank: int) -> Windows:
     auto_pad = layer.choice("auto_pad", _AUTO_PADS, "none")
     if layer.has("kernel"):
         zeros, ones = (0,) * rank, (1,) * rank
-        begin = layer.integers("pads_begin", zeros)
-        sizes = [layer.integers("kernel"), layer.integers("strides", ones), begin, layer.integers("pads_end", begin)]
+        begin: tuple[int, ...] = layer.integers("pads_begin", zeros)
+        sizes: list[tuple[int, ...]] = [
+            layer.integers("kernel"),
+            layer.integers("strides", ones),
+            begin,
+            layer.integers("pads_end", begin),
+        ]
         sizes.append(layer.integers("dilations", ones))
         has_end = layer.has("pads_end")
     else:
         kernel = (layer.integer("kernel-y"), layer.integer("kernel-x"))
         begin = (layer.integer("pad-y", 0), layer.integer("pad-x", 0))
         end = (layer.integer("pad-b", begin[0]), layer.integer("pad-r", begin[1]))
-        strides = (layer.integer("stride-y", 1), layer.integer("stride-x", 1))
+        strides = (layer.integer("stride-y", 1) or 1, layer.integer("stride-x", 1) or 1)
         dilations = (layer.integer("dilation-y", 1), layer.integer("dilation-x", 1))
-        sizes = [kernel, tuple(one or 1 for one in strides), begin, end, dilations]
+        sizes = [kernel, strides, begin, end, dilations]
         has_end = layer.has("pad-r", "pad-b")
     for name, found in zip(("kernel", "strides", "pads_begin", "pads_end", "dilations"), sizes, strict=True):
         if len(found) != rank:
@@ -63,8 +68,7 @@ def windows_of(layer: LayerCall, rank: int) -> Windows:
             raise InvalidAttributeError(message, code=Code.invalid_attribute)
         if min(found, default=1) < (0 if "pads" in name else 1):
             raise InvalidAttributeError(f"{name} holds {min(found)}", code=Code.invalid_attribute)
-    kernel, strides, begin, end, dilations = sizes
-    return Windows(kernel, strides, begin, end, dilations, auto_pad, has_end)
+    return Windows(*sizes, auto_pad=auto_pad, has_pads_end=has_end)
 
 
 def _spatial(data: Value) -> int:
@@ -82,7 +86,7 @@ def _groups(layer: LayerCall, channels: int, output: int) -> int:
     return group
 
 
-def _told(windows: Windows) -> dict[str, object]:
+def _told(windows: Windows) -> dict[str, Any]:
     return {
         "strides": windows.strides,
         "pads_begin": windows.pads_begin,
@@ -176,7 +180,7 @@ def deformable_convolution(
     group = _groups(layer, dims[1], output)
     filters = _weights(layer, weights, (output, dims[1] // group, *windows.kernel))
     deformable = layer.integer("deformable_group", 1)
-    groups = {"group": group, "deformable_group": deformable}
+    groups: dict[str, Any] = {"group": group, "deformable_group": deformable}
     found = build.deformable_convolution(data, offsets, filters, **_told(windows), **groups)
     return _biased(layer, found, data, biases, output)
 
@@ -193,6 +197,5 @@ def binary_convolution(layer: LayerCall, data: Value, weights: Value | None = No
         raise InvalidAttributeError("a binary convolution has one group", code=Code.invalid_attribute)
     shape = (output, dims[1], *windows.kernel)
     filters = layer.blob("weights", *shape, kind=ElementType.u1) if weights is None else weights
-    mode = layer.text("mode", "xnor-popcount")
-    pad_value = layer.number("pad_value", 0.0)
-    return build.binary_convolution(data, filters, mode=mode, pad_value=pad_value, **_told(windows))
+    told: dict[str, Any] = {"mode": layer.text("mode", "xnor-popcount"), "pad_value": layer.number("pad_value", 0.0)}
+    return build.binary_convolution(data, filters, **told, **_told(windows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ def _ended(layer: LayerCall, priors: Value) -> Value:
 @older_layer("PriorBox")
 def prior_box(layer: LayerCall, data: Value, image: Value) -> Value:
     """Boxes of several sizes and aspect ratios around the centre of each place. Source: priorbox.cpp."""
-    told = {
+    told: dict[str, Any] = {
         "min_size": layer.numbers("min_size", ()),
         "max_size": layer.numbers("max_size", ()),
         "aspect_ratio": layer.numbers("aspect_ratio", ()),
@@ -54,7 +55,7 @@ def prior_box_clustered(layer: LayerCall, data: Value, image: Value) -> Value:
     Source: priorbox_clustered.cpp.
     """
     height, width = layer.integer("img_h", 0), layer.integer("img_w", 0)
-    told = {
+    told: dict[str, Any] = {
         "width": layer.numbers("width", ()),
         "height": layer.numbers("height", ()),
         "clip": layer.flag("clip", False),
@@ -90,7 +91,7 @@ def detection_output(
     """
     boxes, scores = (_flat(as_floats(one)) for one in (boxes, scores))
     extra = [_flat(as_floats(one)) for one in (extra_scores, extra_boxes) if one is not None]
-    told = {
+    told: dict[str, Any] = {
         "background_label_id": layer.integer("background_label_id", 0),
         "top_k": layer.integer("top_k", -1),
         "variance_encoded_in_target": layer.flag("variance_encoded_in_target", False),
@@ -131,7 +132,7 @@ def non_max_suppression(
     scalar = build.constant(np.empty(0, np.int64))
     limits = [] if count is None else [build.reshape(as_integers(count), scalar, special_zero=False)]
     limits += [build.reshape(as_floats(one), scalar, special_zero=False) for one in (iou, threshold) if one is not None]
-    told = {
+    told: dict[str, Any] = {
         "box_encoding": "center" if layer.flag("center_point_box", False) else "corner",
         "sort_result_descending": layer.flag("sort_result_descending", True),
     }
@@ -144,20 +145,20 @@ def region_yolo(layer: LayerCall, data: Value) -> Value:
     """The activations of the last layer of YOLO. Source: region_yolo.cpp."""
     do_softmax = layer.flag("do_softmax", True)
     mask = layer.integers("mask", ())
-    told = {
+    told: dict[str, Any] = {
         "coords": layer.integer("coords"),
         "classes": layer.integer("classes"),
         "num": layer.integer("num"),
         "anchors": layer.numbers("anchors", ()),
     }
-    ends = {"axis": layer.integer("axis", 1), "end_axis": layer.integer("end_axis", 3)}
+    ends: dict[str, Any] = {"axis": layer.integer("axis", 1), "end_axis": layer.integer("end_axis", 3)}
     return build.region_yolo(as_floats(data), do_softmax=do_softmax, mask=mask, **told, **ends)
 
 
 @older_layer("ReorgYolo")
 def reorg_yolo(layer: LayerCall, data: Value) -> Value:
     """Places to channels, as YOLO orders them."""
-    return build.reorg_yolo(as_floats(data), stride=layer.integer("stride"))
+    return build.reorg_yolo(as_floats(data), stride=(layer.integer("stride"),))
 
 
 @older_layer("CTCGreedyDecoder")

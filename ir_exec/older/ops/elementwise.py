@@ -18,7 +18,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, WeightsError
 from ir_exec.older.call import LayerCall, parsed_precision
 from ir_exec.older.registry import find_lowering, older_layer
-from ir_exec.older.values import as_floats, cast, channel_constant, dims_of, number, of_one_type, rank_of
+from ir_exec.older.values import as_floats, as_number, cast, channel_constant, dims_of, number, of_one_type, rank_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -106,7 +106,7 @@ def clamp(layer: LayerCall, data: Value) -> Value:
 @older_layer("Swish")
 def swish(layer: LayerCall, data: Value) -> Value:
     """x * sigmoid(alpha * x)."""
-    return build.swish(as_floats(data), build.constant(np.float32(layer.number("alpha", 1.0))))
+    return build.swish(as_floats(data), as_number(layer.number("alpha", 1.0)))
 
 
 @older_layer("Gelu")
@@ -132,14 +132,14 @@ def reciprocal(layer: LayerCall, data: Value) -> Value:
 def hard_sigmoid(layer: LayerCall, data: Value) -> Value:
     """min(max(alpha * x + beta, 0), 1)."""
     alpha, beta = layer.number("alpha", 0.2), layer.number("beta", 0.5)
-    return build.hard_sigmoid(as_floats(data), np.float32(alpha), np.float32(beta))
+    return build.hard_sigmoid(as_floats(data), as_number(alpha), as_number(beta))
 
 
 @older_layer("Selu")
 def selu(layer: LayerCall, data: Value) -> Value:
     """gamma * x for positive numbers, gamma * alpha * (exp(x) - 1) for others."""
     alpha, gamma = layer.number("alpha", 1.67326319), layer.number("gamma", 1.05070102)
-    return build.selu(as_floats(data), np.float32(alpha), np.float32(gamma))
+    return build.selu(as_floats(data), as_number(alpha), as_number(gamma))
 
 
 @older_layer("Softsign")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -50,7 +51,7 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
 def gemm(layer: LayerCall, a: Value, b: Value, c: Value | None = None) -> Value:
     """alpha * a * b + beta * c, the matrices transposed where the file asks for it. Source: GemmValidator."""
     a, b = as_floats(a), as_floats(b)
-    turned = {f"transpose_{name}": layer.flag(f"transpose_{name}", False) for name in ("a", "b")}
+    turned: dict[str, Any] = {f"transpose_{name}": layer.flag(f"transpose_{name}", False) for name in ("a", "b")}
     found = build.matmul(a, b, **turned)
     alpha, beta = layer.number("alpha", 1.0), layer.number("beta", 1.0)
     if alpha != 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,18 @@ from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError
 from ir_exec.older.call import LayerCall
 from ir_exec.older.registry import older_layer
-from ir_exec.older.values import as_integers, axis_of, cast, dims_of, known_integers, of_one_type, rank_of, vector
+from ir_exec.older.values import (
+    as_integers,
+    as_number,
+    axis_of,
+    cast,
+    dims_of,
+    known_integers,
+    number,
+    of_one_type,
+    rank_of,
+    vector,
+)
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -112,8 +124,9 @@ def pad(layer: LayerCall, data: Value) -> Value:
     """More elements before and after each axis. Source: PadValidator."""
     begins, ends = layer.integers("pads_begin"), layer.integers("pads_end")
     mode = layer.choice("pad_mode", _PAD_MODES, "constant")
-    value = np.asarray(layer.number("pad_value", 0.0)).astype(data.element_type.dtype)
-    return build.pad(data, vector(*begins), vector(*ends), build.constant(value), pad_mode=mode)
+    value = number(layer.number("pad_value", 0.0), data)
+    told: dict[str, Any] = {"pad_mode": mode}
+    return build.pad(data, vector(*begins), vector(*ends), value, **told)
 
 
 @older_layer("StridedSlice")
@@ -122,7 +135,9 @@ def strided_slice(layer: LayerCall, data: Value, begin: Value, end: Value, strid
     strided_slice.cpp."""
     count = len(known_integers(begin, "begin"))
     bounds = [as_integers(one) for one in (begin, end, *([stride] if stride is not None else []))]
-    masks = {name: _bits(layer, name) for name in ("new_axis_mask", "shrink_axis_mask", "ellipsis_mask")}
+    masks: dict[str, Any] = {
+        name: _bits(layer, name) for name in ("new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
+    }
     for name in ("begin_mask", "end_mask"):
         # In these files 1 means that the bound counts; in those of today, that it does not.
         given = [1 - bit for bit in _bits(layer, name)]
@@ -177,14 +192,14 @@ def shuffle_channels(layer: LayerCall, data: Value) -> Value:
 @older_layer("ReverseSequence")
 def reverse_sequence(layer: LayerCall, data: Value, lengths: Value) -> Value:
     """The beginning of each sequence turned round."""
-    told = {"batch_axis": layer.integer("batch_axis", 0), "seq_axis": layer.integer("seq_axis", 1)}
+    told: dict[str, Any] = {"batch_axis": layer.integer("batch_axis", 0), "seq_axis": layer.integer("seq_axis", 1)}
     return build.reverse_sequence(data, as_integers(lengths), **told)
 
 
 @older_layer("OneHot")
 def one_hot(layer: LayerCall, indices: Value) -> Value:
     """`on_value` at the index along a new axis, `off_value` elsewhere."""
-    on, off = np.float32(layer.number("on_value", 1.0)), np.float32(layer.number("off_value", 0.0))
+    on, off = as_number(layer.number("on_value", 1.0)), as_number(layer.number("off_value", 0.0))
     depth, axis = layer.integer("depth"), layer.integer("axis", -1)
     return build.one_hot(as_integers(indices), build.constant(np.int64(depth)), on, off, axis)
 
@@ -215,5 +230,5 @@ def range_(layer: LayerCall, start: Value, stop: Value, step: Value) -> Value:
     values = of_one_type([start, stop, step])
     kind = values[0].element_type
     scalar = build.constant(np.empty(0, np.int64))
-    ends = [build.reshape(one, scalar, special_zero=False) if one.rank else one for one in values]
-    return build.range(*ends, output_type=kind.name)
+    first, last, by = (build.reshape(one, scalar, special_zero=False) if one.rank else one for one in values)
+    return build.range(first, last, by, output_type=kind.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ir_exec import build
@@ -33,7 +35,7 @@ def norm(layer: LayerCall, data: Value) -> Value:
     size = layer.integer("local_size", 0) or layer.integer("size", 1)
     across = layer.choice("region", {"across": True, "same": False}, "across")
     axes = [1] if across else list(range(2, rank_of(data)))
-    told = {"alpha": layer.number("alpha"), "beta": layer.number("beta"), "size": size}
+    told: dict[str, Any] = {"alpha": layer.number("alpha"), "beta": layer.number("beta"), "size": size}
     return build.lrn(data, vector(*axes), bias=layer.number("k", 1.0), **told)
 
 
@@ -58,7 +60,10 @@ def mvn(layer: LayerCall, data: Value) -> Value:
     """x - mean, divided by sqrt(variance + eps) where `normalize_variance` is set. Source: mkldnn_mvn_node.cpp."""
     data = as_floats(data)
     first = 1 if layer.flag("across_channels", False) else 2
-    told = {"eps": layer.number("eps", 1e-9), "normalize_variance": layer.flag("normalize_variance", True)}
+    told: dict[str, Any] = {
+        "eps": layer.number("eps", 1e-9),
+        "normalize_variance": layer.flag("normalize_variance", True),
+    }
     return build.mvn(data, vector(*range(first, rank_of(data))), eps_mode="inside_sqrt", **told)
 
 

@@ -32,18 +32,20 @@ def pooling(layer: LayerCall, data: Value, _size: Value | None = None) -> Value:
     if len(dims) < 3:
         raise ShapeError(f"pooling takes an image, found rank {len(dims)}", code=Code.wrong_rank)
     windows, method = _windows(layer, len(dims) - 2)
-    rounding = _rounding(layer, windows, dims)
     told: dict[str, Any] = {
         "strides": windows.strides,
         "kernel_sizes": windows.kernel,
         "pads_begin": windows.pads_begin,
         "pads_end": windows.pads_end,
         "auto_pad": windows.auto_pad,
+        "rounding_type": _rounding(layer, windows, dims),
+        "opset": 1,
     }
     if method == "max":
-        return build.max_pool(data, rounding_type=rounding, opset=1, **told)
-    exclude_pad = layer.flag("exclude-pad", False)
-    return build.avg_pool(data, rounding_type=rounding, exclude_pad=exclude_pad, opset=1, **told)
+        pooled: Any = build.max_pool
+        found: Value = pooled(data, **told)
+        return found
+    return build.avg_pool(data, exclude_pad=layer.flag("exclude-pad", False), **told)
 
 
 def _windows(layer: LayerCall, rank: int) -> tuple[Windows, str]:
@@ -69,12 +71,14 @@ def _pair(layer: LayerCall, name: str, both: str, default: int | None) -> tuple[
 
 
 def _rounding(layer: LayerCall, windows: Windows, dims: tuple[int, ...]) -> str:
-    """floor or ceil: the file's, else that which gives the declared output, else ceil."""
+    """floor or ceil: the file's, else that which gives the declared output, else ceil. With `auto_pad` all fits."""
+    if windows.auto_pad != "explicit":
+        return "floor"
     for name in ("rounding_type", "rounding-type"):
         if layer.has(name):
             return layer.choice(name, {"floor": "floor", "ceil": "ceil", "ceil_torch": "ceil_torch"})
     declared = layer.declared()
-    if windows.auto_pad == "explicit" and declared is not None and len(declared) == len(dims):
+    if declared is not None and len(declared) == len(dims):
         fits = {
             name: all(
                 _size(windows, axis, dims[axis + 2], up=name == "ceil") == declared[axis + 2]

@@ -17,7 +17,7 @@ __all__: list[str] = []
 @older_layer("Proposal")
 def proposal(layer: LayerCall, scores: Value, deltas: Value, image: Value) -> Value | Sequence[Value]:
     """Boxes from scores and deltas of anchors, [n, 5]; a second output holds their scores. Source: proposal.cpp."""
-    told = {
+    told: dict[str, Any] = {
         "base_size": layer.integer("base_size", 16),
         "pre_nms_topn": layer.integer("pre_nms_topn", 6000),
         "post_nms_topn": layer.integer("post_nms_topn"),
@@ -42,7 +42,7 @@ def simpler_nms(layer: LayerCall, scores: Value, deltas: Value, image: Value) ->
     simplernms.cpp."""
     if dims_of(scores)[1] > dims_of(deltas)[1]:
         scores, deltas = deltas, scores
-    told = {
+    told: dict[str, Any] = {
         "base_size": 16,
         "pre_nms_topn": layer.integer("pre_nms_topn"),
         "post_nms_topn": layer.integer("post_nms_topn"),
@@ -58,19 +58,16 @@ def simpler_nms(layer: LayerCall, scores: Value, deltas: Value, image: Value) ->
 def _proposed(
     layer: LayerCall, scores: Value, deltas: Value, image: Value, told: dict[str, Any]
 ) -> Value | Sequence[Value]:
-    inputs = [as_floats(one) for one in (scores, deltas)]
-    size = reshaped(as_floats(image), -1)
-    if len(layer.layer.outputs) < 2:
-        one: Value = build.proposal(*inputs, size, opset=1, **told)
-        return one
-    both: Sequence[Value] = build.proposal(*inputs, size, **told)
-    return both
+    inputs = (as_floats(scores), as_floats(deltas), reshaped(as_floats(image), -1))
+    proposed: Any = build.proposal
+    found: Value | Sequence[Value] = proposed(*inputs, **told, opset=1 if len(layer.layer.outputs) < 2 else None)
+    return found
 
 
 @older_layer("ROIPooling")
 def roi_pooling(layer: LayerCall, data: Value, rois: Value) -> Value:
     """The largest element, or an interpolated one, of each part of regions."""
-    told = {
+    told: dict[str, Any] = {
         "pooled_h": layer.integer("pooled_h"),
         "pooled_w": layer.integer("pooled_w"),
         "spatial_scale": layer.number("spatial_scale"),
@@ -91,13 +88,12 @@ def psroi_pooling(layer: LayerCall, data: Value, rois: Value, offsets: Value | N
         "spatial_bins_y": layer.integer("spatial_bins_y", 1),
         "mode": mode,
     }
-    inputs = [as_floats(data), reshaped(as_floats(rois), -1, 5)]
+    data, rois = as_floats(data), reshaped(as_floats(rois), -1, 5)
     if mode != "bilinear_deformable":
-        return build.psroi_pooling(*inputs, **told)
+        return build.psroi_pooling(data, rois, **told)
     told |= {"part_size": layer.integer("part_size", 1), "trans_std": layer.number("trans_std", 1.0)}
-    if offsets is not None and not layer.flag("no_trans", True):
-        inputs.append(as_floats(offsets))
-    return build.deformable_psroi_pooling(*inputs, **told)
+    moves = offsets is not None and not layer.flag("no_trans", True)
+    return build.deformable_psroi_pooling(data, rois, offsets if moves else None, **told)
 
 
 @older_layer("ExperimentalDetectronDetectionOutput")
@@ -143,8 +139,12 @@ def detectron_proposals(
 @older_layer("ExperimentalDetectronPriorGridGenerator")
 def detectron_priors(layer: LayerCall, priors: Value, features: Value, image: Value) -> Value:
     """A grid of the priors."""
-    told = {"flatten": layer.flag("flatten", True), "h": layer.integer("h", 0), "w": layer.integer("w", 0)}
-    steps = {"stride_x": layer.number("stride_x", 0.0), "stride_y": layer.number("stride_y", 0.0)}
+    told: dict[str, Any] = {
+        "flatten": layer.flag("flatten", True),
+        "h": layer.integer("h", 0),
+        "w": layer.integer("w", 0),
+    }
+    steps: dict[str, Any] = {"stride_x": layer.number("stride_x", 0.0), "stride_y": layer.number("stride_y", 0.0)}
     return build.experimental_detectron_prior_grid_generator(priors, features, image, **told, **steps)
 
 

@@ -7,7 +7,7 @@ mkldnn_rnn.cpp.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -122,9 +122,13 @@ def _sequence(layer: LayerCall, kind: str, x: Value, given: Sequence[Value]) -> 
     states = [_state(one, batch, directions, hidden) for one in given[:count]]
     states += [build.constant(zeros) for _ in range(count - len(states))]
     lengths = as_integers(given[count]) if len(given) > count else build.constant(np.full(batch, time, np.int32))
-    function = {"lstm": build.lstm_sequence, "gru": build.gru_sequence, "rnn": build.rnn_sequence}[kind]
-    told = {"direction": direction, **cell.told}
-    steps, *last = function(x, *states, lengths, cell.weights, cell.recurrence, cell.biases, **told)
+    functions: dict[str, Callable[..., Sequence[Value]]] = {
+        "lstm": build.lstm_sequence,
+        "gru": build.gru_sequence,
+        "rnn": build.rnn_sequence,
+    }
+    told: dict[str, Any] = {"direction": direction, **cell.told}
+    steps, *last = functions[kind](x, *states, lengths, cell.weights, cell.recurrence, cell.biases, **told)
     # [batch, directions, time, hidden]
     if directions == 1:
         steps = build.squeeze(steps, vector(1))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, floor
+from typing import Any
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -69,6 +70,18 @@ def _target(layer: LayerCall, dims: tuple[int, ...], size: Value | None, factor:
     return _chosen(layer, dims, [*sizes, between])
 
 
+def _interpolated(data: Value, sizes: tuple[int, ...], mode: str, way: str, *, antialias: bool = False) -> Value:
+    axes = vector(*range(2, 2 + len(sizes)))
+    told: dict[str, Any] = {
+        "mode": mode,
+        "shape_calculation_mode": "sizes",
+        "coordinate_transformation_mode": way,
+        "nearest_mode": "round_prefer_ceil",
+        "antialias": antialias,
+    }
+    return build.interpolate(data, vector(*sizes), axes, **told)
+
+
 @older_layer("Resample")
 def resample(layer: LayerCall, data: Value, size: Value | None = None) -> Value:
     """The nearest element, or a mean weighted by distance, from the centres of places."""
@@ -76,7 +89,11 @@ def resample(layer: LayerCall, data: Value, size: Value | None = None) -> Value:
     sizes = _target(layer, dims, size, layer.number("factor", 0.0))
     mode = layer.choice("type", _TYPES, "caffe.ResampleParameter.NEAREST")
     shrinks = any(new < old for new, old in zip(sizes, dims[2:], strict=True))
-    told = {"mode": mode, "shape_calculation_mode": "sizes", "coordinate_transformation_mode": "half_pixel"}
+    told: dict[str, Any] = {
+        "mode": mode,
+        "shape_calculation_mode": "sizes",
+        "coordinate_transformation_mode": "half_pixel",
+    }
     return build.interpolate(
         data,
         vector(*sizes),
@@ -93,9 +110,7 @@ def upsampling(layer: LayerCall, data: Value) -> Value:
     data, dims = _image(data)
     scale = layer.integer("scale")
     sizes = _chosen(layer, dims, [tuple(one * scale for one in dims[2:])])
-    told = {"shape_calculation_mode": "sizes", "coordinate_transformation_mode": "half_pixel"}
-    axes = vector(*range(2, len(dims)))
-    return build.interpolate(data, vector(*sizes), axes, mode="nearest", nearest_mode="round_prefer_ceil", **told)
+    return _interpolated(data, sizes, "nearest", "half_pixel")
 
 
 @older_layer("Interp")
@@ -115,5 +130,9 @@ def interp(layer: LayerCall, data: Value, size: Value | None = None) -> Value:
         starts, stops = [-begin] * len(axes), [one + end for one in dims[2:]]
         data = build.slice(data, vector(*starts), vector(*stops), vector(*[1] * len(axes)), vector(*axes))
     way = "align_corners" if layer.flag("align_corners", True) else "asymmetric"
-    told = {"mode": "linear_onnx", "shape_calculation_mode": "sizes", "coordinate_transformation_mode": way}
+    told: dict[str, Any] = {
+        "mode": "linear_onnx",
+        "shape_calculation_mode": "sizes",
+        "coordinate_transformation_mode": way,
+    }
     return build.interpolate(data, vector(*sizes), vector(*axes), **told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,8 @@ def _largest(data: Value, count: int, axis: int, mode: str, sort: str) -> Sequen
         message = f"the {count} first of axis {axis}, which has {dims_of(data)[axis]} elements"
         raise ShapeError(message, code=Code.dims_differ)
     k = build.constant(np.int64(count))
-    found: Sequence[Value] = build.topk(data, k, axis=axis, mode=mode, sort=sort, index_element_type="i32", opset=3)
+    told: dict[str, Any] = {"axis": axis, "mode": mode, "sort": sort, "index_element_type": "i32", "opset": 3}
+    found: Sequence[Value] = build.topk(data, k, **told)
     return found
 
 
