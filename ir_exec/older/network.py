@@ -9,13 +9,13 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.build.values import BuiltLayer, new_layer, next_serial
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, IRError, Location, Report, UnsupportedError, internal_error
+from ir_exec.errors import GraphError, IRError, Location, Report, Severity, UnsupportedError, internal_error
 from ir_exec.ir import Edge, Weights
 from ir_exec.ir.older import OlderBody, OlderDocument, OlderLayer, OlderPort
 from ir_exec.older.call import LayerCall, parsed_precision
 from ir_exec.older.preprocess import preprocessed, preprocessed_input
 from ir_exec.older.registry import find_lowering
-from ir_exec.ops.infrastructure.values import Result
+from ir_exec.ops.infrastructure.values import Const, Result
 from ir_exec.types import ElementType, Shape, TensorType
 
 __all__ = ["Lowered", "Lowerer", "Origin", "PortKey"]
@@ -55,10 +55,13 @@ class Lowerer:
     """Lowers the network of a file and those of its bodies.
 
     origins: of every layer that was made, in the order in which they were made. lines: of layers that come from an
-    element inside a layer.
+    element inside a layer. raises: whether the report raises errors; a layer of an unknown type is none then.
     """
 
-    def __init__(self, document: OlderDocument, weights: Weights | None, report: Report) -> None:
+    def __init__(
+        self, document: OlderDocument, weights: Weights | None, report: Report, *, raises: bool = False
+    ) -> None:
+        self._unknown_severity: Severity = "warning" if raises else "error"
         self._document = document
         self._weights = weights
         self._report = report
@@ -123,7 +126,7 @@ class Lowerer:
         if port.dims and source.dims and port.dims != source.dims and -1 not in (*port.dims, *source.dims):
             message = f"input port {port.id} declares {list(port.dims)}, and its source {list(source.dims)}"
             place = replace(_place(layer), line=port.line, port=port.id)
-            self._fault(GraphError(message, code=Code.ports_disagree, location=place))
+            self._fault(GraphError(message, code=Code.ports_disagree, severity="warning", location=place))
 
     def _outputs(self, layer: OlderLayer, inputs: Sequence[Value | None], lowered: Lowered) -> list[Value | None]:
         if layer.type.lower() == "input":
@@ -214,8 +217,8 @@ class Lowerer:
         if not is_reported:
             shown = ", ".join(f"{name}={value!r}" for name, value in layer.data.items()) or "none"
             message = f"no layer type {layer.type} of IR version {self._document.version} is known; attributes: {shown}"
-            fault = UnsupportedError(message, code=Code.unknown_type, severity="warning", location=_place(layer))
-            self._fault(fault)
+            severity = self._unknown_severity
+            self._fault(UnsupportedError(message, code=Code.unknown_type, severity=severity, location=_place(layer)))
         return self._opaque(layer, inputs)
 
     def _stand_ins(self, layer: OlderLayer, inputs: Sequence[Value]) -> list[Value | None]:
@@ -228,8 +231,25 @@ class Lowerer:
         for port in layer.outputs:
             kind = self._precision(layer, port)
             types.append(TensorType(kind, Shape([None if dim < 0 else dim for dim in port.dims])))
-        made = new_layer(layer.type, Result(), tuple(inputs), types, version=UNKNOWN_OPSET, attributes=dict(layer.data))
+        given = (*inputs, *self._raw_blobs(layer))
+        made = new_layer(layer.type, Result(), given, types, version=UNKNOWN_OPSET, attributes=dict(layer.data))
         return list(made.outputs)
+
+    def _raw_blobs(self, layer: OlderLayer) -> list[Value]:
+        """The bytes of the blobs of a layer, so that they stay with it."""
+        found: list[Value] = []
+        for blob in layer.blobs:
+            op = Const(
+                element_type=ElementType.u8, shape=Shape([max(blob.size, 0)]), offset=blob.offset, size=blob.size
+            )
+            try:
+                (self._weights or Weights.of_bytes(b"")).check(ElementType.u8, op.shape.static, blob.offset, blob.size)
+            except IRError:
+                continue
+            told = {"element_type": "u8", "shape": str(blob.size), "offset": str(blob.offset), "size": str(blob.size)}
+            name = f"{layer.name}/{blob.name}"
+            found += new_layer("Const", op, (), [op.infer(weights=None)], name=name, attributes=told).outputs
+        return found
 
     def _name(self, layer: OlderLayer, outputs: Sequence[Value | None], mark: int) -> None:
         """Give the layers that were made the name of their layer; those below the first output's as a prefix."""

@@ -17,7 +17,7 @@ from ir_exec.build import Value
 from ir_exec.build.network import assemble, needed_layers, result
 from ir_exec.build.values import BuiltLayer
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, IRError, Location, ParseError, Report
+from ir_exec.errors import GraphError, IRError, Location, ParseError, Report, raise_error
 from ir_exec.graph import build_graph
 from ir_exec.ir import Document, Edge, Layer, Port, RtInfo, Weights
 from ir_exec.ir.held import HeldWeights
@@ -42,7 +42,7 @@ def load_older(markup: Markup, *, path: str | None, weights: WeightsSource | Non
     has_blobs = any(layer.blobs or layer.bodies for layer in document.layers) or document.pre_process is not None
     opened = opened_weights(path, weights, report, are_needed=has_blobs)
     report(_version_told(document, markup))
-    lowerer = Lowerer(document, opened, placed)
+    lowerer = Lowerer(document, opened, placed, raises=report is raise_error)
     try:
         lowered = lowerer.network(document)
         return _loaded(document, lowered, lowerer, opened, placed)

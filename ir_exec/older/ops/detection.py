@@ -23,7 +23,7 @@ def _image_size(value: Value) -> Value:
     return build.slice(shape, vector(2), vector(4), vector(1))
 
 
-def _ended(layer: LayerCall, priors: Value) -> Value:
+def _ended(priors: Value) -> Value:
     """Priors as [1, 2, n], which today's operators give without the first axis."""
     return build.unsqueeze(priors, vector(0))
 
@@ -45,7 +45,7 @@ def prior_box(layer: LayerCall, data: Value, image: Value) -> Value:
         "fixed_size": layer.numbers("fixed_size", ()),
         "density": layer.numbers("density", ()),
     }
-    return _ended(layer, build.prior_box(_image_size(data), _image_size(image), opset=1, **told))
+    return _ended(build.prior_box(_image_size(data), _image_size(image), opset=1, **told))
 
 
 @older_layer("PriorBoxClustered")
@@ -66,7 +66,7 @@ def prior_box_clustered(layer: LayerCall, data: Value, image: Value) -> Value:
     told["step_w"] = layer.number("step_w", 0.0) or step
     told["step_h"] = layer.number("step_h", 0.0) or step
     size = vector(height, width) if height and width else _image_size(image)
-    return _ended(layer, build.prior_box_clustered(_image_size(data), size, opset=1, **told))
+    return _ended(build.prior_box_clustered(_image_size(data), size, opset=1, **told))
 
 
 _CODE_TYPES = {
@@ -136,8 +136,14 @@ def non_max_suppression(
         "box_encoding": "center" if layer.flag("center_point_box", False) else "corner",
         "sort_result_descending": layer.flag("sort_result_descending", True),
     }
-    found = build.non_max_suppression(as_floats(boxes), as_floats(scores), *limits, opset=1, **told)
-    return build.convert(found, ElementType.i32)
+    suppressed: Any = build.non_max_suppression
+    found = build.convert(suppressed(as_floats(boxes), as_floats(scores), *limits, **told)[0], ElementType.i32)
+    declared = layer.declared()
+    if declared is None or len(declared) != 2 or declared[1] != 3:
+        return found
+    # As many rows as the file declares: today's operator gives those of the boxes that stay.
+    rest = build.broadcast(build.constant(np.int32(-1)), vector(*declared))
+    return build.slice(build.concat([found, rest], 0), vector(0), vector(declared[0]), vector(1), vector(0))
 
 
 @older_layer("RegionYolo")

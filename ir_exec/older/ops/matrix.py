@@ -8,7 +8,7 @@ from typing import Any
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import ShapeError
+from ir_exec.errors import ShapeError, WeightsError
 from ir_exec.older.call import LayerCall
 from ir_exec.older.registry import older_layer
 from ir_exec.older.values import as_floats, dims_of, number, reshaped
@@ -25,18 +25,17 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
     data = as_floats(data)
     dims = dims_of(data)
     size = layer.integer("out-size")
+    if size < 1 or not dims:
+        raise ShapeError(f"{size} outputs of an input of rank {len(dims)}", code=Code.impossible_shape)
     count = prod(dims_of(weights)) if weights is not None else layer.blob_count("weights")
-    if size < 1 or not dims or count % size:
-        raise ShapeError(f"{count} weights are not for {size} outputs", code=Code.dims_differ)
-    width = count // size
     declared = layer.declared()
-    keeps_axes = len(dims) > 2 and dims[-1] == width and declared is not None and len(declared) == len(dims)
-    if not keeps_axes or (prod(dims[1:]) == width and dims[-1] != width):
-        keeps_axes = False
-        if prod(dims[1:]) != width:
-            message = f"a row of the weights has {width} elements, and an input has {prod(dims[1:])}"
-            raise ShapeError(message, code=Code.dims_differ)
-        data = data if len(dims) == 2 else reshaped(data, dims[0], width)
+    keeps_axes = len(dims) > 2 and count == size * dims[-1] and declared is not None and len(declared) == len(dims)
+    width = dims[-1] if keeps_axes else prod(dims[1:])
+    if not keeps_axes and len(dims) != 2:
+        data = reshaped(data, dims[0], width)
+    if weights is not None and count != size * width:
+        message = f"{count} weights, expected {size * width}: {size} outputs of {width} elements"
+        raise WeightsError(message, code=Code.constant_size)
     matrix = layer.blob("weights", size, width) if weights is None else reshaped(as_floats(weights), size, width)
     found = build.matmul(data, matrix, transpose_b=True)
     if biases is None and layer.has_blob("biases"):
