@@ -18,11 +18,12 @@ from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.graph.constants import Constants
 from ir_exec.hints import suggested
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
-from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
+from ir_exec.ir import CURRENT_ORDER, BitOrder, Document, Weights, default_weights_path, read_document
+from ir_exec.ir.markup import Markup
 from ir_exec.ir.urls import exists
 from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.readers import ONNX_WRITER, reader_of, written
+from ir_exec.readers import OLDER_IR, ONNX_WRITER, reader_of, written
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "find_port",
     "load",
     "numbered",
+    "opened_weights",
     "ports_of",
     "read_model",
 ]
@@ -473,7 +475,12 @@ def load(
         if model is None:
             return None
         return Loaded(model.document, model.graph, model.weights, model.document, model.left_out, model.stand_ins)
-    document = read_document(source, report=report)
+    older: list[tuple[Markup, str | None]] = []
+    document = read_document(source, report=report, on_older=lambda *found: older.append(found))
+    if older:
+        markup, path = older[0]
+        found: Loaded | None = OLDER_IR.read(markup, path=path, weights=weights, report=report)
+        return found
     if document is None:
         return None
     opened = _open_weights(document, weights, report)
@@ -494,22 +501,35 @@ def _output_types(document: Document, weights: Weights | None) -> dict[str, Elem
 
 
 def _open_weights(document: Document, weights: WeightsSource | None, report: Report) -> Weights | None:
-    order = BitOrder.of(document)
+    """The weights of a document: those given, or the .bin beside the .xml; None where a fault was reported."""
+    has_constants = any(layer.is_constant for layer in document.all_layers())
+    return opened_weights(document.path, weights, report, order=BitOrder.of(document), are_needed=has_constants)
+
+
+def opened_weights(
+    path: str | None,
+    weights: WeightsSource | None,
+    report: Report,
+    *,
+    order: BitOrder = CURRENT_ORDER,
+    are_needed: bool = True,
+) -> Weights | None:
+    """The weights of the .xml at a path. are_needed: a .bin beside it must exist."""
     if weights is not None and not isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
         message = f"weights are a path or bytes, found {type(weights).__name__}"
         report(WeightsError(message, code=Code.weights_missing))
         return None
     if isinstance(weights, (bytes, bytearray, memoryview)):
         return Weights.of_bytes(weights, order=order)
-    if weights is None and document.path is None:
+    if weights is None and path is None:
         return None
-    path = default_weights_path(document.path or "") if weights is None else os.fspath(weights)
-    if weights is None and not any(layer.is_constant for layer in document.all_layers()):
-        return Weights.of_bytes(b"") if not exists(path) else Weights.open(path, order=order)
+    found = default_weights_path(path or "") if weights is None else os.fspath(weights)
+    if weights is None and not are_needed:
+        return Weights.of_bytes(b"") if not exists(found) else Weights.open(found, order=order)
     try:
-        return Weights.open(path, order=order)
+        return Weights.open(found, order=order)
     except WeightsError as error:
-        report(error.located(Location(path=path)))
+        report(error.located(Location(path=found)))
         return None
 
 

@@ -108,7 +108,8 @@ def run_check(
             graphs = list(all_graphs(loaded.graph))
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs) - len(loaded.stand_ins)
             left_out = loaded.left_out
-            requires = requirement(loaded.document, loaded.version)
+            # What reads older files is no release that can be installed.
+            requires = requirement(loaded.document, loaded.version) if loaded.version >= 10 else None
             checked = max(0, _check(loaded, findings, wanted, inferred) - len(loaded.stand_ins))
             outputs = _what_if(loaded, findings, wanted)
             _doubt_weights(loaded, findings)

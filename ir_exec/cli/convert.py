@@ -1,4 +1,4 @@
-"""`ir-exec convert`: an ONNX file as an IR file, and an IR file as an ONNX file."""
+"""`ir-exec convert`: an ONNX file or an IR file of any version as an IR file of version 11, and any as an ONNX file."""
 
 from __future__ import annotations
 
@@ -94,7 +94,9 @@ def command(
     partial: bool,
     extensions: tuple[str, ...],
 ) -> None:
-    """Write an ONNX file as IR, OUT.xml with OUT.bin beside it, or any network as ONNX, OUT.onnx.
+    """Write an ONNX file, or IR of an older version, as IR, OUT.xml with OUT.bin beside it; or any network as ONNX.
+
+    MODEL.xml may be of the versions 2 to 7, which no OpenVINO of today reads: their layers become operators of today.
 
     Tensors and nodes keep their names: a layer is named after its node, `conv`, and the one below the sum with a bias
     `conv/WithoutBiases`. Constant parts are computed; dynamic dims stay dynamic. With fixed shapes operators can be
@@ -129,8 +131,6 @@ def command(
         return
     if not output.lower().endswith(".xml"):
         raise Unusable(f"--output {output}: the file to write must end in .xml or .onnx")
-    if model.lower().endswith(".xml"):
-        raise Unusable(f"{model} is IR already; `ir-exec edit` writes it with changes, and OUT.onnx writes it as ONNX")
     _refuse(opset=opset, external_data=external_data, partial=partial)
     release = None if target is None else _release(target)
     options = {
@@ -144,26 +144,11 @@ def command(
         "target": target or "",
     }
     with errors_as_messages(hint=check_hint(model)):
-        proto, folder = read_proto(model)
-        ports = inputs_of(proto)
-        wanted = shapes_by_input(shapes, ports)
-        arrays = Asked(named, archive, shapes, 0).given(ports)
-        given = {}
-        for port in ports:
-            shape = wanted.get(port.name, port.shape)
-            if static and shape.dims is not None:
-                shape = Shape([dim if dim.is_static else 1 for dim in shape])
-            if port.name in arrays:
-                arrays[port.name] = checked(arrays[port.name], port)
-                shape = Shape(arrays[port.name].shape)
-            given[port.name] = TensorType(port.element_type, shape)
-        # The shapes of these arrays are those of the inputs, so that values alone are left to be asked for.
-        demands = Demands(arrays, run_once, has_shapes=True)
-        told = {name: value for name, value in options.items() if value}
-        try:
-            converted = _converted(proto, folder, given, told, demands if arrays else None)
-        except IRError as error:
-            raise error.located(Location(path=model)) from error.__cause__
+        if model.lower().endswith(".xml"):
+            converted, used = _from_ir(model, shapes, static=static), frozenset[str]()
+        else:
+            asked = Asked(named, archive, shapes, 0)
+            converted, used = _from_onnx(model, shapes, options, asked, static=static)
         if fold:
             from ir_exec.runtime.simplify import simplified  # only here is anything computed
 
@@ -177,8 +162,8 @@ def command(
         # It has a layer more for each weight.
         converted = read_model(output)
     show_written("Converted", converted, output)
-    if demands.used:
-        echo(f"right for these values alone: {printable(', '.join(sorted(demands.used)))}")
+    if used:
+        echo(f"right for these values alone: {printable(', '.join(sorted(used)))}")
 
 
 def _converted(
@@ -202,6 +187,48 @@ def _refuse(**options: object) -> None:
     for name, value in options.items():
         if value not in (None, False):
             raise Unusable(f"--{name.replace('_', '-')} does not go with this --output")
+
+
+def _from_ir(path: str, shapes: tuple[str, ...], *, static: bool) -> Model:
+    """The network of an IR file of any version."""
+    model = read_model(path)
+    wanted = shapes_by_input(shapes, model.inputs)
+    if static:
+        for port in model.inputs:
+            shape = wanted.get(port.name, port.shape)
+            if shape.dims is not None:
+                wanted[port.name] = Shape([dim if dim.is_static else 1 for dim in shape])
+    return model.reshape(wanted) if wanted else model
+
+
+def _from_onnx(
+    path: str, shapes: tuple[str, ...], options: Mapping[str, str], asked: Asked, *, static: bool
+) -> tuple[Model, frozenset[str]]:
+    """The network of an ONNX file, and the inputs for whose values alone it is right.
+
+    options: those of the conversion, which `rt_info` holds. asked: arrays of inputs.
+    """
+    proto, folder = read_proto(path)
+    ports = inputs_of(proto)
+    wanted = shapes_by_input(shapes, ports)
+    arrays = asked.given(ports)
+    given = {}
+    for port in ports:
+        shape = wanted.get(port.name, port.shape)
+        if static and shape.dims is not None:
+            shape = Shape([dim if dim.is_static else 1 for dim in shape])
+        if port.name in arrays:
+            arrays[port.name] = checked(arrays[port.name], port)
+            shape = Shape(arrays[port.name].shape)
+        given[port.name] = TensorType(port.element_type, shape)
+    # The shapes of these arrays are those of the inputs, so that values alone are left to be asked for.
+    demands = Demands(arrays, run_once, has_shapes=True)
+    told = {name: value for name, value in options.items() if value}
+    try:
+        converted = _converted(proto, folder, given, told, demands if arrays else None)
+    except IRError as error:
+        raise error.located(Location(path=path)) from error.__cause__
+    return converted, frozenset(demands.used)
 
 
 def _for_older(model: Model, to_opset: int | None, release: Release | None) -> Model:

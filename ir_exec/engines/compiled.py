@@ -21,6 +21,7 @@ from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.precision import AS_IN_FILE, as_declared, run_as_f32
+from ir_exec.runtime.sessions import Network
 from ir_exec.runtime.state import VARIABLES, CurrentVariables
 from ir_exec.types import Array
 
@@ -47,6 +48,9 @@ class EngineModel(CompiledModel):
         **interpreted: Any,
     ) -> None:
         super().__init__(model, **interpreted)
+        if not isinstance(self._network, Network):
+            message = "an engine runs whole networks, and operators of this one need shapes or values of inputs"
+            raise UnsupportedError(message, hint="convert the file with these, by --shape or --inputs")
         self._options |= {"engine": engine, "providers": providers, "options": options}
         if options is not None and not isinstance(options, Mapping):
             raise EvaluationError(f"options is a {type(options).__name__}, expected a mapping of settings by name")
