@@ -23,6 +23,7 @@ from ir_exec.errors import EvaluationError, IRError, ShapeError, WeightsError
 from ir_exec.model import Model, ModelPort, PortKey, Source, find_port, read_model
 from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.arguments import checked
+from ir_exec.runtime.compiled import compiled_with
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, Dim, Shape
 
@@ -37,6 +38,9 @@ def apply(
     threads: int | None = 1,
     precision: Precision = "f32",
     outputs: Sequence[str] | None = None,
+    engine: str | None = None,
+    providers: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> da.Array | dict[str, da.Array]:
     """The outputs of a network for every chunk of an array: an array, or arrays by the names of several outputs.
 
@@ -47,7 +51,7 @@ def apply(
     x: the array of the only input, or arrays by name, position or port, with the same chunks along the first axis.
     weights: "path": workers open the .bin of the network at its path, and raise WeightsError where it is not there, or
         is another one; "value": it travels in the graph, to each worker once. Weights without a file always do.
-    threads, precision, outputs: as for `compile_model`.
+    threads, precision, outputs, engine, providers, options: as for `compile_model`.
 
     Raises what `compile_model` raises; EvaluationError IR705 for inputs that are missing or no Dask arrays; ShapeError
     where the network does not take the chunks, or where an output does not have the batch as its first axis.
@@ -55,12 +59,17 @@ def apply(
     if weights not in ("path", "value"):
         raise EvaluationError(f'weights is {weights!r}, expected "path" or "value"')
     model = model if isinstance(model, Model) else read_model(model)
-    options: dict[str, Any] = {"threads": threads, "precision": precision, "outputs": outputs}
-    ports = CompiledModel(model, **options).inputs
+    interpreted: dict[str, Any] = {"threads": threads, "precision": precision, "outputs": outputs}
+    how = interpreted
+    if engine is not None or providers is not None or options is not None:
+        how = {**interpreted, "engine": engine, "providers": providers, "options": options}
+        # What is wrong with these shows itself here, and not on the workers.
+        compiled_with(model, **how)
+    ports = CompiledModel(model, **interpreted).inputs
     arrays = _joined(_by_input(x, ports))
     sizes = _batch_sizes(arrays)
-    networks, types = _networks(model, arrays, sorted(set(sizes)), options)
-    contents = {size: _content(network, options, weights) for size, network in networks.items()}
+    networks, types = _networks(model, arrays, sorted(set(sizes)), interpreted)
+    contents = {size: _content(network, how, weights) for size, network in networks.items()}
     blocks = [array.to_delayed(optimize_graph=False).ravel() for array in arrays]
     runs = [
         delayed(_run, nout=len(types[size]))(*contents[size], list(row))
@@ -131,6 +140,7 @@ def _networks(
     types = {size: CompiledModel(_reshaped(model, arrays, size), **options).outputs for size in sizes}
     try:
         any_size = _reshaped(model, arrays, None)
+        any_size.require_whole()
     except IRError:
         _require_batch(types[sizes[-1]], None)
         return {size: _reshaped(model, arrays, size) for size in sizes}, types

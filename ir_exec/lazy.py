@@ -1,62 +1,12 @@
-"""Work that is put off: public names of a package are imported when they are first asked for, and Python's collector of
-cyclic garbage, which has nothing to do while a network is read, looks through what there is afterwards.
-
-Reading, inferring and checking make many objects that refer to each other and stay. The collector would look through
-all of them again and again, and take a tenth of the time.
-"""
+"""Public names of a package, imported when they are first asked for."""
 
 import ast
-import gc
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib import import_module
-from threading import Lock
 
-__all__ = ["from_stub", "paused_collector", "seldom_collected"]
-
-
-@contextmanager
-def paused_collector() -> Iterator[None]:
-    """Inside, nothing is collected; afterwards the collector is on where it was on before.
-
-    Threads may be inside at the same time: the first one out switches the collector on.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-_lock = Lock()
-_seldom: list[tuple[int, int, int]] = []
-"""For each that is inside of `seldom_collected` the thresholds of the collector before the first of them."""
-
-
-@contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Inside, the collector looks at new objects alone.
-
-    A comparison of 30,000 layers keeps a million objects, and would take half as long again for looking through them.
-    """
-    with _lock:
-        before = _seldom[0] if _seldom else gc.get_threshold()
-        _seldom.append(before)
-        gc.set_threshold(before[0], before[1], _NEVER)
-    try:
-        yield
-    finally:
-        with _lock:
-            _seldom.pop()
-            if not _seldom:
-                gc.set_threshold(*before)
-
-
-_NEVER = 2**30
+__all__ = ["from_stub"]
 
 
 def from_stub(package: str, path: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
@@ -73,11 +23,9 @@ def from_stub(package: str, path: str) -> tuple[Callable[[str], object], Callabl
     def get(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        # What is imported stays: the collector would look through it a tenth of the time, and find nothing.
-        with paused_collector():
-            if homes[name] == package:
-                return import_module(f"{package}.{name}")
-            value = getattr(import_module(homes[name]), name)
+        if homes[name] == package:
+            return import_module(f"{package}.{name}")
+        value = getattr(import_module(homes[name]), name)
         setattr(module, name, value)
         return value
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -17,22 +18,26 @@ from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.graph.constants import Constants
 from ir_exec.hints import suggested
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
-from ir_exec.ir import BitOrder, Document, Weights, default_weights_path, read_document
+from ir_exec.ir import CURRENT_ORDER, BitOrder, Document, Weights, default_weights_path, read_document
+from ir_exec.ir.markup import Markup
 from ir_exec.ir.urls import exists
-from ir_exec.lazy import paused_collector
 from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.readers import reader_of
+from ir_exec.readers import OLDER_IR, ONNX_WRITER, reader_of, written
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
+    "Aspect",
     "Loaded",
     "Model",
     "ModelPort",
+    "PartialModel",
     "PortKey",
+    "Runner",
     "ShapeLike",
     "ShapesByPort",
     "Source",
+    "Specialised",
     "WeightsSource",
     "as_shape",
     "chosen_port",
@@ -41,6 +46,7 @@ __all__ = [
     "find_port",
     "load",
     "numbered",
+    "opened_weights",
     "ports_of",
     "read_model",
 ]
@@ -58,6 +64,8 @@ ShapesByPort: TypeAlias = (
     | Mapping["ModelPort", ShapeLike]
     | Mapping[PortKey, ShapeLike]
 )
+
+Aspect: TypeAlias = Literal["rank", "shape", "value"]
 
 MOST_SHOWN = 20
 """Of the inputs and of the outputs no more are shown: decoders have hundreds."""
@@ -110,6 +118,23 @@ class Loaded(NamedTuple):
     def version(self) -> int:
         """The IR version of the file."""
         return self.source.version
+
+
+class Specialised(NamedTuple):
+    """A network that is right for the inputs that it was made for, and for others that are alike.
+
+    depends: for each input of the model that matters, by its name, what others must have in common with it: "rank",
+        "shape" (of a list: those of its elements) or "value".
+    arrays: the inputs of a call, by the inputs of the model, as those of `model`.
+    """
+
+    model: Model
+    depends: tuple[tuple[str, Aspect], ...]
+    arrays: Callable[[Mapping[str, Any]], list[Array]]
+
+
+Runner: TypeAlias = "Callable[[Model, Mapping[str, Array]], Sequence[Array]]"
+"""Runs a network on inputs by name, and gives its outputs in their order."""
 
 
 class Model:
@@ -183,6 +208,22 @@ class Model:
         self.given = given
         return self
 
+    @property
+    def is_partial(self) -> bool:
+        """Return True if some of the layers depend on the inputs of a call, as those of an ONNX file may."""
+        return False
+
+    def specialised(self, inputs: Any) -> Model:
+        """The whole network for the inputs of a call, and for others of their shapes and values; itself where it is
+        whole for all inputs.
+
+        inputs: as for a call of a compiled model. Raises what the call raises.
+        """
+        return self
+
+    def require_whole(self) -> None:
+        """Raise NotKnownError, which names the operators, where `is_partial`."""
+
     def save(self, path: str | os.PathLike[str], *, compress_to_fp16: bool = False) -> None:
         """Write the network as IR version 11: the .xml at `path` and the .bin beside it.
 
@@ -203,6 +244,17 @@ class Model:
         from ir_exec.ir.halving import with_f16_weights
 
         write_document(*with_f16_weights(document, self.weights), path)
+
+    def to_onnx(self, *, opset: int | None = None, target: str | None = None, partial: bool = False) -> Any:
+        """The network as an `onnx.ModelProto` that holds every constant.
+
+        opset: of ONNX's standard domain, by default the newest that the oldest supported onnxruntime reads. target:
+        "onnxruntime" for its own operators too. partial: layers that ONNX cannot express become nodes of a domain of
+        their own. `ir_exec.onnx.write_model` writes files without holding the constants.
+        Raises UnsupportedError that names every layer that ONNX cannot express, and where onnx is not installed.
+        """
+        options = {} if opset is None else {"opset": opset}
+        return written(ONNX_WRITER, self, target=target, partial=partial, **options)
 
     def all_types(self) -> dict[Value, TensorType]:
         """The type of every value of the graph and of its bodies; values of bodies that never run have none."""
@@ -246,6 +298,43 @@ class Model:
 
     def _input(self, key: PortKey) -> Value:
         return self.graph.parameters[find_port(self.inputs, key)].outputs[0]
+
+
+class PartialModel(Model):
+    """A network of which some layers depend on the inputs of a call, until a `reshape` determines them.
+
+    has_assumptions: whether it is whole, but assumes of the inputs what a run may find wrong. `specialise` does not.
+    """
+
+    has_assumptions: bool = False
+
+    @property
+    @abstractmethod
+    def lists(self) -> list[str]:
+        """The names of the inputs that are lists or optionals."""
+
+    @abstractmethod
+    def bound(self, inputs: Any) -> dict[str, Any]:
+        """What a call gives for each input, by its name: an array, a list, or None for an optional without an element.
+
+        Raises EvaluationError, ElementTypeError or ShapeError for inputs that do not fit.
+        """
+
+    @abstractmethod
+    def content(self) -> bytes:
+        """What decides the network for any inputs, but for its weights that are in files: the same for equal models."""
+
+    @abstractmethod
+    def with_weights_inside(self) -> Self:
+        """The same model, whose pickle refers to no files."""
+
+    @abstractmethod
+    def specialise(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialised:
+        """The whole network for these inputs. In place of an array its type will do, where no value is needed.
+
+        run: computes the values that are needed, within limits of the caller. Raises NotKnownError where one does not
+        follow from the inputs.
+        """
 
 
 def ports_of(ends: Iterable[tuple[Node, Value]], types: Types) -> list[ModelPort]:
@@ -338,7 +427,6 @@ def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
-@paused_collector()
 def _unpickled(
     cls: type[Model],
     document: Document,
@@ -354,7 +442,6 @@ def _unpickled(
     return model.reshape(shapes) if shapes else model
 
 
-@paused_collector()
 def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
     """Read a network from an .xml or .onnx, a path or bytes, and infer the type of every value.
 
@@ -371,15 +458,29 @@ def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
     return Model(loaded)
 
 
-def load(source: Source, weights: WeightsSource | None = None, *, report: Report = raise_error) -> Loaded | None:
-    """Document, weights and graph of a file; every fault is reported. None where no document can be read."""
+def load(
+    source: Source,
+    weights: WeightsSource | None = None,
+    *,
+    report: Report = raise_error,
+    shapes: Mapping[str, Shape] | None = None,
+) -> Loaded | None:
+    """Document, weights and graph of a file; every fault is reported. None where no document can be read.
+
+    shapes: of inputs by their names, for a file that is no IR: there they may say what else would be left out.
+    """
     reader = reader_of(source)
     if reader is not None:
-        model: Model | None = reader.read(source, report=report)
+        model: Model | None = reader.read(source, report=report, shapes=shapes)
         if model is None:
             return None
         return Loaded(model.document, model.graph, model.weights, model.document, model.left_out, model.stand_ins)
-    document = read_document(source, report=report)
+    older: list[tuple[Markup, str | None]] = []
+    document = read_document(source, report=report, on_older=lambda *found: older.append(found))
+    if older:
+        markup, path = older[0]
+        found: Loaded | None = OLDER_IR.read(markup, path=path, weights=weights, report=report)
+        return found
     if document is None:
         return None
     opened = _open_weights(document, weights, report)
@@ -400,22 +501,35 @@ def _output_types(document: Document, weights: Weights | None) -> dict[str, Elem
 
 
 def _open_weights(document: Document, weights: WeightsSource | None, report: Report) -> Weights | None:
-    order = BitOrder.of(document)
+    """The weights of a document: those given, or the .bin beside the .xml; None where a fault was reported."""
+    has_constants = any(layer.is_constant for layer in document.all_layers())
+    return opened_weights(document.path, weights, report, order=BitOrder.of(document), are_needed=has_constants)
+
+
+def opened_weights(
+    path: str | None,
+    weights: WeightsSource | None,
+    report: Report,
+    *,
+    order: BitOrder = CURRENT_ORDER,
+    are_needed: bool = True,
+) -> Weights | None:
+    """The weights of the .xml at a path. are_needed: a .bin beside it must exist."""
     if weights is not None and not isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
         message = f"weights are a path or bytes, found {type(weights).__name__}"
         report(WeightsError(message, code=Code.weights_missing))
         return None
     if isinstance(weights, (bytes, bytearray, memoryview)):
         return Weights.of_bytes(weights, order=order)
-    if weights is None and document.path is None:
+    if weights is None and path is None:
         return None
-    path = default_weights_path(document.path or "") if weights is None else os.fspath(weights)
-    if weights is None and not any(layer.is_constant for layer in document.all_layers()):
-        return Weights.of_bytes(b"") if not exists(path) else Weights.open(path, order=order)
+    found = default_weights_path(path or "") if weights is None else os.fspath(weights)
+    if weights is None and not are_needed:
+        return Weights.of_bytes(b"") if not exists(found) else Weights.open(found, order=order)
     try:
-        return Weights.open(path, order=order)
+        return Weights.open(found, order=order)
     except WeightsError as error:
-        report(error.located(Location(path=path)))
+        report(error.located(Location(path=found)))
         return None
 
 

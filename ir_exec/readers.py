@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-__all__ = ["ENDINGS", "Reader", "is_readable", "reader_of"]
+__all__ = ["ENDINGS", "OLDER_IR", "ONNX_WRITER", "Reader", "is_readable", "reader_of", "written"]
 
 _PEEKED = 16
 
@@ -43,6 +43,19 @@ def _is_onnx(start: bytes) -> bool:
 
 
 _READERS = (Reader("ONNX", ".onnx", _is_onnx, "onnx", "ir_exec.onnx.reading:read_onnx"),)
+
+OLDER_IR = Reader("IR of versions 2 to 7", ".xml", lambda start: False, "lxml", "ir_exec.older.reading:load_older")
+"""What lowers files of the older layout. Only the parsed .xml tells which these are, and `ir_exec.model` asks it."""
+
+ONNX_WRITER = "ir_exec.onnx.export.api:to_proto"
+"""The function that makes an ONNX model of a Model."""
+
+
+def written(function: str, model: object, **options: Any) -> Any:
+    """What a writer, `module:name`, makes of a model."""
+    module, _, name = function.partition(":")
+    return getattr(import_module(module), name)(model, **options)
+
 
 ENDINGS = (".xml", *(reader.ending for reader in _READERS))
 """How the names of files of networks end."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -21,6 +21,7 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.model import Model, ModelPort, Source, WeightsSource, read_model
 from ir_exec.runtime import CompiledModel, Results
 from ir_exec.runtime.arguments import whole_number
+from ir_exec.runtime.compiled import compiled_with
 from ir_exec.runtime.precision import Precision
 from ir_exec.runtime.state import Snapshot
 
@@ -64,6 +65,9 @@ def run(
     precision: Precision = "f32",
     outputs: Sequence[str] | None = None,
     optimize: bool = True,
+    engine: str | None = None,
+    providers: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Iterator[Result]:
     """Run a network on each of the items, of which there may be any number: a few are in memory at a time.
 
@@ -83,8 +87,8 @@ def run(
     tries: how many worker processes an item may cost before it counts as failed. Items of a worker that was lost are
         computed again, each counts once.
     initializer: what a worker calls before it reads the network; it must be picklable.
-    weights, max_memory, max_seconds, threads, precision, outputs, optimize: as for `compile_model`. Of threads, the
-        workers of `jobs` share the cores, and those of an executor have one each.
+    weights, max_memory, max_seconds, threads, precision, outputs, optimize, engine, providers, options: as for
+        `compile_model`. Of threads, the workers of `jobs` share the cores, and those of an executor have one each.
 
     A worker compiles the network once and keeps it. A weights file is opened by its path where the worker finds the
     same file there; else its content is sent, once a worker where the executor can do so.
@@ -104,7 +108,7 @@ def run(
     elif weights is not None and mode is None:
         raise EvaluationError('weights is another .bin, but the model is read already, expected "expand" or "keep"')
     pool = pool_of(executor, jobs, threads=threads, initializer=initializer)
-    options: dict[str, Any] = {
+    how: dict[str, Any] = {
         "max_memory": max_memory,
         "max_seconds": max_seconds,
         "expand_weights": mode != "keep",
@@ -113,14 +117,16 @@ def run(
         "outputs": outputs,
         "optimize": optimize,
     }
-    compiled = CompiledModel(model, **options)
+    if engine is not None or providers is not None or options is not None:
+        how |= {"engine": engine, "providers": providers, "options": options}
+    compiled = compiled_with(model, **how)
     work = _Work(pool, compiled.inputs, compiled.outputs, Pace(pool, chunk, ahead), session, tries)
     return _results(
         work,
         items,
         model,
         compiled,
-        options,
+        how,
         initializer,
         ordered=ordered,
         raises=on_error == "raise",

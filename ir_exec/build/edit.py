@@ -46,6 +46,7 @@ class Editor:
     """
 
     def __init__(self, model: Model) -> None:
+        model.require_whole()
         self._document = model.current_document()
         self._weights = model.weights
         self._before = _types_by_path(model.graph, model.all_types())

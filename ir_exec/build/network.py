@@ -14,7 +14,6 @@ from ir_exec.graph import Value as GraphValue
 from ir_exec.infer import Types
 from ir_exec.ir import NO_RT_INFO, Document, Edge, Layer, Port, RtInfo
 from ir_exec.ir.held import HeldWeights
-from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Result
 from ir_exec.types import Array, ElementType, TensorType
@@ -41,7 +40,6 @@ def result(value: Value, name: str | None = None, *, tensor_names: Iterable[str]
     return layer.outputs[0]
 
 
-@paused_collector()
 def model(
     results: Value | Sequence[Value],
     parameters: Sequence[Value] | None = None,

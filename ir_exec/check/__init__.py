@@ -7,7 +7,17 @@ from ir_exec.check.formats import FORMATS, Places
 from ir_exec.check.report import Demand, Report, Reports, Requirement, Summary, summary_line
 from ir_exec.check.rules import GROUPS, RULES, Rule, explain, find_rule, nearest_rule, rule_of, rules_page, weight
 from ir_exec.check.selection import Baseline, Selection, code_prefix
-from ir_exec.check.text import LinesOf, Style, counted, inert, plain, printable, render, render_diagnostic, wrapped
+from ir_exec.check.text import (
+    LinesOf,
+    Style,
+    counted,
+    inert,
+    plain,
+    printable,
+    render,
+    render_diagnostic,
+    wrapped,
+)
 
 __all__ = [
     "FORMATS",

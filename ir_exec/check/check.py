@@ -29,7 +29,6 @@ from ir_exec.errors import IRError, ResourceError, ShapeError, internal_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import foreign_weights
 from ir_exec.ir.markup import is_text
-from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load, ports_of
 from ir_exec.ops.infrastructure.values import Parameter
 from ir_exec.types import Shape, TensorType
@@ -37,7 +36,6 @@ from ir_exec.types import Shape, TensorType
 __all__ = ["Checked", "check_model", "run_check", "unbounded_inputs"]
 
 
-@paused_collector()
 def check_model(
     source: Model | Source,
     *,
@@ -83,7 +81,6 @@ class _Wanted:
     weights_values: bool = False
 
 
-@paused_collector()
 def run_check(
     source: Model | Source,
     weights: WeightsSource | None = None,
@@ -99,13 +96,20 @@ def run_check(
     requires: Requirement | None = None
     outputs: dict[str, str] | None = None
     try:
+        wanted = wanted or _Wanted()
         loaded = _reloaded(source, findings) if isinstance(source, Model) else load(source, weights, report=findings)
+        if loaded is not None and loaded.left_out and not isinstance(source, Model):
+            shapes = _shapes_asked_for(loaded, wanted)
+            if shapes:
+                # They may determine what was left out.
+                findings = Findings(_path(source))
+                loaded = load(source, weights, report=findings, shapes=shapes)
         if loaded is not None:
             graphs = list(all_graphs(loaded.graph))
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs) - len(loaded.stand_ins)
             left_out = loaded.left_out
-            requires = requirement(loaded.document, loaded.version)
-            wanted = wanted or _Wanted()
+            # What reads older files is no release that can be installed.
+            requires = requirement(loaded.document, loaded.version) if loaded.version >= 10 else None
             checked = max(0, _check(loaded, findings, wanted, inferred) - len(loaded.stand_ins))
             outputs = _what_if(loaded, findings, wanted)
             _doubt_weights(loaded, findings)
@@ -126,10 +130,24 @@ def run_check(
     return Checked(report, findings.repairs, loaded)
 
 
+def _shapes_asked_for(loaded: Loaded, wanted: _Wanted) -> dict[str, Shape]:
+    """The shapes that inputs are to have, by their names; none where these are wrong, which is told later."""
+    try:
+        given = given_types(loaded.graph, wanted.shapes, wanted.batch)
+    except IRError:
+        return {}
+    return {value.node.name: type.shape for value, type in given.items()}
+
+
 def _reloaded(model: Model, findings: Findings) -> Loaded:
     """What reading a file of the network would give."""
+    try:
+        model.require_whole()
+    except IRError as error:
+        findings(error)
     document = model.current_document()
-    return Loaded(document, build_graph(document, model.weights, report=findings), model.weights, document)
+    graph = build_graph(document, model.weights, report=findings)
+    return Loaded(document, graph, model.weights, document, model.left_out, model.stand_ins)
 
 
 def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[Value, TensorType] | None) -> int:

@@ -48,6 +48,11 @@ class Release(NamedTuple):
         return f"{self.year}.{self.number}"
 
 
+_OLDEST_VERSION = 10
+_LAST_OLDER = Release(2022, 1)
+"""The first release without the reader of versions 2 to 7, and the oldest version that it reads."""
+
+
 def known_releases() -> list[Release]:
     """The releases in the table, oldest first: at each of them something became readable."""
     table = _table()
@@ -96,6 +101,11 @@ def requirement(document: Document, version: int) -> Requirement:
 
 def newer_than(target: Release, document: Document, version: int) -> Iterator[IRError]:
     """IR119 for every layer, and for the file itself, that the target does not read."""
+    if version < _OLDEST_VERSION:
+        if target >= _LAST_OLDER:
+            message = f"IR version {version} is read by no OpenVINO since {_LAST_OLDER}, and the target is {target}"
+            yield GraphError(message, code=Code.newer_than_target, location=Location(document.path))
+        return
     for layer, needs in _needs(document, version):
         need = max(needs, key=lambda need: need.release, default=None)
         if need is not None and need.release > target:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ir_exec import __version__
-from ir_exec.cli.process import endings
+from ir_exec.cli.process import endings, seldom_collected
 
 __all__ = ["main"]
 
@@ -16,7 +16,7 @@ _COMMANDS = {
     "bundle": "Put a network, inputs, outputs, versions and reports into one .zip, or run such a .zip again.",
     "check": "Report everything that is wrong with IR files, and with ONNX files.",
     "compare": "Tell which layer of a network is wrong, by the values of a reference.",
-    "convert": "Write an ONNX file as IR: OUT.xml, and OUT.bin beside it.",
+    "convert": "Write an ONNX file as IR, OUT.xml with OUT.bin beside it, or any network as ONNX, OUT.onnx.",
     "diff": "Show what differs between two networks, whatever their ids, order and generated names.",
     "edit": "Write a network with other names, attributes, constants, shapes or layers.",
     "explain": "Explain findings by their codes or names, or list all rules.",
@@ -45,7 +45,7 @@ class _Commands(click.Group):
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        with endings():
+        with endings(), seldom_collected():
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

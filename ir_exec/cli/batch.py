@@ -6,10 +6,12 @@ import glob
 import os
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from time import perf_counter
+from types import MappingProxyType
+from typing import Any
 
 from ir_exec.batch.folder import MANIFEST, OutputFolder, network_digest
 from ir_exec.batch.input_files import Pixels
@@ -108,8 +110,12 @@ def run_many(
     max_seconds: float | None,
     precision: Precision,
     optimize: bool,
+    engine: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Run the network on every item that has no output yet; ends the program with 1 where some fail."""
+    """Run the network on every item that has no output yet; ends the program with 1 where some fail.
+
+    engine: the keywords of `compile_model` that say what runs it.
+    """
     if output is None:
         one = f"; one array is --input NAME={many.archive}" if (many.archive or "").endswith(".npy") else ""
         raise Unusable(f"many inputs have many outputs: give a folder for them with --output{one}")
@@ -121,8 +127,9 @@ def run_many(
         if next(many.items(ports), None) is None:
             raise Unusable("there are no items to run the network on")
     start = perf_counter()
-    digest = network_digest(network, {"precision": precision})
-    about = {"model": network.graph.path, "precision": precision}
+    how = {"precision": precision} | ({"engine": engine} if engine else {})
+    digest = network_digest(network, how)
+    about = {"model": network.graph.path, **how}
     with ExitStack() as stack:
         stack.enter_context(errors_as_messages(exit_code=UNUSABLE))
         pool = stack.enter_context(pool_for(many.jobs, many.scheduler, many.extensions))
@@ -138,6 +145,7 @@ def run_many(
             max_seconds=max_seconds,
             precision=precision,
             optimize=optimize,
+            **engine,
         )
         failed: list[tuple[str, IRError]] = []
         done = 0

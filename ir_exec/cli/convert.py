@@ -1,31 +1,50 @@
-"""`ir-exec convert`: an ONNX file as an IR file."""
+"""`ir-exec convert`: an ONNX file or an IR file of any version as an IR file of version 11, and any as an ONNX file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import click
 
+from ir_exec.check import printable
 from ir_exec.check.releases import Release, first_release, newer_than
+from ir_exec.cli.arrays import Asked
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
-from ir_exec.errors import IRError, Location
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show_written
+from ir_exec.errors import IRError, Location, NotKnownError
 from ir_exec.model import Model, read_model
+from ir_exec.onnx.demands import Demands
+from ir_exec.onnx.export.registry import OLDEST_OPSET
 from ir_exec.onnx.model import convert_model, inputs_of
+from ir_exec.onnx.partial_model import run_once
 from ir_exec.onnx.reading import read_proto
+from ir_exec.onnx.registry import NEWEST
 from ir_exec.ops.base.registry import LAST_OPSET, opset_number
+from ir_exec.runtime.arguments import checked
 from ir_exec.types import Shape, TensorType
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 _FIRST_OPSET = 8
 """The newest opset of the first release that reads IR version 11, which is what is written."""
 
 
 @click.command("convert")
-@click.argument("model", metavar="MODEL.onnx", type=ModelPath((".onnx",)))
-@click.option("-o", "--output", required=True, metavar="OUT.xml", type=click.Path(), help="Where to write it.")
+@click.argument("model", metavar="MODEL", type=ModelPath())
+@click.option("-o", "--output", required=True, metavar="OUT", type=click.Path(), help="OUT.xml or OUT.onnx.")
 @shape_option("The shape of an input")
+@click.option(
+    "--input",
+    "named",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="An input on whose shape and value the network may depend, where an operator needs them; repeatable.",
+)
+@click.option("--inputs", "archive", metavar="FILE.npz", type=click.Path(), help="Such inputs, by their names.")
 @click.option("--static", is_flag=True, help="Dims of inputs that are still open become 1.")
 @click.option("--compress-to-fp16", is_flag=True, help="Store weights of 32 and 64 bits as f16.")
 @click.option(
@@ -41,40 +60,83 @@ _FIRST_OPSET = 8
     help=f"Use no operators of opsets after this one, {_FIRST_OPSET} to {LAST_OPSET}.",
 )
 @click.option(
+    "--opset",
+    type=click.IntRange(OLDEST_OPSET, NEWEST),
+    metavar="N",
+    help=f"To ONNX: the opset, {OLDEST_OPSET} to {NEWEST}, by default that of the oldest supported onnxruntime.",
+)
+@click.option(
     "--target",
     metavar="RELEASE",
     shell_complete=complete_releases,
-    help="Write what this OpenVINO, say 2023.0, reads.",
+    help="Write what this OpenVINO, say 2023.0, reads; to ONNX: `onnxruntime`, its own operators too.",
 )
+@click.option(
+    "--external-data/--no-external-data",
+    default=None,
+    help="To ONNX: write constants to OUT.onnx.data; by default from 1 GiB on.",
+)
+@click.option("--partial", is_flag=True, help="To ONNX: keep layers that ONNX cannot express in a domain of their own.")
 @extension_option
 def command(
     model: str,
     output: str,
     shapes: tuple[str, ...],
+    named: tuple[str, ...],
+    archive: str | None,
     static: bool,
     compress_to_fp16: bool,
     fold: bool,
     to_opset: int | None,
+    opset: int | None,
     target: str | None,
+    external_data: bool | None,
+    partial: bool,
     extensions: tuple[str, ...],
 ) -> None:
-    """Write an ONNX file as IR: OUT.xml, and OUT.bin beside it.
+    """Write an ONNX file, or IR of an older version, as IR, OUT.xml with OUT.bin beside it; or any network as ONNX.
+
+    MODEL.xml may be of the versions 2 to 7, which no OpenVINO of today reads: their layers become operators of today.
 
     Tensors and nodes keep their names: a layer is named after its node, `conv`, and the one below the sum with a bias
     `conv/WithoutBiases`. Constant parts are computed; dynamic dims stay dynamic. With fixed shapes operators can be
-    said that otherwise cannot. Weights are compressed unless one of them is too large for f16. For an older OpenVINO,
+    said that otherwise cannot; with inputs, those that need a value: the network is right for these values alone, which
+    a line names. Weights are compressed unless one of them is too large for f16. For an older OpenVINO,
     operators are written in the older versions that mean the same; layers that have none are named.
 
-    Exit code: 0 when it was written, 1 where the file has a fault or an operator that IR, or the older OpenVINO, cannot
-    say, 2 for paths and arguments that cannot be used.
+    The ending of OUT is the direction. To ONNX, weights are streamed, states become inputs `past.NAME` and outputs
+    `present.NAME`, and one error names every layer that ONNX cannot express.
+
+    Exit code: 0 when it was written, 1 where the file has a fault or an operator that IR, ONNX, or the older OpenVINO,
+    cannot say, 2 for paths and arguments that cannot be used.
     """
     load_extensions(extensions)
+    if output.lower().endswith(".onnx"):
+        _refuse(compress_to_fp16=compress_to_fp16, to_opset=to_opset)
+        if target not in (None, "onnxruntime"):
+            raise Unusable(f"--target {target}: a target of ONNX files is onnxruntime")
+        from ir_exec.cli.convert_onnx import convert_to_onnx
+
+        convert_to_onnx(
+            model,
+            output,
+            shapes=shapes,
+            static=static,
+            fold=fold,
+            opset=opset,
+            target=target,
+            partial=partial,
+            external_data=external_data,
+        )
+        return
     if not output.lower().endswith(".xml"):
-        raise Unusable(f"--output {output}: the file to write must end in .xml")
+        raise Unusable(f"--output {output}: the file to write must end in .xml or .onnx")
+    _refuse(opset=opset, external_data=external_data, partial=partial)
     release = None if target is None else _release(target)
     options = {
         "input_model": os.path.basename(model),
         "shape": "; ".join(shapes),
+        "input": "; ".join((*named, *filter(None, [archive]))),
         "static": _flag(static),
         "compress_to_fp16": _flag(compress_to_fp16),
         "fold": "true" if fold else "false",
@@ -82,20 +144,11 @@ def command(
         "target": target or "",
     }
     with errors_as_messages(hint=check_hint(model)):
-        proto, folder = read_proto(model)
-        ports = inputs_of(proto)
-        wanted = shapes_by_input(shapes, ports)
-        given = {}
-        for port in ports:
-            shape = wanted.get(port.name, port.shape)
-            if static and shape.dims is not None:
-                shape = Shape([dim if dim.is_static else 1 for dim in shape])
-            given[port.name] = TensorType(port.element_type, shape)
-        told = {name: value for name, value in options.items() if value}
-        try:
-            converted = convert_model(proto, folder=folder, given=given, told=told).model
-        except IRError as error:
-            raise error.located(Location(path=model)) from error.__cause__
+        if model.lower().endswith(".xml"):
+            converted, used = _from_ir(model, shapes, static=static), frozenset[str]()
+        else:
+            asked = Asked(named, archive, shapes, 0)
+            converted, used = _from_onnx(model, shapes, options, asked, static=static)
         if fold:
             from ir_exec.runtime.simplify import simplified  # only here is anything computed
 
@@ -109,6 +162,73 @@ def command(
         # It has a layer more for each weight.
         converted = read_model(output)
     show_written("Converted", converted, output)
+    if used:
+        echo(f"right for these values alone: {printable(', '.join(sorted(used)))}")
+
+
+def _converted(
+    proto: ModelProto,
+    folder: str | None,
+    given: Mapping[str, TensorType],
+    told: Mapping[str, str],
+    demands: Demands | None,
+) -> Model:
+    """The network for all values of the inputs, or else for those that `demands` has."""
+    try:
+        return convert_model(proto, folder=folder, given=given, told=told).model
+    except NotKnownError:
+        if demands is None:
+            raise
+    return convert_model(proto, folder=folder, given=given, told=told, demands=demands).model
+
+
+def _refuse(**options: object) -> None:
+    """Raise Unusable for options that the direction of the conversion does not have."""
+    for name, value in options.items():
+        if value not in (None, False):
+            raise Unusable(f"--{name.replace('_', '-')} does not go with this --output")
+
+
+def _from_ir(path: str, shapes: tuple[str, ...], *, static: bool) -> Model:
+    """The network of an IR file of any version."""
+    model = read_model(path)
+    wanted = shapes_by_input(shapes, model.inputs)
+    if static:
+        for port in model.inputs:
+            shape = wanted.get(port.name, port.shape)
+            if shape.dims is not None:
+                wanted[port.name] = Shape([dim if dim.is_static else 1 for dim in shape])
+    return model.reshape(wanted) if wanted else model
+
+
+def _from_onnx(
+    path: str, shapes: tuple[str, ...], options: Mapping[str, str], asked: Asked, *, static: bool
+) -> tuple[Model, frozenset[str]]:
+    """The network of an ONNX file, and the inputs for whose values alone it is right.
+
+    options: those of the conversion, which `rt_info` holds. asked: arrays of inputs.
+    """
+    proto, folder = read_proto(path)
+    ports = inputs_of(proto)
+    wanted = shapes_by_input(shapes, ports)
+    arrays = asked.given(ports)
+    given = {}
+    for port in ports:
+        shape = wanted.get(port.name, port.shape)
+        if static and shape.dims is not None:
+            shape = Shape([dim if dim.is_static else 1 for dim in shape])
+        if port.name in arrays:
+            arrays[port.name] = checked(arrays[port.name], port)
+            shape = Shape(arrays[port.name].shape)
+        given[port.name] = TensorType(port.element_type, shape)
+    # The shapes of these arrays are those of the inputs, so that values alone are left to be asked for.
+    demands = Demands(arrays, run_once, has_shapes=True)
+    told = {name: value for name, value in options.items() if value}
+    try:
+        converted = _converted(proto, folder, given, told, demands if arrays else None)
+    except IRError as error:
+        raise error.located(Location(path=path)) from error.__cause__
+    return converted, frozenset(demands.used)
 
 
 def _for_older(model: Model, to_opset: int | None, release: Release | None) -> Model:

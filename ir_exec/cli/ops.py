@@ -214,7 +214,11 @@ def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None
     """The operators of ONNX of these names, or all."""
     if find_spec("onnx") is None:
         raise Unusable("the package onnx is not installed: pip install 'ir-exec[onnx]' installs it")
-    from ir_exec.onnx.coverage import covered_operators, onnx_page  # few ask, and onnx takes long to import
+    from ir_exec.onnx.coverage import (
+        covered_operators,
+        onnx_page,
+        unsayable_operators,
+    )  # few ask, and onnx takes long to import
 
     if markdown:
         click.echo(onnx_page(), nl=False)
@@ -228,10 +232,12 @@ def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None
     for one in listed[:most]:
         said = {"function": "yes", "body": "by its body", "no": "no"}[one.how]
         rows.add_row(one.shown, ", ".join(map(str, one.versions)), said)
+    unsayable = unsayable_operators() if not wanted else []
     show(
         rows,
         *left_out(len(listed), most),
         f"{sum(one.how != 'no' for one in listed)} of {len(listed)} can be said in IR",
+        *(f"not written as ONNX: {name}: {reason}" for name, reason in unsayable),
     )
 
 

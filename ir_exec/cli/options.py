@@ -107,19 +107,19 @@ class ModelPath(click.Path):
     endings: what may be behind it. kept: what is taken as it is.
     """
 
-    def __init__(self, endings: Sequence[str] = ENDINGS, kept: str | None = None) -> None:
+    def __init__(self, endings: Sequence[str] = ENDINGS, kept: Sequence[str] = ()) -> None:
         super().__init__()
         self._endings = endings
         self._kept = kept
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = os.fsdecode(super().convert(value, param, ctx))
-        found = completed(path, self._endings) if path != self._kept and not is_url(path) else []
+        found = completed(path, self._endings) if path not in self._kept and not is_url(path) else []
         return found[0] if len(found) == 1 else path
 
 
 MODEL = ModelPath()
-REFERENCE = ModelPath(kept="openvino")
+REFERENCE = ModelPath(kept=("openvino", "onnxruntime"))
 
 
 class FiniteRange(click.FloatRange):

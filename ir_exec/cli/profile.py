@@ -10,10 +10,12 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.config import load_extensions
+from ir_exec.cli.engine import engine_options
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, FiniteRange, left_out, rows_of, top_option
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.terminal import Steps, Table, check_hint, echo, errors_as_messages, show, table
+from ir_exec.debug.engine_profile import EngineProfile
 from ir_exec.debug.profile_report import (
     OpenVINOProfile,
     Profile,
@@ -25,7 +27,6 @@ from ir_exec.debug.profile_report import (
     type_text,
 )
 from ir_exec.debug.profiling import profile
-from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision
 
 _SPARE = ("memory", "GB/s", "calls", "GFLOP/s", "moved", "mult-adds", "value")
@@ -38,6 +39,7 @@ _LEAST_SHARE = 0.01
 @click.command("profile")
 @click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
+@engine_options
 @click.option("--repeat", type=click.IntRange(min=1), default=10, show_default=True, help="Runs that medians are of.")
 @click.option("--with", "reference", type=click.Choice(["openvino"]), help="Show its own counters beside ours.")
 @click.option("--device", default="CPU", show_default=True, help="For openvino: the device that it runs on.")
@@ -85,11 +87,14 @@ def command(
     output: str | None,
     top: int | None,
     every: bool,
+    engine: dict[str, Any],
 ) -> None:
     """Show where the time of a run goes: by layer, by type, and by prefix of names.
 
     Beside the time of each layer stands how much it computes and moves, and how much of what this machine can do that
     is ("of peak"): a layer with much time and little of the peak is slow for what it does.
+
+    With --engine its own times stand beside ours, with what it runs, and why it does not run the rest.
 
     Exit code: 0 when it ran, 1 when the network cannot be read or run, 2 for arguments or paths that cannot be used.
     """
@@ -97,7 +102,7 @@ def command(
     keep_freed_memory()
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
-        network = read_model(model, weights=weights)
+        network = asked.network(model, weights)
     given = asked.given(network.inputs)
     drawn = [port.name for port in network.inputs if port.name not in given]
     with errors_as_messages(hint=DRAWN_HINT if drawn else None), Steps() as steps:
@@ -113,6 +118,7 @@ def command(
             precision=precision,
             trace_events=trace_events,
             progress=steps.tell,
+            **engine,
         )
     report = report.model_copy(update={"seed": asked.seed if drawn else None})
     if output_format == "text" and output is None:
@@ -165,6 +171,22 @@ def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | s
         yield from left_out(len(prefixes), most)
     if report.openvino is not None:
         yield from _openvino(report.openvino, most)
+    if report.engine is not None:
+        yield from _engine(report.engine, most)
+
+
+def _engine(found: EngineProfile, most: int | None) -> Iterator[Table | str]:
+    yield "\n".join(map(printable, str(found.partition).splitlines()))
+    yield (
+        f"compiled in {seconds_text(found.compile_seconds)}, first run {seconds_text(found.first_seconds)}, then "
+        f"{seconds_text(found.run_seconds)}; with its counters {seconds_text(found.timed_seconds)}"
+    )
+    shown = table(found.engine, layer="left", kernels="left", time="right", share="right", ours="right")
+    for layer in found.layers[:most]:
+        times = (seconds_text(layer.seconds), f"{layer.share:.1%}", seconds_text(layer.ours) if layer.ours else "-")
+        shown.add_row(printable(layer.name or "made by the engine"), printable(", ".join(layer.kernels)), *times)
+    yield shown
+    yield from left_out(len(found.layers), most)
 
 
 def _openvino(found: OpenVINOProfile, most: int | None) -> Iterator[Table | str]:

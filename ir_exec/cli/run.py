@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from time import perf_counter
+from typing import Any
 
 import click
 import numpy as np
@@ -15,8 +16,9 @@ from ir_exec.check import printable
 from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, tell_drawn, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.config import load_extensions
+from ir_exec.cli.engine import engine_options
 from ir_exec.cli.options import MODEL, FiniteRange
-from ir_exec.cli.parallel import worker_options
+from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.run_output import TOP, labels_in, printed_top, printed_values, told_times
 from ir_exec.cli.terminal import (
@@ -37,9 +39,10 @@ from ir_exec.debug.reference import differences
 from ir_exec.debug.report_text import told
 from ir_exec.debug.run_report import RunInput, RunReport, output_of, require_labels, times_of
 from ir_exec.debug.walk import NotFinite, first_not_finite
+from ir_exec.engines.compiled import EngineModel
 from ir_exec.errors import IRError
 from ir_exec.ir.urls import suffix_of
-from ir_exec.model import Model, ModelPort, read_model
+from ir_exec.model import Model, ModelPort
 from ir_exec.runtime import CompiledModel, Results, compile_model
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType, Shape
@@ -57,6 +60,7 @@ from ir_exec.types import Array, ElementType, Shape
 )
 @click.option("--batch", type=click.IntRange(min=1), help="Many inputs: files stack them, and so many rows make a run.")
 @worker_options
+@engine_options
 @click.option("--max-seconds", type=FiniteRange(min=0, min_open=True), help="Stop a run that takes longer.")
 @click.option(
     "--precision",
@@ -117,6 +121,7 @@ def command(
     printed: str,
     labels: str | None,
     output_format: str,
+    engine: dict[str, Any],
 ) -> None:
     """Run a network and show its outputs.
 
@@ -126,6 +131,9 @@ def command(
     network takes, or what --shape says.
 
     With --repeat the first run is timed by itself, and the others are told as percentiles.
+
+    With --engine onnxruntime the layers that it can run with the same meaning run there, the others are interpreted;
+    profile --engine shows which, and why.
 
     Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet, or
     an .npz with --batch). Each has its outputs in a file of the folder --output, and a line in its manifest.jsonl, with
@@ -137,14 +145,17 @@ def command(
     keep_freed_memory()
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
-        network = read_model(model, weights=weights)
+        network = asked.network(model, weights)
         if is_many(asked.archive) or batch or jobs or scheduler:
             _refuse_for_many(shapes=asked.shapes, validate=validate, expected=expected, repeat=repeat > 1)
             _refuse_for_many(print=printed != "summary", labels=labels, format=output_format != "text", warmup=warmup)
             many = Many(asked.named, asked.archive, batch, jobs, scheduler, extensions, asked.pixels)
-            run_many(network, many, output, max_seconds, precision, not no_optimize)
+            run_many(network, many, output, max_seconds, precision, not no_optimize, engine)
             return
-        compiled = compile_model(network, max_seconds=max_seconds, precision=precision, optimize=not no_optimize)
+        compiled = compile_model(
+            network, max_seconds=max_seconds, precision=precision, optimize=not no_optimize, **engine
+        )
+    partition = compiled.partition if isinstance(compiled, EngineModel) else None
     is_text = output_format == "text"
     names = labels_in(labels)
     ports = compiled.inputs
@@ -153,12 +164,12 @@ def command(
         redraw = asked.redraw(network, given)
         if validate:
             _validate(network, redraw.arrays, precision)
-        first, results = _first_run(network, compiled, redraw, again=not validate, shows_bar=repeat == 1)
+        first, results = _first_run(network, compiled, redraw, again=not validate, shows_bar=repeat == 1 and not engine)
         arrays = redraw.arrays
         if ports and is_text:
             show(_inputs(ports, redraw, set(given)))
             echo("")
-        others = [_timed(network, compiled, arrays)[0] for _ in range(warmup + repeat - 1)][warmup:]
+        others = _repeated(network, compiled, arrays, warmup + repeat - 1)[warmup:]
         if output is not None:
             write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name, that takes positions too
     found = {port.name: array for port, array in results.to_dict().items()}
@@ -167,11 +178,16 @@ def command(
             require_labels(names, found)
         differs = None if expected is None else _differing(results, expected, rtol, atol)
     times = times_of(first, others, warmup)
+    specialised = compiled.specialisations[-1] if compiled.specialisations else None
     if is_text:
         shown: list[Table | str] = [_outputs(results)] if printed == "summary" else []
         shown += printed_values(found) if printed == "values" else ()
         shown += printed_top(found, names) if printed == "top5" else ()
+        if partition is not None:
+            echo(f"{printable(str(partition).splitlines()[0])}\n")
         show(*shown, told_times(times) + (f", outputs written to {output}" if output else ""))
+        if specialised is not None:
+            echo(f"specialised to {printable(', '.join(f'{name}: {what}' for name, what in specialised.items()))}")
         if differs is not None:
             _tell_expected(differs, len(found), expected or "")
     else:
@@ -179,7 +195,14 @@ def command(
         inputs = [_input(port, arrays[port.name], drawn.get(port.name), asked.seed) for port in ports]
         is_whole, most = printed == "values", TOP if printed == "top5" else 0
         outputs = [output_of(one, found[one], has_values=is_whole, most=most, labels=names) for one in found]
-        report = RunReport(model=model, inputs=tuple(inputs), outputs=tuple(outputs), times=times)
+        report = RunReport(
+            model=model,
+            inputs=tuple(inputs),
+            outputs=tuple(outputs),
+            times=times,
+            specialised=specialised,
+            engine=partition,
+        )
         show_json((report if differs is None else report.judged(differs)).model_dump_json(indent=1))
     if differs:
         sys.exit(1)
@@ -197,6 +220,16 @@ def _timed(
             dict(arrays), observe=(lambda node, *_: bar.advance(f"{node.type} {node.name}")) if is_wanted else None
         )
     return perf_counter() - start, results
+
+
+def _repeated(network: Model, compiled: CompiledModel, arrays: Mapping[str, Array], count: int) -> list[float]:
+    """The seconds of each of so many runs."""
+    found = []
+    with Bar(lambda: count, is_wanted=count > 0, verb="running", noun="runs") as bar:
+        for _ in range(count):
+            found.append(_timed(network, compiled, arrays)[0])
+            bar.advance()
+    return found
 
 
 def _first_run(

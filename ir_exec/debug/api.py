@@ -19,10 +19,11 @@ from ir_exec.debug.report import Comparison
 from ir_exec.debug.tracing import INDEX, Trace
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import path_hint, suggested
-from ir_exec.model import Model, ShapeLike, Source, read_model
+from ir_exec.model import Model, PartialModel, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.specialising import ForCalls, for_calls
 from ir_exec.types import Array
 
 __all__ = ["Probe", "ReferenceLike", "compare"]
@@ -83,11 +84,19 @@ def compare(
     """
     model = model if isinstance(model, Model) else read_model(model)
     options: dict[str, Any] = {"threads": threads, "precision": precision}
+    record: Drawn | None = None
+    notes: list[str] = []
+    if model.is_partial or (isinstance(model, PartialModel) and inputs is not None):
+        called, record = _whole(model, reference, inputs, then, seed, shapes, options)
+        model, (inputs, *then), _ = called
+        notes = [called.told] if called.told else []
+    if isinstance(reference, Model) and reference.is_partial and inputs is not None:
+        reference = reference.specialised(_for_reference(reference, model, inputs))
     found = _reference(model, reference, options, probe=probe, device=device, hint=hint, timeout=timeout)
+    found.notes += notes
     with closing(found):
         known = found.inputs() if inputs is None else {}
         drawn = inputs is None and len(known) < len(model.inputs)
-        record: Drawn | None = None
         shapes = None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()}
         if drawn:
             inputs, record = checked_inputs(model, seed, shapes, known, **options)
@@ -130,6 +139,35 @@ def compare(
                 return compared([bind_inputs(inputs, model.inputs)], drawn=record)
             except IRError:
                 raise error from None
+
+
+def _whole(
+    model: Model,
+    reference: ReferenceLike,
+    inputs: Inputs | None,
+    then: Sequence[Inputs],
+    seed: int,
+    shapes: Mapping[str, ShapeLike] | None,
+    options: Mapping[str, Any],
+) -> tuple[ForCalls, Drawn | None]:
+    """The network that a partial model is for the calls; inputs that neither the caller nor a trace gives are drawn."""
+    record: Drawn | None = None
+    if inputs is None:
+        known: Mapping[str, Array] = {}
+        if isinstance(reference, Trace) or (isinstance(reference, (str, Path)) and Path(reference, INDEX).exists()):
+            known = TraceReference(reference).inputs()
+        shapes = None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()}
+        inputs, record = checked_inputs(model, seed, shapes, known, **options)
+        record = record if len(known) < len(model.inputs) else None
+    return for_calls(model, inputs, *then), record
+
+
+def _for_reference(reference: Model, model: Model, inputs: Inputs) -> Inputs:
+    """The inputs of a model as those of a reference: by name where it has the same names, else by position."""
+    arrays = bind_inputs(inputs, model.inputs)
+    named = {port.name: array for port, array in zip(model.inputs, arrays, strict=True)}
+    names = [port.name for port in reference.inputs]
+    return {name: named[name] for name in names} if set(names) <= named.keys() else arrays
 
 
 def _sizes_of(
@@ -198,6 +236,10 @@ def _reference(
         from ir_exec.debug.openvino import OpenVINOReference
 
         return OpenVINOReference(model, probe=probe, device=device, hint=hint, timeout=timeout, **options)
+    if os.fspath(reference) == "onnxruntime" and not path.exists():
+        from ir_exec.debug.exported_reference import ExportedReference
+
+        return ExportedReference(model, timeout=timeout, precision=options["precision"])
     by_reference = os.fspath(reference).removeprefix(ONNX_REFERENCE)
     if by_reference != os.fspath(reference):
         from ir_exec.debug.onnx_reference import ONNXReference
@@ -214,7 +256,8 @@ def _reference(
         return ArraysReference(arrays_in(path, entries), os.fspath(path), outputs, kinds_of(entries))
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), **options)
-    choices = "openvino, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder of a trace or of .npy files"
+    choices = "openvino, onnxruntime, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder of a trace"
+    choices += " or of .npy files"
     message = f"{os.fspath(reference)!r} is no reference: expected {choices}"
-    near = suggested(os.fspath(reference), ["openvino"]) or path_hint(os.fspath(reference))
+    near = suggested(os.fspath(reference), ["openvino", "onnxruntime"]) or path_hint(os.fspath(reference))
     raise EvaluationError(message, code=Code.unknown_input, hint=near)

@@ -39,7 +39,6 @@ from ir_exec.debug.terms import cancelling_terms
 from ir_exec.debug.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.lazy import seldom_collected
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable
@@ -55,7 +54,6 @@ _MOST_INCLUDED = 20
 """Of a chain of layers without partners no more are named."""
 
 
-@seldom_collected()
 def compare_with(
     model: Model,
     reference: Reference,

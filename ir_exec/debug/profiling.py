@@ -13,10 +13,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from time import perf_counter_ns
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ir_exec.codes import Code
 from ir_exec.debug.drawing import drawn_inputs
+from ir_exec.debug.engine_profile import profile_engine
 from ir_exec.debug.files import write_file
 from ir_exec.debug.profile_report import (
     GroupProfile,
@@ -33,9 +34,10 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
-from ir_exec.runtime.arguments import Inputs, bind_inputs, whole_number
+from ir_exec.runtime.arguments import Inputs, whole_number
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.precision import Precision, run_as_f32
+from ir_exec.runtime.specialising import ForCalls, for_calls
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array
 
@@ -57,6 +59,9 @@ def profile(
     precision: Precision = "f32",
     trace_events: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] | None = None,
+    engine: str | None = None,
+    providers: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Profile:
     """Time, memory and work of every layer of a network, as it runs.
 
@@ -67,6 +72,7 @@ def profile(
     threads, precision: as for `compile_model`.
     trace_events: a file for the run whose time is nearest to the median, in Trace Event Format.
     progress: called with what is done next.
+    engine, providers, options: as for `compile_model`; the times of the engine stand beside ours, in `Profile.engine`.
     Raises what reading and running the network raises, EvaluationError where OpenVINO cannot run it, and IRError where
     `trace_events` cannot be written.
     """
@@ -74,7 +80,8 @@ def profile(
     if reference not in (None, "openvino"):
         raise EvaluationError(f"{reference!r} cannot be profiled beside it: only openvino", code=Code.unknown_input)
     model = model if isinstance(model, Model) else read_model(model)
-    arrays = bind_inputs(drawn_inputs(model, seed, shapes) if inputs is None else inputs, model.inputs)
+    called = for_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
+    model, (arrays,), _ = called
     tell = progress or (lambda _: None)
     runs = _Runs(model, arrays, repeat, threads, precision, tell)
     tell("measuring the machine")
@@ -85,6 +92,11 @@ def profile(
         tell("OpenVINO")
         openvino = _openvino(model, arrays, layers, repeat, device, hint, timeout, threads)
         layers = dict(_joined(layers, openvino))
+    on_engine = None
+    if engine is not None:
+        ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
+        how = {"threads": threads, "precision": precision, "engine": engine, "providers": providers, "options": options}
+        on_engine = profile_engine(model, arrays, ours, repeat=repeat, tell=tell, how=how)
     if trace_events is not None:
         usual = min(runs.timed, key=lambda run: abs(run.seconds - runs.timed_seconds))
         content = as_trace_events(usual.start, usual.end, usual.events, layers, openvino)
@@ -93,7 +105,8 @@ def profile(
         except OSError as error:
             message = f"cannot write {os.fspath(trace_events)}: {error.strerror or error}"
             raise IRError(message, code=Code.unwritable) from None
-    return _report(model, runs, machine, list(layers.values()), openvino, seed if inputs is None else None)
+    report = _report(model, runs, machine, list(layers.values()), openvino, seed if inputs is None else None, called)
+    return report if on_engine is None else report.model_copy(update={"engine": on_engine})
 
 
 class _Timed(NamedTuple):
@@ -300,6 +313,7 @@ def _report(
     layers: Sequence[LayerProfile],
     openvino: OpenVINOProfile | None,
     seed: int | None,
+    called: ForCalls,
 ) -> Profile:
     peak = max(layers, key=lambda layer: layer.memory, default=None)
     # Of the layers that hold the peak the innermost is told, which ended first.
@@ -330,4 +344,5 @@ def _report(
         machine=machine,
         openvino=openvino,
         seed=seed,
+        specialised=called.depends or None,
     )

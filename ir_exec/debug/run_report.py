@@ -10,6 +10,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.debug.facts import Facts, Number, Record, facts_of
 from ir_exec.debug.files import RECORDS
+from ir_exec.engines.report import PartitionReport
 from ir_exec.errors import EvaluationError
 from ir_exec.ir.packing import is_packed
 from ir_exec.types import STRING, Array, ElementType, Shape
@@ -81,14 +82,20 @@ class RunTimes(Record):
 
 
 class RunReport(Record):
-    """The answer of `run`. as_expected: None without --expected."""
+    """The answer of `run`.
+
+    as_expected: None without --expected. engine: what it ran, None without --engine. specialised: what the network
+    depends on, by inputs, where it is an ONNX file that needs them ("value 1", "shape [2,3]", "rank 2").
+    """
 
     format: Literal[1] = 1
     model: str
     inputs: tuple[RunInput, ...]
     outputs: tuple[RunOutput, ...]
     times: RunTimes
+    engine: PartitionReport | None = None
     as_expected: bool | None = None
+    specialised: dict[str, str] | None = None
 
     def judged(self, differs: Mapping[str, str]) -> RunReport:
         """The report with the outputs that differ from the expected ones, by name, and how."""

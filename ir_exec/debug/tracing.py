@@ -20,11 +20,12 @@ from ir_exec.debug.files import damaged, read_value, unwritable, write_file, wri
 from ir_exec.debug.walk import Visit, Walker
 from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceError
 from ir_exec.hints import suggested
-from ir_exec.model import Model, Source, read_model
+from ir_exec.model import Model, PartialModel, Source, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs, whole_number
 from ir_exec.runtime.memory import default_budget
 from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array, ElementType
 
 __all__ = ["INDEX", "Trace", "TraceIndex", "TracedValue", "trace"]
@@ -195,6 +196,8 @@ def trace(
     a trace, and for patterns that nothing matches.
     """
     model = model if isinstance(model, Model) else read_model(model)
+    if isinstance(model, PartialModel):
+        model, (inputs,), _ = for_calls(model, inputs)
     walker = Walker(model, threads=threads, precision=precision)
     chosen = _Chosen(layers, types, constants)
     if output is None:

@@ -30,7 +30,9 @@ from ir_exec.errors import (
     ShapeError as ShapeError,
 )
 from ir_exec.extension.onnx_operators import (
+    onnx_lowering as onnx_lowering,
     onnx_op as onnx_op,
+    unregister_onnx_lowering as unregister_onnx_lowering,
     unregister_onnx_op as unregister_onnx_op,
 )
 from ir_exec.extension.registration import (

@@ -1,4 +1,4 @@
-"""Registering a function of a user for an operator of ONNX files."""
+"""Registering functions of a user for operators of ONNX files, and for writing operators as ONNX."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import IRError
+from ir_exec.onnx.export import registry as lowerings
 from ir_exec.onnx.registry import register, unregister
+from ir_exec.ops import Op
 
-__all__ = ["onnx_op", "unregister_onnx_op"]
+__all__ = ["onnx_lowering", "onnx_op", "unregister_onnx_lowering", "unregister_onnx_op"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -40,6 +42,23 @@ def unregister_onnx_op(name: str, domain: str) -> None:
     """Forget the functions for the operator `name` of a `domain`, so that others can take their place; KeyError if
     there is none."""
     unregister(domain, name)
+
+
+def onnx_lowering(*classes: type[Op], opset: int = lowerings.OLDEST_OPSET) -> Callable[[Function], Function]:
+    """Use a function to write operators of your own as ONNX.
+
+    The function takes an `ir_exec.onnx.export.node.ExportNode`, emits nodes, and returns the name of the output or a
+    tuple of names: `return node.emit("Mul", node.inputs[0], node.constant(np.float32(node.op.factor)))`. opset: the
+    oldest opset of ONNX that it can write.
+
+    Raises TypeError for an operator that has a lowering.
+    """
+    return lowerings.export(*classes, opset=opset)
+
+
+def unregister_onnx_lowering(cls: type[Op]) -> None:
+    """Forget the function that writes an operator as ONNX; KeyError if there is none."""
+    lowerings.unregister(cls)
 
 
 def _checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -42,9 +42,15 @@ _children: Callable[[etree._Element], list[etree._Element]] = itemgetter(slice(N
 """The children of an element, all at once: to step through them takes lxml longer."""
 
 
-def read_document(source: str | os.PathLike[str] | bytes, *, report: Report = raise_error) -> Document | None:
+def read_document(
+    source: str | os.PathLike[str] | bytes,
+    *,
+    report: Report = raise_error,
+    on_older: Callable[[Markup, str | None], None] | None = None,
+) -> Document | None:
     """Read an IR file from a path or from its bytes; the weights are not touched.
 
+    on_older: called with the elements and the path of a file of versions 2 to 7, in place of IR005.
     Faults go to `report`, which raises the first one unless the caller passes another. The result is None only where
     there is nothing to go on with: no file, no XML, another kind of file, an IR version that is not 10 or 11.
     Codes: IR001 unreadable path, IR002 not well-formed, IR003 refused markup, IR004 not IR, IR005 unsupported version,
@@ -55,6 +61,9 @@ def read_document(source: str | os.PathLike[str] | bytes, *, report: Report = ra
         path, raw = load(source)
         markup = parse(raw)
         _refuse_other_kinds(markup)
+        if on_older is not None and is_older(markup.root):
+            on_older(markup, path)
+            return None
         document, faults = _read(markup, path)
     except IRError as error:
         fatal = error.located(Location(path=path))
@@ -66,6 +75,16 @@ def read_document(source: str | os.PathLike[str] | bytes, *, report: Report = ra
         return document
     report(fatal)
     return None
+
+
+_OLDER = range(2, 8)
+"""Versions with another layout, which `ir_exec.ir.older` reads."""
+
+
+def is_older(root: etree._Element) -> bool:
+    """Return True if the root is that of an IR of versions 2 to 7."""
+    version = (root.get("version") or "").strip()
+    return root.tag == "net" and version.isascii() and version.isdigit() and int(version[:4]) in _OLDER
 
 
 def _refuse_other_kinds(markup: Markup) -> None:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from math import inf, isnan, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from ir_exec.kernels import costs
+from ir_exec.kernels.gemm.product import for_blas, matrix_product
+from ir_exec.kernels.gemm.sharing import batches_at, product_nanoseconds, share_products
 from ir_exec.kernels.precision import rounded, widened
-from ir_exec.kernels.products import batches_at, for_blas, matrix_product, product_nanoseconds, share_products
-from ir_exec.kernels.softmax import GREATEST_SCORE, added_by_blas, exponentials, exponentiate
+from ir_exec.kernels.softmax import exponentiate
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 __all__ = ["Attention"]
 
 _Batches = tuple[int, slice]
 """Some places of a batch axis, which is counted from the last axis."""
-
-
-_UNSEEN = 1000.0
-"""A score that is so much below another one of its row is nothing beside it, in f64 too."""
 
 
 class Attention:
@@ -56,26 +53,24 @@ class Attention:
         """Choose parts that threads share: some batches, of one axis, and some of their rows."""
         rows, keys = self._queries[-2], key[-2]
         scores = prod(batch) * rows * keys
-        vectors = prod(self._queries) + prod(key)
-        self._may_be_bounded = scores >= max(costs.SCORES_WORTH_A_BOUND, vectors) and dtype.char in "fd"
         self._nanoseconds = (
             product_nanoseconds(self._queries, (*key[:-2], key[-1], keys), scores, dtype)
             + product_nanoseconds((*batch, rows, keys), value, prod(self._result), dtype)
-            + costs.EXPONENTIAL_NANOSECONDS * scores
+            + thresholds.SLOW_ELEMENT_NANOSECONDS * scores
         )
-        shared = min(int(self._nanoseconds / costs.ATTENTION_PIECE_NANOSECONDS), costs.MOST_PIECES)
-        wanted = max(-(-scores // costs.CHUNK_ELEMENTS), shared, 1)
+        shared = min(int(self._nanoseconds / thresholds.SHARED_NANOSECONDS), thresholds.MOST_PIECES)
+        wanted = max(-(-scores // thresholds.CHUNK_ELEMENTS), shared, 1)
         # Counted from the last axis: other arrays may have fewer batch axes.
         self._axis = max(range(-len(batch) - 2, -2), key=lambda axis: batch[axis + 2], default=-3)
         size = batch[self._axis + 2] if batch else 1
         self._batches = -(-size // min(wanted, size))
         groups = -(-size // self._batches)
         a_row = max(scores // (rows * size) * self._batches, 1)
-        least = min(costs.LEAST_ROWS, rows)
-        fitting = max(costs.SCORES_AT_ONCE // a_row, 1)
+        least = min(thresholds.FEW_LINES, rows)
+        fitting = max(thresholds.HELD_ELEMENTS // a_row, 1)
         self._rows = min(max(-(-rows // -(-wanted // groups)), least), fitting)
         self._blocks = -(-rows // self._rows)
-        self._keys, self._scores = keys, scores
+        self._keys = keys
         self._count = groups * self._blocks
 
     def __call__(
@@ -101,20 +96,17 @@ class Attention:
         if mask is not None:
             # A scalar has no keys of which the first ones could be taken.
             mask = np.atleast_1d(mask)
-        greatest = _greatest_score(queries, keys.swapaxes(-1, -2)) if self._may_be_bounded else inf
-        is_bounded = greatest <= GREATEST_SCORE and sinks is None
-        if mask is not None and mask.dtype != np.bool_ and not self._is_causal:
-            # No score grows, and one of each query stays as it is.
-            is_bounded = is_bounded and not mask.max(-1).any()
         if self._count == 1:
             scores = matrix_product(queries, keys)
-            total = self._exponentiate(scores, mask, sinks, 0, is_bounded)
+            total = self._exponentiate(scores, mask, sinks, 0)
             attended = matrix_product(scores, values)
             attended /= total
             return rounded(attended, query.dtype)
         queries, keys, values = for_blas(queries), for_blas(keys), for_blas(values)
         output = np.empty(self._result, values.dtype)
-        seen = self._seen(mask, greatest)
+        # No query of a causal part sees the keys behind its last one.
+        ends = range(self._rows, self._rows * self._blocks + 1, self._rows)
+        seen = [min(end, self._keys) if self._is_causal else self._keys for end in ends]
 
         def work(number: int) -> None:
             some, rows = self._part(number)
@@ -122,7 +114,7 @@ class Attention:
             scores = np.matmul(_part(queries, some, rows), _part(keys, some)[..., first])
             masks = None if mask is None else _part(mask, some, rows)[..., first]
             some_sinks = None if sinks is None else _part(sinks, some, rows)
-            total = self._exponentiate(scores, masks, some_sinks, rows.start, is_bounded)
+            total = self._exponentiate(scores, masks, some_sinks, rows.start)
             # A part that is not alone is for one thread.
             attended = np.matmul(scores, _part(values, some)[..., first, :])
             np.divide(attended, total, out=_part(output, some, rows))
@@ -136,36 +128,8 @@ class Attention:
         some = slice(group * self._batches, (group + 1) * self._batches)
         return (self._axis, some), slice(block * self._rows, (block + 1) * self._rows)
 
-    def _seen(self, mask: Array | None, greatest: float) -> list[int]:
-        """How many keys each block of rows begins with: those behind them are masked for all of its queries.
-
-        greatest: no score is larger, or less than its opposite, before the mask.
-        """
-        ends = range(self._rows, self._rows * self._blocks + 1, self._rows)
-        if self._is_causal:
-            return [min(end, self._keys) for end in ends]
-        if (
-            mask is None
-            or (mask.dtype != np.bool_ and greatest == inf)
-            or mask.ndim < 2
-            or mask.shape[-1] != self._keys
-            or mask.size * costs.SCORES_A_MASK > self._scores
-        ):
-            return [self._keys] * self._blocks
-        visible = mask
-        if mask.dtype != np.bool_:
-            visible = np.greater(mask, mask.max(-1, keepdims=True) - (2 * greatest + _UNSEEN))
-        visible = np.logical_or.reduce(visible.reshape(-1, *mask.shape[-2:]))
-        blocks = [visible[end - self._rows : end] if len(visible) > 1 else visible for end in ends]
-        return [int(np.flatnonzero(block.any(0)).max(initial=0)) + 1 for block in blocks]
-
-    def _exponentiate(
-        self, scores: Array, mask: Array | None, sink: Array | None, first: int, is_bounded: bool
-    ) -> Array:
-        """Mask the scores of queries from `first` on, and make exponentials of them in place; returns their sums.
-
-        is_bounded: whether no exponential overflows, so that the greatest score need not be subtracted.
-        """
+    def _exponentiate(self, scores: Array, mask: Array | None, sink: Array | None, first: int) -> Array:
+        """Mask the scores of queries from `first` on, and make exponentials of them in place; returns their sums."""
         if self._is_causal:
             places = np.arange(first, first + scores.shape[-2])[:, np.newaxis]
             np.copyto(scores, -np.inf, where=np.arange(scores.shape[-1]) > places)
@@ -173,20 +137,7 @@ class Attention:
             np.copyto(scores, -np.inf, where=~mask)
         elif mask is not None:
             scores += widened(mask)
-        if is_bounded:
-            exponentials(scores, scores)
-            return added_by_blas(scores)
         return exponentiate(scores, -1, out=scores, sink=sink)
-
-
-def _greatest_score(queries: Array, keys: Array) -> float:
-    """What no product of queries and keys is larger than: |q . k| is at most |q| · |k|.
-
-    Infinity where an element is no number.
-    """
-    longest = [np.einsum("...i,...i->...", vectors, vectors).max(initial=0) for vectors in (queries, keys)]
-    found = float(np.sqrt(longest[0]) * np.sqrt(longest[1]))
-    return inf if isnan(found) else found
 
 
 def _part(array: Array, some: _Batches, rows: slice | None = None) -> Array:

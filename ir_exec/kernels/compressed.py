@@ -16,8 +16,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels import costs, products
+from ir_exec.kernels.gemm.product import matrix_product
+from ir_exec.kernels.gemm.sharing import share_products
 from ir_exec.kernels.parallel import Worker
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array, ElementType
 
 __all__ = ["CompressedMatrix", "multiply_columns", "multiply_rows", "take_rows"]
@@ -94,7 +97,7 @@ def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
     scale, zero, codec = matrix.scale, matrix.zero, matrix.codec
     tokens, columns = a.shape
     groups = max([1] + [numbers.shape[1] for numbers in (scale, zero) if numbers is not None])
-    are_many = groups > 1 and tokens > costs.TOKENS_BY_SUMS
+    are_many = groups > 1 and tokens > thresholds.FEW_LINES
     with_scales = _with_scaled_weights if are_many else _with_scaled_sums
     make = with_scales(_spread(a, codec.planes), matrix, groups, out)
     size = _at_once(matrix.rows, columns, tokens)
@@ -115,7 +118,7 @@ def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
 
         return work
 
-    products.share_products(-(-matrix.rows // size), make_worker, nanoseconds=_nanoseconds(matrix, tokens))
+    share_products(-(-matrix.rows // size), make_worker, nanoseconds=_nanoseconds(matrix, tokens))
     return out
 
 
@@ -138,7 +141,7 @@ def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out:
         if matrix.codec.is_small and factor == 1:
             codes *= _WIDE_EXPONENT
         grouped = codes.reshape(planes, -1, groups, width // groups).swapaxes(1, 2)
-        found = products.multiply(grouped, right, np.empty((*grouped.shape[:-1], tokens), np.float32))
+        found = matrix_product(grouped, right, np.empty((*grouped.shape[:-1], tokens), np.float32), is_piece=True)
         found = found[0] if planes == 1 else found.sum(0)
         if factor != 1:
             found *= factor
@@ -169,7 +172,7 @@ def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, o
             if numbers is not None:
                 apply(grouped, numbers[rows].astype(np.float32)[:, np.newaxis, :, np.newaxis], out=grouped)
         weights = codes.reshape(-1, planes * width)
-        if tokens < costs.LEAST_TOKENS_AS_ROWS:
+        if tokens < thresholds.MANY_ROWS:
             out[:, rows] = np.matmul(weights, whole.T).T
         else:
             np.matmul(whole, weights.T, out=out[:, rows])
@@ -180,9 +183,9 @@ def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, o
 def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
     """out = a @ matrix for a [tokens, rows] and out [tokens, columns], both f32; groups lie in columns."""
     codec, planes = matrix.codec, matrix.codec.planes
-    size = max(_at_once(matrix.columns, matrix.rows, len(a)), costs.LEAST_DECODED_COLUMNS)
+    size = max(_at_once(matrix.columns, matrix.rows, len(a)), thresholds.LEAST_WINDOWS)
     # Whole lines, and whole bytes of two elements.
-    line = 2 * costs.CACHE_LINE_ELEMENTS
+    line = 2 * thresholds.FEW_LINES
     size = -(-size // line) * line
     width = size * matrix.stored.shape[1] // matrix.columns
 
@@ -201,12 +204,12 @@ def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
                     grouped = codes.reshape(planes, len(numbers), -1, count // planes)
                     own = _spread(numbers[:, columns].astype(np.float32), planes).swapaxes(0, 1)
                     apply(grouped, own[:, :, np.newaxis], out=grouped)
-            found = products.multiply(a, codes, np.empty((planes, len(a), count // planes), np.float32))
+            found = matrix_product(a, codes, np.empty((planes, len(a), count // planes), np.float32), is_piece=True)
             out[:, columns] = found.transpose(1, 2, 0).reshape(len(a), count)
 
         return work
 
-    products.share_products(-(-matrix.columns // size), make_worker, nanoseconds=_nanoseconds(matrix, len(a)))
+    share_products(-(-matrix.columns // size), make_worker, nanoseconds=_nanoseconds(matrix, len(a)))
     return out
 
 
@@ -232,18 +235,18 @@ def take_rows(matrix: CompressedMatrix, places: Array) -> Array:
 
 def _at_once(count: int, elements: int, tokens: int = 1) -> int:
     """How many rows, of `count` with so many elements each, are decoded before they are multiplied."""
-    blocks = min(max(tokens // costs.TOKENS_OF_A_BLOCK, 1), costs.MOST_BLOCKS)
-    size = max(min(blocks * costs.DECODED_ELEMENTS // max(elements, 1), count), 1)
+    blocks = min(max(tokens // thresholds.LEAST_WINDOWS, 1), 4)
+    size = max(min(blocks * thresholds.WINDOW_ELEMENTS // max(elements, 1), count), 1)
     if blocks > 1:
         # Even parts, enough of them for the threads.
-        size = min(size, max(count // costs.MOST_PRODUCT_PIECES, costs.LEAST_DECODED_COLUMNS))
+        size = min(size, max(2 * count // thresholds.MOST_PIECES, thresholds.LEAST_WINDOWS))
         size = max(-(-count // -(-count // size)), 1)
     return size
 
 
 def _nanoseconds(matrix: CompressedMatrix, tokens: int) -> float:
     elements = matrix.rows * matrix.columns
-    return elements * (costs.DECODING_NANOSECONDS + tokens / costs.MULTIPLICATIONS_A_NANOSECOND)
+    return elements * (thresholds.NEAR_ELEMENT_NANOSECONDS + tokens / machine().multiplications_a_nanosecond)
 
 
 def _spread(a: Array, planes: int) -> Array:

@@ -14,7 +14,6 @@ from math import prod
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.indices import OutOfRangeError, positions_within
 from ir_exec.kernels.offsets import (
     AlongAxis,
@@ -34,6 +33,8 @@ from ir_exec.kernels.offsets import (
 )
 from ir_exec.kernels.parallel import Worker, for_each, for_ranges
 from ir_exec.kernels.pieces import as_bits
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
 
 __all__ = ["ALONG_AXIS", "SLICES", "TUPLES", "take_along_axis", "take_slices", "take_tuples"]
@@ -79,16 +80,6 @@ def _take_by_table(data: Array, indices: Array, axis: int) -> Array:
     return data.reshape(-1).take(table_offsets(data.shape, indices, axis))
 
 
-def _is_found_at_once(data: Array, indices: Array, axis: int) -> bool:
-    return indices.size <= costs.OFFSETS_AT_ONCE
-
-
-def _take_at_once(data: Array, indices: Array, axis: int) -> Array:
-    output = np.empty(indices.shape, data.dtype)
-    _move_at_once(data, indices, _along(data, indices, axis), output)
-    return output
-
-
 def _take_by_tiles(data: Array, indices: Array, axis: int) -> Array:
     output = np.empty(indices.shape, data.dtype)
     _move_by_tiles(data, indices, _along(data, indices, axis), output)
@@ -99,26 +90,22 @@ def _along(data: Array, indices: Array, axis: int) -> AlongAxis:
     return AlongAxis(prod(data.shape[:axis]), indices.shape[axis], prod(data.shape[axis + 1 :]), data.shape[axis])
 
 
-def _move_at_once(data: Array, indices: Array, way: AlongAxis, output: Array) -> None:
-    """output[b, j, k] = data[b, indices[b, j, k], k]; all are of any shape with these numbers of elements."""
-    chosen = Indices.of(indices.reshape(way.before, way.length, way.after), way.size)
-    found = AxisOffsets(indices.size, way.size, chosen.negative)(chosen.array, way.after)
-    _move_rows(as_bits(data).reshape(-1), found.reshape(-1), as_bits(output).reshape(-1))
-
-
 def _move_by_tiles(data: Array, indices: Array, way: AlongAxis, output: Array) -> None:
-    """The same, a chunk of indices at a time."""
+    """output[b, j, k] = data[b, indices[b, j, k], k], a chunk of indices at a time.
+
+    All are of any shape with these numbers of elements.
+    """
     integers = Indices.of(indices, way.size)
     source = as_bits(data).reshape(way.before, way.size, way.after)
     flat = source.reshape(-1)
     chosen = integers.array.reshape(way.before, way.length, way.after)
     target = as_bits(output).reshape(chosen.shape)
     tiles = way.tiles(source.itemsize)
-    groups = way.groups(tiles, apart=costs.LEAST_GROUPS)
+    groups = way.groups(tiles, apart=4 * thresholds.MOST_PIECES)
     columns = tiles[2]
     # Where random elements are most of a region, the region is first copied in its order, into the near cache.
     region = tiles[0] * way.size * columns
-    near = region * source.itemsize <= costs.SHARED_CACHE_BYTES < source.nbytes
+    near = region * source.itemsize <= machine().shared_cache_bytes // 8 < source.nbytes
 
     def make_worker() -> Worker:
         offsets = AxisOffsets(prod(tiles), way.size, integers.negative)
@@ -144,7 +131,7 @@ def _move_by_tiles(data: Array, indices: Array, way: AlongAxis, output: Array) -
 
         return work
 
-    for_each(len(groups), make_worker, nanoseconds=target.size * costs.ELEMENT_NANOSECONDS)
+    for_each(len(groups), make_worker, nanoseconds=target.size * thresholds.ELEMENT_NANOSECONDS)
 
 
 def _move_rows(source: Array, rows: Array, target: Array) -> None:
@@ -162,7 +149,7 @@ def _is_short(data: Array, indices: Array, axis: int, batch: int) -> bool:
     if not (is_native(indices) and data.flags.c_contiguous and data.ndim + indices.ndim > 1):
         return False
     slices = prod(data.shape[:axis]) * prod(indices.shape[batch:])
-    return slices_cost(slices, prod(data.shape[axis + 1 :]) * data.itemsize) < costs.WORTH_SHARING_NANOSECONDS
+    return slices_cost(slices, prod(data.shape[axis + 1 :]) * data.itemsize) < thresholds.SHARED_NANOSECONDS
 
 
 def _is_short_without_batch(data: Array, indices: Array, axis: int, batch: int) -> bool:
@@ -186,16 +173,6 @@ def _take_batches_by_table(data: Array, indices: Array, axis: int, batch: int) -
     offsets = table_offsets((batches, size), indices.reshape(batches, prod(indices.shape[batch:])), 1)
     slices = data.reshape(batches * size, *behind).take(offsets.reshape(-1), 0)
     return slices.reshape(_output_shape(data, indices, axis, batch))
-
-
-def _are_few_elements(data: Array, indices: Array, axis: int, batch: int) -> bool:
-    return indices.size <= costs.OFFSETS_AT_ONCE and _are_elements(data, indices, axis, batch)
-
-
-def _take_elements_at_once(data: Array, indices: Array, axis: int, batch: int) -> Array:
-    output = np.empty(_output_shape(data, indices, axis, batch), data.dtype)
-    _move_at_once(data, indices, _elements(data, indices, axis, batch), output)
-    return output
 
 
 def _are_elements(data: Array, indices: Array, axis: int, batch: int) -> bool:
@@ -239,7 +216,7 @@ def _take_slices_by_tiles(data: Array, indices: Array, axis: int, batch: int) ->
     # Here the elements that belong together are whole slices, those of a batch are the columns.
     way = AlongAxis(batches, across, length, 1)
     tiles = _slice_tiles(way, after * source.itemsize)
-    groups = way.groups(tiles, apart=costs.LEAST_GROUPS)
+    groups = way.groups(tiles, apart=4 * thresholds.MOST_PIECES)
 
     def work(number: int) -> None:
         for some, lanes, places in groups[number]:
@@ -268,7 +245,7 @@ def _output_shape(data: Array, indices: Array, axis: int, batch: int) -> tuple[i
 
 
 def _are_few_tuples(data: Array, indices: Array, batch: int) -> bool:
-    few = costs.FEW_ELEMENTS
+    few = thresholds.FEW_ELEMENTS
     if batch or indices.ndim == 1 or not 0 < indices.size <= few // 16 or not is_native(indices):
         return False
     return bool(prod(indices.shape[:-1]) * prod(data.shape[indices.shape[-1] :]) <= few)
@@ -288,22 +265,6 @@ def _fit_tuple_table(data: Array, indices: Array, batch: int) -> bool:
 def _take_tuples_by_table(data: Array, indices: Array, batch: int) -> Array:
     source, chosen, output, target = _as_tuples(data, indices, batch)
     _move_rows(source, table_tuple_offsets(chosen[0], _tuple_sizes(data, indices, batch)), target[0])
-    return output
-
-
-def _are_found_at_once(data: Array, indices: Array, batch: int) -> bool:
-    return indices.size <= costs.OFFSETS_AT_ONCE
-
-
-def _take_tuples_at_once(data: Array, indices: Array, batch: int) -> Array:
-    sizes = _tuple_sizes(data, indices, batch)
-    integers = Indices.of(indices, max(data.shape))
-    source, chosen, output, target = _as_tuples(data, integers.array, batch)
-    batches, count, length = chosen.shape
-    rows = TupleOffsets(batches * count, sizes, integers.negative)(chosen.reshape(batches * count, length))
-    if batches > 1:
-        rows = (rows.reshape(batches, count) + _first_rows(batches, sizes)).reshape(-1)
-    _move_rows(source, rows, target.reshape(batches * count, target.shape[2]))
     return output
 
 
@@ -332,7 +293,7 @@ def _take_tuples_by_chunks(data: Array, indices: Array, batch: int) -> Array:
 
         return work
 
-    cost = slices_cost(batches * count, nbytes) + chosen.size * costs.ELEMENT_NANOSECONDS
+    cost = slices_cost(batches * count, nbytes) + chosen.size * thresholds.ELEMENT_NANOSECONDS
     for_each(-(-batches // some) * parts, make_worker, nanoseconds=cost)
     return output
 
@@ -371,12 +332,6 @@ ALONG_AXIS = (
         "Kept tables turn few indices into offsets and check them by three NumPy calls: about 3 us in all.",
     ),
     Strategy(
-        "at once",
-        _is_found_at_once,
-        _take_at_once,
-        "All offsets are found by one thread, then threads share the moving, which is most of the time.",
-    ),
-    Strategy(
         "tiles",
         always,
         _take_by_tiles,
@@ -397,12 +352,6 @@ SLICES = (
         _is_short_with_batch,
         _take_batches_by_table,
         "The same with batch axes: a kept table makes one list of slices of all batches.",
-    ),
-    Strategy(
-        "elements at once",
-        _are_few_elements,
-        _take_elements_at_once,
-        "Slices of one element, as along an axis: all offsets are found by one thread, then threads share the moving.",
     ),
     Strategy(
         "elements in tiles",
@@ -437,12 +386,6 @@ TUPLES = (
         _fit_tuple_table,
         _take_tuples_by_table,
         "Kept tables, one for each axis, turn indices into offsets and check them by one call an axis.",
-    ),
-    Strategy(
-        "at once",
-        _are_found_at_once,
-        _take_tuples_at_once,
-        "All offsets are found by one thread, then threads share the moving, which is most of the time.",
     ),
     Strategy(
         "chunks",

@@ -109,6 +109,11 @@ class Limits:
             message = f"the run takes longer than {self._max_seconds:g} seconds"
             raise ResourceError(message, hint="max_seconds of compile_model sets the limit")
 
+    @property
+    def seconds_left(self) -> float:
+        """The time that the run may still take; 0 where it is over."""
+        return max(self._end - monotonic(), 0.0)
+
     def close(self) -> None:
         """Count no longer: the run is over, and whoever holds its arrays may keep them."""
         self._kept.clear()

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.indices import element_offsets
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.parallel import for_ranges
@@ -19,6 +18,7 @@ from ir_exec.kernels.precision import rounded, type_limits
 from ir_exec.kernels.resample import copy_channels
 from ir_exec.kernels.sorting import comparable
 from ir_exec.kernels.windows import SlidingAxis
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 __all__ = [
@@ -34,8 +34,6 @@ def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int,
     """Every window of one axis of the data reduced to one element; `start` counts in windows with padding."""
     if (axis.kernel, axis.stride, axis.pad, axis.count) == (1, 1, 0, axis.size):
         return data
-    if _fill_one_run(data, axis, position):
-        return _along_run(ufunc, data, axis, start)
     shape = (*data.shape[:position], axis.count, *data.shape[position + 1 :])
     before = (slice(None),) * position
     whole, partial = _elements(axis)
@@ -53,36 +51,6 @@ def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int,
     return result
 
 
-def _fill_one_run(data: Array, axis: SlidingAxis, position: int) -> bool:
-    """Whether windows lie along rows, at all elements, and rows are many."""
-    after = (axis.kernel - 1) * axis.dilation - axis.pad
-    return (
-        position == data.ndim - 1
-        and axis.stride == 1
-        and axis.count == axis.size
-        and 1 < axis.kernel <= costs.SHORT_KERNEL
-        and min(axis.pad, after) >= 0
-        and axis.pad + after < axis.size
-        and data.size >= costs.ROWS_OF_A_RUN * axis.size
-        and data.flags.c_contiguous
-    )
-
-
-def _along_run(ufunc: np.ufunc, data: Array, axis: SlidingAxis, start: object) -> Array:
-    """Windows of all rows at once; those at the ends of a row, which reach into other rows then, once more."""
-    result = np.empty(data.shape, data.dtype)
-    offsets = [k * axis.dilation - axis.pad for k in range(axis.kernel)]
-    flat, pooled = data.reshape(-1), result.reshape(-1)[-offsets[0] : data.size - offsets[-1]]
-    first, *others = [flat[axis.pad + offset :][: pooled.size] for offset in offsets]
-    for elements in others:
-        ufunc(first, elements, out=pooled)
-        first = pooled
-    for window in (*range(axis.pad), *range(axis.size - offsets[-1], axis.size)):
-        column = slice(window, window + 1)
-        result[..., column] = pooled_along(ufunc, data, axis.part(column), data.ndim - 1, start)
-    return result
-
-
 @lru_cache(256)
 def _elements(axis: SlidingAxis) -> tuple[tuple[slice, ...], tuple[tuple[slice, slice], ...]]:
     """For each place in a window the elements of the data there: of places that all windows have on the data, and of
@@ -97,7 +65,7 @@ def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[Slidin
     """Images [images, spatial...] pooled, as many at a time as stay in the cache: [batch, channels, windows...]."""
     batch, channels, *sizes = data.shape
     counts = [axis.count for axis in axes]
-    if data.size <= costs.CHUNK_ELEMENTS:
+    if data.size <= thresholds.CHUNK_ELEMENTS:
         pooled = pool(data.reshape(batch * channels, *sizes)).reshape(batch, channels, *counts)
         # Windows of one element each are a view of the data.
         return pooled.copy() if np.may_share_memory(pooled, data) else pooled
@@ -107,14 +75,14 @@ def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[Slidin
     def work(start: int, stop: int) -> None:
         result[start:stop] = pool(images[start:stop])
 
-    for_ranges(len(images), max(costs.CHUNK_ELEMENTS // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
+    for_ranges(len(images), max(thresholds.CHUNK_ELEMENTS // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
     return result.reshape(batch, channels, *counts)
 
 
 def _images(data: Array, sizes: Sequence[int]) -> Iterator[tuple[slice, Array]]:
     count = data.shape[0] * data.shape[1]
     flat = data.reshape(count, *sizes)
-    step = max(costs.CHUNK_ELEMENTS // max(prod(sizes), 1), 1)
+    step = max(thresholds.CHUNK_ELEMENTS // max(prod(sizes), 1), 1)
     for first in range(0, count, step):
         some = slice(first, min(first + step, count))
         yield some, flat[some]
@@ -211,7 +179,7 @@ def reduce_bins(
         return result
     extents = [np.maximum(bins[..., 1] - bins[..., 0], 0) for bins in (rows, columns)]
     total = prod(places.shape[:-1])
-    is_worth_tables = ufunc is np.maximum and result.size >= costs.BINS_WORTH_TABLES
+    is_worth_tables = ufunc is np.maximum and result.size >= thresholds.CHUNK_ELEMENTS
     doublings = _doublings(extents, total, channels) if is_worth_tables else 0
     # For the greatest elements of rectangles from each place on, whose sides are 1, 2, 4 and so on: they make up bins.
     sides = doublings + 1
@@ -228,7 +196,9 @@ def reduce_bins(
     down_axis = _axis(rows, extents[0], starts[0], doublings, sides * total)
     across_axis = _axis(columns, extents[1], starts[1], doublings, total)
     # On one thread: NumPy's calls are so short here that a second one makes it slower.
-    for some in _alike(down_axis.counts, across_axis.counts, costs.INTERMEDIATE_ELEMENTS // (down * across * channels)):
+    for some in _alike(
+        down_axis.counts, across_axis.counts, thresholds.INTERMEDIATE_ELEMENTS // (down * across * channels)
+    ):
         check_time()
         row, column = _offsets(down_axis, some, width, last), _offsets(across_axis, some, 1, last)
         # Regions last, as few bins are many.
@@ -243,7 +213,7 @@ def _doublings(extents: list[Array], places: int, channels: int) -> int:
     """How often it pays to double both sides of the rectangles of which bins are made."""
     elements = int(extents[0].sum(axis=1) @ extents[1].sum(axis=1))
     longest = max(int(extent.max()) for extent in extents)
-    tables = min(elements // max(places, 1), costs.ELEMENTS_OF_TABLES // max(places * channels, 1))
+    tables = min(elements // max(places, 1), thresholds.HELD_ELEMENTS // max(places * channels, 1))
     return max(min(isqrt(tables), longest.bit_length()) - 1, 0)
 
 

@@ -30,6 +30,7 @@ from ir_exec.onnx.constraints import (
     same_rank,
     same_shape,
     same_size,
+    together,
     until_opset,
     zero_point,
 )
@@ -69,6 +70,11 @@ def _picked(facts: Facts) -> IRError | None:
         return None
     message = f"the last axis of indices has size {width}, expected at most {data - batch}, the axes of data"
     return ShapeError(message, code=Code.dims_differ, port="indices")
+
+
+def _expanded(facts: Facts) -> IRError | None:
+    """A shape of rank 0 is refused where it is computed; of a constant onnxruntime takes its one element."""
+    return rank("shape", 1)(facts) if facts.constant("shape") is None else None
 
 
 def _roi(facts: Facts) -> IRError | None:
@@ -111,6 +117,15 @@ def _parts(facts: Facts) -> IRError | None:
     return InvalidAttributeError(message, code=Code.invalid_attribute)
 
 
+def _spectrum(facts: Facts) -> IRError | None:
+    """The last axis of the input holds real parts alone, or imaginary parts too."""
+    found, shown = facts.size("input", -1), facts.shown("input")
+    if found in (None, 1, 2):
+        return None
+    message = f"the last axis of input has size {found}, expected 1 or 2: input is of shape {shown}"
+    return ShapeError(message, code=Code.dims_differ, port="input")
+
+
 def _square(facts: Facts) -> IRError | None:
     return same_size("X", -1, "X", -2)(facts)
 
@@ -138,6 +153,7 @@ def _window(data: str, *others: Constraint) -> list[Constraint]:
         least_rank(data, 3),
         *(length(name, data, less=2) for name in ("kernel_shape", "strides", "dilations")),
         length("pads", data, less=2, times=2),
+        at_least("pads", 0),
         *others,
     ]
 
@@ -171,11 +187,32 @@ _OF_FLOATS = (
 CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
     {
         "AffineGrid": [rank("theta", 3), rank("size", 1), one_of("align_corners", 0, 1)],
+        "Attention": [
+            *(rank(name, 3, 4) for name in ("Q", "K", "V")),
+            same_rank("K", "Q"),
+            same_rank("V", "Q"),
+            rank("past_key", 4),
+            rank("past_value", 4),
+            together("past_key", "past_value"),
+            rank("nonpad_kv_seqlen", 1),
+            one_of("is_causal", 0, 1),
+            one_of("qk_matmul_output_mode", 0, 1, 2, 3),
+        ],
         "AveragePool": _window("X"),
         "BatchNormalization": [
             *(from_opset(9, rank(name, 1)) for name in ("scale", "B", "mean", "var", "input_mean", "input_var")),
         ],
         "BitShift": [one_of("direction", "LEFT", "RIGHT")],
+        "CausalConvWithState": [
+            rank("input", 3),
+            rank("weight", 3),
+            rank("bias", 1),
+            rank("past_state", 3),
+            same_size("weight", 0, "input", 1),
+            same_size("bias", 0, "weight", 0),
+            same_size("past_state", 1, "input", 1),
+            one_of("activation", "none", "silu", "swish"),
+        ],
         "CenterCropPad": [rank("shape", 1)],
         "Clip": [elements("min", 1), elements("max", 1)],
         "Col2Im": [rank("image_shape", 1), rank("block_shape", 1), rank("input", 3)],
@@ -194,10 +231,19 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         "CumProd": [one_of("exclusive", 0, 1), one_of("reverse", 0, 1), elements("axis", 1)],
         "DeformConv": [
             positive("kernel_shape", "strides", "dilations", "group", "offset_group"),
+            at_least("pads", 0),
             same_rank("W", "X"),
             same_rank("offset", "X"),
             same_rank("mask", "X"),
             rank("B", 1),
+        ],
+        "DFT": [
+            least_rank("input", 2),
+            *(elements(name, 1) for name in ("dft_length", "axis")),
+            each_at_least("dft_length", 1),
+            one_of("inverse", 0, 1),
+            one_of("onesided", 0, 1),
+            _spectrum,
         ],
         "DepthToSpace": [positive("blocksize"), one_of("mode", "DCR", "CRD"), rank("input", 4)],
         "DequantizeLinear": [
@@ -209,6 +255,7 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         "Det": [least_rank("X", 2), _square],
         "Dropout": [rank("ratio", 0), rank("training_mode", 0)],
         "Einsum": [_equation],
+        "Expand": [_expanded],
         "EyeLike": [rank("input", 2)],
         "Gather": [indices_within("indices", "data", axis="axis"), least_rank("data", 1)],
         "GatherElements": [
@@ -238,6 +285,16 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         "If": [elements("cond", 1)],
         "InstanceNormalization": [rank("scale", 1), rank("B", 1), same_size("scale", 0, "input", 1)],
         "LRN": [positive("size")],
+        "LinearAttention": [
+            *(rank(name, 3) for name in ("query", "key", "value", "decay", "beta")),
+            rank("past_state", 4),
+            positive("q_num_heads", "kv_num_heads"),
+            one_of("update_rule", "linear", "gated", "delta", "gated_delta"),
+            same_size("key", 0, "query", 0),
+            same_size("value", 0, "query", 0),
+            same_size("key", 1, "query", 1),
+            same_size("value", 1, "query", 1),
+        ],
         "Loop": [elements("M", 1), elements("cond", 1)],
         "LpNormalization": [one_of("p", 1, 2)],
         "LpPool": _window("X"),
@@ -246,7 +303,16 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         "MatMulInteger": [least_rank("A", 1), least_rank("B", 1)],
         "MaxPool": [*_window("X"), one_of("storage_order", 0, 1)],
         "MaxRoiPool": [rank("X", 4), rank("rois", 2), positive("pooled_shape")],
-        "MaxUnpool": [positive("kernel_shape", "strides"), same_shape("I", "X"), rank("output_shape", 1)],
+        "MaxUnpool": [
+            positive("kernel_shape", "strides"),
+            at_least("pads", 0),
+            same_shape("I", "X"),
+            rank("output_shape", 1),
+        ],
+        "MelWeightMatrix": [
+            elements(name, 1)
+            for name in ("num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz")
+        ],
         "Mod": [one_of("fmod", 0, 1), until_opset(27, _mod)],
         "Multinomial": [rank("input", 2), positive("sample_size")],
         "NegativeLogLikelihoodLoss": [_REDUCED, rank("weight", 1), least_rank("input", 2)],
@@ -299,6 +365,14 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             positive("output_height", "output_width"),
             at_least("sampling_ratio", 0),
         ],
+        "RotaryEmbedding": [
+            rank("X", 3, 4),
+            rank("cos_cache", 2, 3),
+            same_shape("sin_cache", "cos_cache"),
+            rank("position_ids", 2),
+            one_of("interleaved", 0, 1),
+            at_least("rotary_embedding_dim", 0),
+        ],
         "Scan": [
             *(one_of(name, 0, 1) for name in ("directions", "scan_input_directions", "scan_output_directions")),
             positive("num_scan_inputs"),
@@ -322,6 +396,13 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         "SoftmaxCrossEntropyLoss": [_REDUCED, rank("weights", 1)],
         "SpaceToDepth": [positive("blocksize"), rank("input", 4)],
         "Split": [from_opset(18, exactly_one("split", "num_outputs"), positive("num_outputs"), _parts)],
+        "STFT": [
+            rank("signal", 2, 3),
+            rank("window", 1),
+            *(elements(name, 1) for name in ("frame_step", "frame_length")),
+            *(each_at_least(name, 1) for name in ("frame_step", "frame_length")),
+            one_of("onesided", 0, 1),
+        ],
         "TensorScatter": [one_of("mode", "linear", "circular"), rank("write_indices", 1)],
         "Tile": [from_opset(6, rank("repeats", 1), length("repeats", "input"))],
         "TopK": [

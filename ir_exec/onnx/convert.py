@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Many
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -17,14 +17,17 @@ from ir_exec.errors import (
     GraphError,
     IRError,
     Location,
+    NotKnownError,
     Report,
     ResourceError,
+    Severity,
     ShapeError,
     UnsupportedError,
     internal_error,
     raise_error,
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
+from ir_exec.onnx.declared import contradiction
 from ir_exec.onnx.functions import Functions, deprecated, not_taken
 from ir_exec.onnx.held import broken_constraint, own_names
 from ir_exec.onnx.naming import name_layers
@@ -32,13 +35,17 @@ from ir_exec.onnx.order import in_order, name_of, needed_names, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
 from ir_exec.onnx.unknown import unknown_operator, why_unsaid
-from ir_exec.onnx.values import Appended, Held, Missing, MissingValueError, Narrow, Sequence, Stack
+from ir_exec.onnx.values import Held, Missing, MissingValueError, Narrow
 from ir_exec.types import Array
+from ir_exec.types.dim import OpenShapeError
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 
-__all__ = ["Call", "Converter", "Scope"]
+__all__ = ["Arrays", "Call", "Converter", "Scope", "Unsaid"]
+
+Arrays: TypeAlias = "dict[int, tuple[TensorProto, Array]]"
+"""Decoded tensors by their ids, with the tensors, so that no other one gets its id."""
 
 _MOST_DEPTH = 64
 """Bodies and functions inside each other."""
@@ -46,6 +53,14 @@ _MOST_DEPTH = 64
 
 _MOST_EXPANDED = 2**17
 """Nodes of functions, counted at each call: a file of some kilobytes can call functions millions of times."""
+
+
+class Unsaid(NamedTuple):
+    """An operator that could not be converted, and why. is_unknown: for want of what inputs of a run may determine."""
+
+    operator: str
+    why: str
+    is_unknown: bool
 
 
 class Scope:
@@ -136,6 +151,22 @@ class Call:
         """The outputs of a graph inside the node, whose inputs are these values."""
         return self._converter.body(graph, inputs, self._scope)
 
+    def compare(self, graph: GraphProto, values: Iterable[Held], *, shapes: Severity) -> None:
+        """Compare the types that a graph inside the node declares for its inputs with what it is given.
+
+        shapes: the severity of a shape that differs; other element types are always an error.
+        Raises ShapeError (IR606) for an error.
+        """
+        for declared, value in zip(graph.input, values, strict=False):
+            found = contradiction(declared.name, declared.type, value)
+            if found is None:
+                continue
+            severity = shapes if found.of_shape else "error"
+            error = ShapeError(f"the input {found.message}", code=Code.value_info, severity=severity)
+            if severity == "error":
+                raise error
+            self.warn(error)
+
     def warn(self, warning: IRError) -> None:
         """Report a fault of the node that hinders nothing."""
         self._converter.warnings.append(warning)
@@ -144,14 +175,18 @@ class Call:
         """The elements of an attribute."""
         return self._converter.array(tensor)
 
-    def mark(self) -> Counter[tuple[str, str]]:
+    def assume(self) -> None:
+        """Note that what the node became may not fit all inputs that the node takes."""
+        self._converter.has_assumptions = True
+
+    def mark(self) -> Counter[Unsaid]:
         """What could not be converted so far."""
         return self._converter.unsupported.copy()
 
-    def back_to(self, mark: Counter[tuple[str, str]]) -> bool:
+    def back_to(self, mark: Counter[Unsaid]) -> bool:
         """Forget what could not be converted since; whether there was anything."""
         failed = self._converter.unsupported != mark
-        self._converter.unsupported = mark
+        self._converter.unsupported = mark.copy()
         return failed
 
 
@@ -159,11 +194,13 @@ class Converter:
     """Converts one model.
 
     unsupported: what could not be converted, with the reason, for every such node.
+    has_assumptions: whether the network may refuse inputs that the file takes.
     left_out: the number of nodes that were not converted: these, and those that lack inputs because of them.
     report: called with every other fault; where it returns, the outputs of the node are missing.
     warnings: of the node that is being converted.
     declarations: the types of values of the graph. Where it has one, a missing value is an input of this type, one of
         `stand_ins`.
+    arrays: the tensors that were decoded before.
     """
 
     def __init__(
@@ -172,6 +209,7 @@ class Converter:
         folder: str | None,
         report: Report = raise_error,
         declarations: Mapping[str, TypeProto] | None = None,
+        arrays: Arrays | None = None,
     ) -> None:
         self.functions = functions
         self.folder = folder
@@ -180,10 +218,12 @@ class Converter:
         self.stand_ins: list[Value] = []
         self._unknown: set[str] = set()
         self._guessed: set[str] = set()
-        self.unsupported: Counter[tuple[str, str]] = Counter()
+        self._not_imported: set[str] = set()
+        self.unsupported: Counter[Unsaid] = Counter()
         self.warnings: list[IRError] = []
-        self._arrays: dict[int, tuple[TensorProto, Array]] = {}
+        self._arrays: Arrays = {} if arrays is None else arrays
         self.left_out = 0
+        self.has_assumptions = False
         self._expanded_nodes = 0
         self._active: list[tuple[str, str]] = []
 
@@ -191,7 +231,6 @@ class Converter:
         """The elements of a tensor, decoded once."""
         found = self._arrays.get(id(tensor))
         if found is None:
-            # The tensor is kept too, so that no other one gets its id.
             found = self._arrays[id(tensor)] = (tensor, array_of(tensor, self.folder))
         return found[1]
 
@@ -217,11 +256,14 @@ class Converter:
     def nodes(self, nodes: Many[NodeProto], scope: Scope) -> None:
         for position, node in in_order(nodes, scope.names(), self._reported):
             mark = next_serial()
+            around, self.warnings = self.warnings, []
             try:
                 outputs = self._outputs(node, scope, position)
             except IRError as error:
                 self.report(_placed(error, place_of(node, position), own_names(node, scope.opsets)))
                 outputs = self._missing(node)
+            finally:
+                self.warnings = around
             name_layers(outputs, f"{scope.prefix}{name_of(node)}", mark)
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
@@ -244,24 +286,9 @@ class Converter:
 
     def _compare(self, name: str, value: Held, node: NodeProto, position: int) -> None:
         """Report a declared type that contradicts the inferred one."""
-        declared = self.declarations[name]
-        kind = declared.WhichOneof("value")
-        if kind == "sequence_type" and declared.sequence_type.elem_type.HasField("map_type"):
-            return  # ZipMap says itself what stands for the maps.
-        is_list = isinstance(value, (Sequence, Stack, Appended))
-        if is_list != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
-            found, expected = "a list" if is_list else "a tensor", kind.removesuffix("_type")
-            message = f"{name!r} is declared as a {expected}, and is {found}"
-        elif kind == "tensor_type" and isinstance(value, Value):
-            wanted = tensor_type_of(declared)
-            known = wanted.element_type.is_known and value.element_type.is_known
-            if (not known or wanted.element_type is value.element_type) and (wanted.shape & value.shape) is not None:
-                return
-            message = f"{name!r} is declared as {wanted}, and is {value.type}"
-        else:
-            return
-        place = place_of(node, position)
-        self.report(ShapeError(message, code=Code.value_info, location=place))
+        found = contradiction(name, self.declarations[name], value)
+        if found is not None:
+            self.report(ShapeError(found.message, code=Code.value_info, location=place_of(node, position)))
 
     def _stand_in(self, name: str) -> Held:
         declared = self.declarations.get(name)
@@ -286,7 +313,11 @@ class Converter:
         except UnsupportedError as error:
             # What is known of a stand-in is not all that is known of the value: it may be too little.
             if not self._is_guessed(node) or not self._is_lowered(node, scope.opsets):
-                self._leave_out(node, error.message)
+                self._leave_out(node, error.message, is_unknown=isinstance(error, NotKnownError))
+            return self._missing(node)
+        except OpenShapeError:
+            # Where it is the rank or a size of a tensor, as attributes are numbers.
+            self._leave_out(node, "the shapes of its inputs must be known when the file is converted", is_unknown=True)
             return self._missing(node)
         except IRError:
             raise
@@ -294,8 +325,8 @@ class Converter:
             raise internal_error(error) from error
         domain = canonical_domain(node.domain)
         opset = scope.opsets.get(domain, 0)
-        warnings, self.warnings = self.warnings, []
-        for fault in (not_taken(domain, node.op_type, opset, inputs), self._deprecated(node, opset), *warnings):
+        own = (not_taken(domain, node.op_type, opset, inputs), self._deprecated(node, opset))
+        for fault in (*own, *self.warnings):
             if fault is not None:
                 self.report(fault.located(place_of(node, position)))
         missing = [name for name in node.output[len(outputs) :] if name]
@@ -346,9 +377,10 @@ class Converter:
         known = self.functions.local(node) is not None or find(domain, node.op_type, opset) is not None
         return known or self.functions.are_defined(domain, node.op_type, opset)
 
-    def _leave_out(self, node: NodeProto, why: str) -> None:
+    def _leave_out(self, node: NodeProto, why: str, *, is_unknown: bool = False) -> None:
         domain = canonical_domain(node.domain)
-        self.unsupported[f"{domain}:{node.op_type}" if domain else node.op_type, why] += 1
+        operator = f"{domain}:{node.op_type}" if domain else node.op_type
+        self.unsupported[Unsaid(operator, why, is_unknown)] += 1
 
     def _converted(self, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
         domain = canonical_domain(node.domain)
@@ -357,6 +389,9 @@ class Converter:
             return self._expanded(function, node, inputs, scope)
         opset = scope.opsets.get(domain)
         if opset is None:
+            if domain in self._not_imported:
+                raise MissingValueError  # The first node of the domain was reported.
+            self._not_imported.add(domain)
             message = f"the file imports no version of the domain {shown_domain(domain)}"
             raise GraphError(message, code=Code.opset_import)
         broken = broken_constraint(node, opset, inputs, scope.given)

@@ -14,7 +14,8 @@ from ir_exec.onnx.constraint_table import CONSTRAINTS
 from ir_exec.onnx.constraints import Constraint, Facts
 from ir_exec.onnx.functions import defining
 from ir_exec.onnx.microsoft_table import parameters, signature
-from ir_exec.onnx.registry import MICROSOFT, STANDARD, canonical_domain, find
+from ir_exec.onnx.ml_constraint_table import ML_CONSTRAINTS
+from ir_exec.onnx.registry import MICROSOFT, ML, STANDARD, canonical_domain, find
 from ir_exec.onnx.tensors import onnx_type
 from ir_exec.onnx.values import Held, Narrow
 
@@ -85,7 +86,8 @@ def _definition(domain: str, type: str, opset: int) -> _Definition | None:
         for name, one in schema.attributes.items()
         if one.default_value.type
     }
-    constraints = CONSTRAINTS.get(type, ()) if domain == STANDARD else ()
+    tables = {STANDARD: CONSTRAINTS, ML: ML_CONSTRAINTS}
+    constraints = tables[domain].get(type, ()) if domain in tables else ()
     return _Definition(inputs, schema.max_output, defaults, constraints)
 
 

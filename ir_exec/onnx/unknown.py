@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError
 from ir_exec.onnx.functions import NEWER_THAN_ANY, schema_of
-from ir_exec.onnx.registry import FAMILIES, ML, STANDARD, TRAINING, canonical_domain, shown_domain, versions
+from ir_exec.onnx.microsoft_table import OPERATORS
+from ir_exec.onnx.registry import FAMILIES, MICROSOFT, ML, STANDARD, TRAINING, canonical_domain, shown_domain, versions
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -18,7 +19,12 @@ __all__ = ["unknown_operator", "why_unsaid"]
 _OF_ONNX = (STANDARD, ML, TRAINING)
 """The domains whose operators onnx.defs lists."""
 
-_WITHOUT_DEFINITION = ("GRUUnit", "MemcpyFromHost", "MemcpyToHost")
+_WITHOUT_DEFINITION = ("MemcpyFromHost", "MemcpyToHost")
+_LEAST_LIKENESS = 0.75
+"""Of a name of com.microsoft that is proposed: a domain of 150 operators has some name that is like any other."""
+
+_OF_MAPS = {"CastMap": "reads a map from places to values", "DictVectorizer": "reads a map from words to values"}
+
 _PLUGIN = "_TRT"
 """Operators that runtimes have in the standard domain, and ONNX does not define: plug-ins of TensorRT end so."""
 
@@ -71,12 +77,22 @@ def why_unsaid(node: NodeProto, opset: int) -> str:
     if type == "ATen":
         name = next((one.s.decode(errors="replace") for one in node.attribute if one.name == "operator"), "")
         return f"it calls the function {name!r} of PyTorch, which ONNX does not define"
+    if domain == MICROSOFT and type not in OPERATORS:
+        return f"no operator of {shown} that is known{_near(type)}"
+    if domain == ML and type in _OF_MAPS:
+        return f"it {_OF_MAPS[type]}: IR has no maps"
     first = _first_version(domain, type)
     if first is not None and first > opset:
         return f"{shown} has {type} from version {first} on, and the file imports version {opset}"
     if first is None and domain in _OF_ONNX:
         return f"{shown} has no operator {type}"
     return f"no operators of IR say it (version {opset} of {shown})"
+
+
+def _near(type: str) -> str:
+    """The operator of com.microsoft that a misspelt name may mean."""
+    near = difflib.get_close_matches(type, OPERATORS, n=1, cutoff=_LEAST_LIKENESS)
+    return f", did you mean {near[0]}?" if near else ""
 
 
 def _first_version(domain: str, type: str) -> int | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.kernels.elementwise import Function, calculated
+from ir_exec.kernels.elementwise import Function, apply_elementwise
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.elementwise import Binary, Unary, binary
@@ -47,7 +47,7 @@ class BitwiseNot(Unary):
     inputs = (In("data", types=BITS | BOOLEAN),)
 
     def evaluate(self, data: Array) -> Array:
-        return calculated(np.invert, data)
+        return apply_elementwise(np.invert, data)
 
 
 class _Shift(Binary):

@@ -12,7 +12,6 @@ from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import infer_types
 from ir_exec.ir import Layer, Port
 from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
-from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.ops.type import Convert
@@ -26,7 +25,6 @@ _LEAST_COMPRESSED = 2**6
 """Bytes of a constant that stays in a narrower type than that in which it is used."""
 
 
-@paused_collector()
 def folded(model: Model) -> Model:
     """The same network with a constant in the place of every value that depends on no input.
 

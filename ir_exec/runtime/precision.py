@@ -34,6 +34,7 @@ __all__ = [
     "as_declared",
     "as_f32",
     "checked_precision",
+    "file_types",
     "run_as_f32",
     "widened_type",
 ]
@@ -100,7 +101,7 @@ def run_as_f32(model: Model) -> Widened:
     """
     if not _has_short(model) or not all(port.element_type.is_known for port in model.inputs):
         return AS_IN_FILE
-    types = _file_types(model)
+    types = file_types(model)
     if not any(_computes(node, types) for node in model.graph.all_nodes()):
         return AS_IN_FILE
     variables = {}
@@ -125,7 +126,7 @@ def _has_short(model: Model) -> bool:
     )
 
 
-def _file_types(model: Model) -> Mapping[Value, TensorType]:
+def file_types(model: Model) -> Mapping[Value, TensorType]:
     """The types of the file, of values in bodies too; values of bodies that never run have none."""
     if not any(node.bodies for node in model.graph.nodes):
         return dict(zip(model.graph.values, model.types, strict=True))

@@ -12,7 +12,6 @@ from ir_exec.check.rules import rule_of
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ir.markup import load as read_raw
-from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load
 from ir_exec.ops.infrastructure.values import Const, Parameter, ReadsVariable
 from ir_exec.types import TensorType
@@ -79,7 +78,6 @@ def open_network(source: Model | Source, weights: WeightsSource | None = None) -
     return Opened(file, checked.report, checked.loaded, inferred, Places(checked.loaded.graph))
 
 
-@paused_collector()
 def network_view(
     opened: Opened, notes: Notes | None = None, *, with_source: bool = True, report: Report | None = None
 ) -> NetworkView:

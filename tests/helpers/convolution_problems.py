@@ -26,7 +26,4 @@ def problems(draw: st.DrawFn) -> dict[str, Any]:
         "filters": generator.integers(-4, 5, (groups, other, one, *kernel)).astype(np.float32),
         "auto_pad": draw(st.sampled_from(["explicit", "same_upper", "same_lower", "valid"])),
         "block": draw(st.sampled_from([1, 7, 50, 2**18])),
-        "copies": draw(st.sampled_from([0, 1, 10**6])),
-        "few": draw(st.sampled_from([1, 8])),
-        "many": draw(st.sampled_from([1, 32])),
     }

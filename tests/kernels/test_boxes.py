@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import CornerOverlaps, Overlaps, keep_best, keep_few_of_classes, overlaps_of
-from ir_exec.kernels.costs import BOXES_AT_ONCE
 from ir_exec.kernels.rotated_boxes import RotatedOverlaps
+from ir_exec.tuning.thresholds import BOXES_AT_ONCE
 from ir_exec.types import Array
+from tests.helpers.pieces import in_pieces
 
 
 @pytest.mark.parametrize("count", [BOXES_AT_ONCE - 1, BOXES_AT_ONCE, BOXES_AT_ONCE + 1, 3 * BOXES_AT_ONCE])
@@ -45,11 +45,16 @@ def test_only_pairs_that_may_overlap_far_enough_are_compared(
     boxes = random.integers(0, 9, (4, 40)).astype(np.float32) + np.float32(shift)
     boxes[2:] = np.maximum(boxes[:2], boxes[2:])
     boxes[:, :4] = random.choice([np.nan, np.inf, -np.inf, 1.0], (4, 4))
-    with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
-        expected = keep_best(40, CornerOverlaps(boxes, margin), threshold)
-        patch.setattr(costs, "FEW_PAIRS", 0)
-        patch.setattr(costs, "PAIRS_A_FOUND_ONE", 0)
-        assert keep_best(40, CornerOverlaps(boxes, margin), threshold).tolist() == expected.tolist()
+    every = np.arange(40)
+    with np.errstate(all="ignore"):
+        overlaps = CornerOverlaps(boxes, margin)
+        far = Overlaps.reach(overlaps, every[:, np.newaxis], every, np.float32(threshold))
+        assert overlaps._may_reach(every[:, np.newaxis], every, float(np.float32(threshold)))[far].all()
+        # So many pairs that those which may overlap are looked for first.
+        assert np.array_equal(
+            np.tile(far, (6, 6)),
+            overlaps.reach(np.tile(every, 6)[:, np.newaxis], np.tile(every, 6), np.float32(threshold)),
+        )
 
 
 @settings(max_examples=60)
@@ -61,8 +66,7 @@ def test_groups_that_do_not_overlap_keep_what_all_together_keep(seed: int, least
     boxes[:, :2] = random.choice([np.nan, np.inf, -np.inf, 1.0], (4, 2)) if seed % 2 else 0
     with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
         expected = keep_best(300, CornerOverlaps(boxes), 0.3, most=most)
-        patch.setattr(costs, "BOXES_TO_GROUP", 1)
-        patch.setattr(costs, "BOXES_AT_ONCE", least)
+        in_pieces(patch, "BOXES_AT_ONCE", least)
         assert keep_best(300, CornerOverlaps(boxes), 0.3, most=most).tolist() == expected.tolist()
 
 
@@ -152,7 +156,7 @@ def test_a_threshold_above_one_half_shrinks_with_each_kept_box(
             if shrink < 1 and limit > 0.5:
                 limit *= np.float32(shrink)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "BOXES_AT_ONCE", 4)
+        in_pieces(patch, "BOXES_AT_ONCE", 4)
         assert keep_best(count, CornerOverlaps(boxes), threshold, most=most, shrink=shrink).tolist() == kept
 
 

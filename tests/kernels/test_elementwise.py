@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.lib import introspect
 
-from ir_exec.kernels import costs, elementwise
+from ir_exec.kernels import elementwise
 from ir_exec.kernels.elementwise import (
     Function,
-    calculated_real,
+    apply_real,
     floor_remainder,
     of_copy,
     select,
     truncated_remainder,
 )
 from ir_exec.types import Array
+from tests.helpers.pieces import in_pieces
 
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 INTEGERS = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64)
@@ -36,8 +37,8 @@ def in_place(numbers: Array) -> Array:
 
 @pytest.fixture(params=[1, 4, 2**16], ids=["one by one", "by fours", "at once"])
 def _pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "PIECE_ELEMENTS", request.param)
-    monkeypatch.setattr(costs, "SPLIT_ELEMENTS", 4 * request.param)
+    in_pieces(monkeypatch, "CHUNK_ELEMENTS", request.param)
+    in_pieces(monkeypatch, "SPLIT_ELEMENTS", 4 * request.param)
 
 
 @pytest.mark.usefixtures("_pieces")
@@ -57,11 +58,11 @@ def test_every_element_is_that_of_the_function(function: Function, dtype: type, 
         )
 
     before, out, over = data.copy(), np.full(shape, 77, dtype), data.copy()
-    same(calculated_real(function, data))
-    assert calculated_real(function, data, out) is out
+    same(apply_real(function, data))
+    assert apply_real(function, data, out) is out
     same(out)
     np.testing.assert_array_equal(data, before)
-    assert calculated_real(function, over, over) is over
+    assert apply_real(function, over, over) is over
     same(over)
 
 
@@ -83,8 +84,8 @@ def test_every_element_is_that_of_the_function(function: Function, dtype: type, 
 def test_elements_may_lie_in_any_order(lie: Callable[[Array], Array], dtype: type, function: Function) -> None:
     data = lie((np.arange(48) % 7).reshape(2, 4, 6).astype(dtype))
     before = data.copy()
-    found = calculated_real(function, data)
-    expected = calculated_real(function, np.ascontiguousarray(data))
+    found = apply_real(function, data)
+    expected = apply_real(function, np.ascontiguousarray(data))
     assert np.array_equal(found, expected)
     single = data.astype(np.float32, copy=False)
     assert np.array_equal(of_copy(in_place, single), of_copy(in_place, before.astype(np.float32)))
@@ -92,25 +93,20 @@ def test_elements_may_lie_in_any_order(lie: Callable[[Array], Array], dtype: typ
 
 
 def test_transposed_tensors_stay_transposed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 4)
+    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 4)
     data = np.ones((1, 6, 4), np.float32).transpose(0, 2, 1)
-    for found in (calculated_real(in_place, data), of_copy(in_place, data)):
+    for found in (apply_real(in_place, data), of_copy(in_place, data)):
         assert found[0].strides == data[0].strides
 
 
 def test_integers_are_calculated_with_in_f64() -> None:
     roots = [2**26 + 1, 2**26 + 3]
-    found = calculated_real(np.sqrt, np.array([root**2 for root in roots], np.int64))
+    found = apply_real(np.sqrt, np.array([root**2 for root in roots], np.int64))
     assert found.tolist() == roots
 
 
 def test_what_an_integer_type_cannot_hold() -> None:
-    assert calculated_real(lambda x: x * 100, np.array([-2, 1, 2], np.int8)).tolist() == [-128, 100, 127]
-
-
-@pytest.fixture(params=[2, 2**20], ids=["bits", "NumPy's"])
-def _few_selected(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "FEW_SELECTED", request.param)
+    assert apply_real(lambda x: x * 100, np.array([-2, 1, 2], np.int8)).tolist() == [-128, 100, 127]
 
 
 SELECTED = [
@@ -119,15 +115,18 @@ SELECTED = [
 ]
 
 
-@pytest.mark.usefixtures("_pieces", "_few_selected")
+@pytest.mark.usefixtures("_pieces")
+@pytest.mark.parametrize("copies", [1, 1000], ids=["NumPy's", "bits"])
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, np.bool_, ml_dtypes.int4, ml_dtypes.float8_e4m3fn, np.object_])
 @pytest.mark.parametrize(
     "shapes",
     [((6,), (6,), (6,)), ((2, 1), (6,), ()), ((6,), (3, 2, 1), (2, 6)), ((), (0, 6), (1,)), ((4, 1, 6), (), ())],
     ids=str,
 )
-def test_selected_elements_are_those_of_numpy(shapes: tuple[tuple[int, ...], ...], dtype: type) -> None:
-    chosen, *sizes = shapes
+def test_selected_elements_are_those_of_numpy(shapes: tuple[tuple[int, ...], ...], dtype: type, copies: int) -> None:
+    # More elements are put together from bits.
+    rank = max(map(len, shapes))
+    chosen, *sizes = [(copies, *[1] * (rank - len(shape)), *shape) for shape in shapes]
     cond = np.resize([True, False, False, True, True], chosen)
     with np.errstate(invalid="ignore"):
         then, else_ = [
@@ -147,10 +146,10 @@ def test_selected_elements_are_those_of_numpy(shapes: tuple[tuple[int, ...], ...
     assert out.tobytes() == expected.tobytes()
 
 
-@pytest.mark.usefixtures("_few_selected")
-def test_any_byte_but_0_is_a_true_condition() -> None:
-    cond = np.array([0, 1, 2, 128, 255], np.uint8).view(np.bool_)
-    assert select(cond, np.arange(5), np.array(-1)).tolist() == [-1, 1, 2, 3, 4]
+@pytest.mark.parametrize("copies", [1, 1000])
+def test_any_byte_but_0_is_a_true_condition(copies: int) -> None:
+    cond = np.array([[0, 1, 2, 128, 255]] * copies, np.uint8).view(np.bool_)
+    assert select(cond, np.arange(5), np.array(-1)).tolist() == [[-1, 1, 2, 3, 4]] * copies
 
 
 FUNCTIONS = (floor_remainder, np.remainder), (truncated_remainder, np.fmod)

@@ -7,51 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.kernels import costs, pool
-from ir_exec.kernels.pool import greatest, pooled_along, reduce_bins
+from ir_exec.kernels.pool import greatest, reduce_bins
 from ir_exec.kernels.windows import SlidingAxis
-from ir_exec.types import Array
-
-
-def both(ufunc: np.ufunc, data: Array, axis: SlidingAxis, start: float) -> tuple[Array, Array]:
-    """In one run where that is possible, and one row after the other."""
-    found = []
-    for rows in (1, 2**40):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(costs, "ROWS_OF_A_RUN", rows)
-            found.append(pooled_along(ufunc, data, axis, data.ndim - 1, data.dtype.type(start)))
-    return found[0], found[1]
-
-
-@given(
-    shape=st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 12)),
-    kernel=st.integers(1, 6),
-    dilation=st.integers(1, 3),
-    pad=st.integers(-1, 12),
-    dtype=st.sampled_from([np.float32, np.float64, np.int32, np.int8]),
-    seed=st.integers(0, 99),
-)
-def test_rows_know_nothing_of_each_other(
-    shape: tuple[int, ...], kernel: int, dilation: int, pad: int, dtype: type, seed: int
-) -> None:
-    data = np.random.default_rng(seed).integers(-9, 9, shape).astype(dtype)
-    axis = SlidingAxis(shape[-1], kernel, 1, dilation, pad, shape[-1])
-    for ufunc, start in ((np.maximum, -100), (np.add, 0)):
-        assert np.array_equal(*both(ufunc, data, axis, start))
-
-
-def test_many_short_rows_are_pooled_in_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    runs: list[int] = []
-    monkeypatch.setattr(pool, "_along_run", lambda ufunc, data, axis, start: runs.append(data.size) or data)
-    axis = SlidingAxis(7, 3, 1, 1, 1, 7)
-    for images in (np.zeros((50, 7, 7)), np.zeros((3, 7, 7)), np.zeros((50, 7, 7))[:, ::-1]):
-        pooled_along(np.maximum, images, axis, 2, 0.0)
-    assert runs == [50 * 7 * 7]
-
-
-def test_sums_differ_by_rounding_alone() -> None:
-    data = np.random.default_rng(0).standard_normal((40, 9, 14), np.float32)
-    assert np.allclose(*both(np.add, data, SlidingAxis(14, 5, 1, 1, 2, 14), 0), rtol=1e-5, atol=1e-6)
+from tests.helpers.pieces import in_pieces
 
 
 @pytest.mark.parametrize("special", [np.nan, -np.inf, np.inf])
@@ -100,7 +58,7 @@ def test_bins_are_reduced_one_by_one(
         part = images[numbers[region], top:bottom, left:right].reshape(-1, CHANNELS)
         wanted[region, h, w] = ufunc.reduce(part, axis=0, initial=neutral)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "INTERMEDIATE_ELEMENTS", chunk)
-        patch.setattr(costs, "BINS_WORTH_TABLES", worth)
+        in_pieces(patch, "INTERMEDIATE_ELEMENTS", chunk)
+        in_pieces(patch, "CHUNK_ELEMENTS", worth)
         found = reduce_bins(ufunc, images.reshape(-1, CHANNELS), WIDTH, starts, rows, columns, neutral)
     assert np.array_equal(found, wanted)

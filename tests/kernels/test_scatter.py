@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_exec.kernels import costs, gather, scatter
+from ir_exec.kernels import gather, scatter
 from ir_exec.kernels.indices import OutOfRangeError
 from ir_exec.kernels.offsets import Strategy, choose
 from ir_exec.types import Array
@@ -26,14 +26,12 @@ def places(size: int, *shape: int) -> Array:
 ALONG_AXIS = {
     "strided": (numbers(300, 40).T, places(300, 40, 5), 1),
     "table": (numbers(3, 40), places(40, 3, 5), 1),
-    "at once": (numbers(40, 300), places(300, 40, 300), 1),
     "tiles": (numbers(600, 500), places(500, 600, 500), 1),
 }
 
 SLICES = {
     "numpy": (numbers(30, 4), places(30, 5), 0, 0),
     "table": (numbers(2, 30, 4), places(30, 2, 5), 1, 1),
-    "elements at once": (numbers(2, 30), places(30, 2, 5).astype(np.int8), 1, 1),
     "elements in tiles": (numbers(300), places(300, 600_000), 0, 0),
     "strided": (numbers(40, 300).T, places(300, 5), 0, 0),
     "tiles": (numbers(3000, 100), places(3000, 40_000), 0, 0),
@@ -42,7 +40,6 @@ SLICES = {
 TUPLES = {
     "numpy": (numbers(30, 4), places(4, 5, 2), 0),
     "table": (numbers(30, 40), places(30, 2500, 2), 0),
-    "at once": (numbers(2, 30, 4), places(4, 2, 50, 2), 1),
     "chunks": (numbers(30, 40), places(30, 150_000, 2), 0),
 }
 
@@ -119,8 +116,3 @@ def test_each_way_to_scatter_slices(name: str, size: int, after: int, count: int
         output[...] = np.nan
         strategy.run(data, positions, updates, output)
         assert np.array_equal(output, wanted), strategy.name
-
-
-def test_what_is_small_is_for_the_costs_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "TABLE_ELEMENTS", 0)
-    assert choose(gather.ALONG_AXIS, *ALONG_AXIS["table"]).name == "at once"

@@ -38,6 +38,17 @@ def test_every_case_comes_out_as_listed(kind: str, shard: int) -> None:
     assert unexpected == []
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "shard", [pytest.param(shard, marks=pytest.mark.rest if shard >= SAMPLED else ()) for shard in range(SHARDS)]
+)
+def test_compiled_models_do_as_well(kind: str, shard: int) -> None:
+    left = left_out()
+    chosen = (case for case in cases(kind) if crc32(case.name.encode()) % SHARDS == shard and case.name not in left)
+    outcomes = [outcome(case, is_plain=True) for case in chosen]
+    assert [f"{found.name}: {found.message}" for found in outcomes if found.message is not None] == []
+
+
 def test_what_is_left_out_exists_and_leaves_the_goal() -> None:
     names = {case.name for kind in KINDS for case in cases(kind)}
     assert left_out().keys() <= names

@@ -12,6 +12,7 @@ from onnx import defs, numpy_helper
 
 from ir_exec import IRError, check_model, compile_model
 from ir_exec.onnx.constraint_table import CONSTRAINTS
+from ir_exec.onnx.ml_constraint_table import ML_CONSTRAINTS
 from tests.onnx.files import model
 
 X = "float[2,3,4,5] x"
@@ -130,6 +131,82 @@ ROWS: list[tuple[str, int, str, str, str, str | None]] = [
         "LSTM",
         "W",
     ),
+    ("float[2,1] x, int64 s", 13, "y = Expand(x, s)", "IR501", "Expand", "shape"),
+    (f"{X}, float[3,3,1,1] w", 13, "y = Conv<pads = [-1,0,0,0]>(x, w)", "IR302", "Conv", None),
+    (f"{X}, float[3,3,1,1] w", 13, "y = ConvTranspose<pads = [0,0,0,-1]>(x, w)", "IR302", "ConvTranspose", None),
+    (X, 13, "y = MaxPool<kernel_shape = [2,2], pads = [0,-1,0,0]>(x)", "IR302", "MaxPool", None),
+    (X, 13, "y = AveragePool<kernel_shape = [2,2], pads = [0,-1,0,0]>(x)", "IR302", "AveragePool", None),
+    ("float[1,8,3] x", 20, "y = DFT(x)", "IR502", "DFT", "input"),
+    ("float[1,8,1] x, int64[2] n", 20, "y = DFT(x, n)", "IR502", "DFT", "dft_length"),
+    ("float[8] x, int64 f, float[4] w", 17, "y = STFT(x, f, w)", "IR501", "STFT", "signal"),
+    ("float[1,2,4,8] x, float[9,4] c", 23, "y = RotaryEmbedding(x, c, c, x)", "IR501", "RotaryEmbedding", None),
+    ("float[1,2,4,8] q, float[1,4,8] k", 23, "y = Attention(q, k, k)", "IR501", "Attention", "K"),
+    ("float[1,2,4,8] q", 23, "y = Attention(q, q, q, , q)", "IR106", "Attention", "past_value"),
+    (
+        "float[1,3,5] x, float[4,1,2] w",
+        27,
+        "y, z = CausalConvWithState(x, w)",
+        "IR502",
+        "CausalConvWithState",
+        "weight",
+    ),
+    (
+        "float[1,2,4] q",
+        27,
+        'y, z = LinearAttention<q_num_heads = 1, kv_num_heads = 1, update_rule = "none">(q, q, q)',
+        "IR302",
+        "LinearAttention",
+        None,
+    ),
+    ("float[2,2] x", 17, "y = ai.onnx.ml.OneHotEncoder<zeros = 1>(x)", "IR106", "OneHotEncoder", None),
+    ("float[2,2] x", 17, 'y = ai.onnx.ml.Normalizer<norm = "L3">(x)', "IR302", "Normalizer", None),
+    (
+        "float[2,2] x",
+        17,
+        """y = ai.onnx.ml.TreeEnsembleRegressor<n_targets = 1, nodes_treeids = [0, 0], nodes_nodeids = [0],
+            nodes_featureids = [0], nodes_modes = ["LEAF"], nodes_values = [0.0], nodes_truenodeids = [0],
+            nodes_falsenodeids = [0], target_ids = [0], target_treeids = [0], target_nodeids = [0],
+            target_weights = [1.0]>(x)""",
+        "IR302",
+        "TreeEnsembleRegressor",
+        None,
+    ),
+    (
+        "int64 n, float[2,3] x",
+        16,
+        """y = Loop<body = b (int64 i, bool c, double[2,3] a) => (bool d, double[2,3] e)
+            { d = Identity(c) e = Identity(a) }>(n, , x)""",
+        "IR606",
+        "Loop",
+        None,
+    ),
+    (
+        "int64 n, float[2,3] x",
+        16,
+        """y = Loop<body = b (int32 i, bool c, float[2,3] a) => (bool d, float[2,3] e)
+            { d = Identity(c) e = Identity(a) }>(n, , x)""",
+        "IR606",
+        "Loop",
+        None,
+    ),
+    (
+        "float[2] i, float[3,2] x",
+        16,
+        """y, z = Scan<num_scan_inputs = 1, body = b (float[2] a, float[3] e)
+            => (float[2] c, float[3] d) { c = Identity(a) d = Identity(e) }>(i, x)""",
+        "IR606",
+        "Scan",
+        None,
+    ),
+    (
+        "float[2,3] x",
+        17,
+        """s = SequenceConstruct(x, x) m = SequenceMap<body = b (double[2,3] a) => (double[2,3] c)
+            { c = Identity(a) }>(s) y = ConcatFromSequence<axis = 0>(m)""",
+        "IR606",
+        "SequenceMap",
+        None,
+    ),
     (
         "float[2] i, float[3,2] x",
         16,
@@ -142,10 +219,14 @@ ROWS: list[tuple[str, int, str, str, str, str | None]] = [
 ]
 
 
+def made(inputs: str, opset: int, nodes: str) -> onnx.ModelProto:
+    return model(f"g ({inputs}) => (y) {{ {nodes} }}", opset=opset, further='"ai.onnx.ml" : 3')
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[4]}-{row[3]}-{row[1]}")
 def test_a_violation_is_one_error_at_the_node(row: tuple[str, int, str, str, str, str | None]) -> None:
     inputs, opset, nodes, code, operator, port = row
-    proto = model(f"g ({inputs}) => (y) {{ {nodes} }}", opset=opset)
+    proto = made(inputs, opset, nodes)
     found = [one for one in check_model(proto.SerializeToString()).diagnostics if one.severity != "info"]
     if not code:
         assert not found
@@ -170,6 +251,14 @@ VALID: list[tuple[str, int, str]] = [
     ("float[2,3] x", 13, 'y = Einsum<equation = "i j">(x)'),
     ("int8[3] x, float s, int8[1] z", 21, "y = DequantizeLinear(x, s, z)"),
     ("float[2,3] x", 13, "y, z = TopK(x, k) k = Constant<value_ints = [0]>()"),
+    ("float[2,1] x", 13, "s = Constant<value_int = 3>() y = Expand(x, s)"),
+    ("float[1,8,2] x", 20, "y = DFT(x)"),
+    (
+        "int64 n, float[2,3] x",
+        16,
+        """y = Loop<body = b (int64 i, bool c, float[n,3] a) => (bool d, float[n,3] e)
+            { d = Identity(c) e = Identity(a) }>(n, , x)""",
+    ),
     (f"{X}, float[3,3,1,1] w", 13, 'y = Conv<auto_pad = "">(x, w)'),
 ]
 
@@ -177,7 +266,7 @@ VALID: list[tuple[str, int, str]] = [
 @pytest.mark.parametrize("row", VALID, ids=lambda row: row[2])
 def test_what_the_text_allows_is_clean(row: tuple[str, int, str]) -> None:
     inputs, opset, nodes = row
-    proto = model(f"g ({inputs}) => (y) {{ {nodes} }}", opset=opset)
+    proto = made(inputs, opset, nodes)
     assert not check_model(proto.SerializeToString()).errors
 
 
@@ -185,7 +274,7 @@ def test_what_the_text_allows_is_clean(row: tuple[str, int, str]) -> None:
 def test_onnxruntime_or_onnx_refuses_the_same(row: tuple[str, int, str, str, str, str | None]) -> None:
     """When it loads the file, or when it runs it."""
     inputs, opset, nodes, *_ = row
-    proto = model(f"g ({inputs}) => (y) {{ {nodes} }}", opset=opset)
+    proto = made(inputs, opset, nodes)
     with pytest.raises(Exception):  # noqa: B017  # of many kinds
         _run(proto)
 
@@ -206,6 +295,15 @@ def _run(proto: onnx.ModelProto) -> Any:
 
 def test_each_constraint_is_of_an_operator_of_onnx() -> None:
     assert all(defs.has(name) for name in CONSTRAINTS)
+    assert all(defs.has(name, "ai.onnx.ml") for name in ML_CONSTRAINTS)
+
+
+def test_a_shape_that_a_loop_changes_is_a_warning() -> None:
+    """onnxruntime runs it."""
+    nodes = """y = Loop<body = b (int64 i, bool c, float[2] a) => (bool d, float[2,3] e)
+        { d = Identity(c) e = Identity(a) }>(n, , x)"""
+    (found,) = check_model(made("int64 n, float[2,3] x", 16, nodes).SerializeToString()).diagnostics
+    assert (found.code, found.severity, found.location.layer_type) == ("IR606", "warning", "Loop")
 
 
 def test_constraints_hold_in_functions_with_the_attributes_of_their_calls() -> None:

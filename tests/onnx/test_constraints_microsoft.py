@@ -46,6 +46,22 @@ ROWS: list[tuple[str, str, str, str, str | None]] = [
         "EmbedLayerNormalization",
         "segment_embedding",
     ),
+    ("float[2,3] a, float[2,4] b", "y = CDist(a, b)", "IR502", "CDist", "B"),
+    (
+        "float[1,3,5] x, float[3,1,2] w",
+        'y, z = CausalConvWithState<activation = "relu">(x, w)',
+        "IR302",
+        "CausalConvWithState",
+        None,
+    ),
+    (
+        "float[1,4,4,2] x, float[2,1] g",
+        "y = GroupNorm<activation = 0, groups = 1>(x, g, g)",
+        "IR501",
+        "GroupNorm",
+        "gamma",
+    ),
+    ("float[3,4] x, float[3,2] r, float[2,4,4] w, float[3,4,4] v", "y = MoE(x, r, w, , v)", "IR502", "MoE", None),
     ("float[2,3,4] x", "y = Inverse(x)", "IR502", "Inverse", "X"),
     (f"{X}, float[8,3] w", "y, z = FusedMatMul(x, w)", "IR114", "FusedMatMul", None),
 ]

@@ -162,3 +162,31 @@ def test_a_function_of_aten_is_named() -> None:
     report = check_model(made("ATen", 9, IMAGE, operator="embedding_bag", mode=1).SerializeToString())
     (found,) = [one for one in report.diagnostics if one.code == "IR126"]
     assert "embedding_bag" in found.message
+
+
+def test_fully_connected_layers_of_caffe2() -> None:
+    random = np.random.default_rng(2)
+    data, weights = (random.normal(size=shape).astype(np.float32) for shape in ((2, 3, 4), (5, 3, 4)))
+    bias = np.arange(5, dtype=np.float32)
+    expected = data.reshape(2, 12) @ weights.reshape(5, 12).T + bias
+    assert np.allclose(run(made("FC", 1, data, weights, bias), data), expected, atol=1e-5)
+    flat = run(made("FC", 1, data, weights.reshape(15, 4)[:5], bias, axis=2, axis_w=1), data)
+    assert np.allclose(flat, data @ weights.reshape(15, 4)[:5].T + bias, atol=1e-5)
+
+
+@pytest.mark.parametrize("drops", [0, 1])
+def test_steps_of_a_gru_of_caffe2(drops: int) -> None:
+    random = np.random.default_rng(3)
+    hidden, gates = (random.normal(size=(1, 2, size)).astype(np.float32) for size in (3, 9))
+    lengths, step = np.array([4, 1], np.int32), np.array([2], np.int32)
+    share, fresh = 1 / (1 + np.exp(-gates[..., 3:6])), np.tanh(gates[..., 6:])
+    expected = share * hidden + (1 - share) * fresh
+    expected[:, 1] = 0 if drops else hidden[:, 1]
+    found = run(made("GRUUnit", 1, hidden, gates, lengths, step, drop_states=drops), hidden)
+    assert np.allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [3, 5])
+def test_alpha_and_beta_of_lrn_are_floats_for_narrow_types_too(size: int) -> None:
+    data = np.arange(1, 9, dtype=np.float16).reshape(1, 8, 1, 1)
+    assert_as_onnxruntime(node("LRN", data, opset=13, size=size, alpha=0.3, beta=0.7), dynamic=True)

@@ -117,3 +117,31 @@ def test_conditions_that_hold_behind_the_end() -> None:
     assert run(proto, TABLE, np.array([False, True])).tolist() == [TABLE[1].tolist()]
     assert run(proto, TABLE, np.array([False, True, False, False, False])).tolist() == [TABLE[1].tolist()]
     assert_refused(proto, TABLE, np.array([False, True, False, False, True]))
+
+
+@pytest.mark.parametrize("index", [-1, 4])
+@pytest.mark.parametrize("name", ["i", "s", "p"])
+def test_embeddings_count_from_the_front(name: str, index: int) -> None:
+    """As in onnxruntime, which refuses negative indices too."""
+    nodes = "y, m = com.microsoft.EmbedLayerNormalization(i, s, w, w, w, g, g, , p)"
+    body = f"g (int32[1,2] i, int32[1,2] s, int32[1,2] p, float[4,3] w, float[3] g) => (y) {{ {nodes} }}"
+    proto = model(body, further='"com.microsoft" : 1')
+    feed = {one: np.array([[0, index if one == name else 3]], np.int32) for one in "isp"}
+    assert_refused(proto, *feed.values(), TABLE, np.ones(3, np.float32))
+    feed[name][0, 1] = 1
+    assert np.isfinite(run(proto, *feed.values(), TABLE, np.ones(3, np.float32))).all()
+
+
+@pytest.mark.parametrize("index", [-1, 2])
+def test_crops_are_of_images_counted_from_the_front(index: int) -> None:
+    nodes = "y = com.microsoft.CropAndResize(x, r, b, c)"
+    body = f"g (float[2,1,4,4] x, float[1,4] r, int32[1] b, int32[2] c) => (y) {{ {nodes} }}"
+    rest = np.array([[0, 0, 1, 1]], np.float32), np.array([index], np.int32), np.array([2, 2], np.int32)
+    assert_refused(model(body, further='"com.microsoft" : 1'), np.ones((2, 1, 4, 4), np.float32), *rest)
+
+
+def test_a_constant_index_that_is_negative_is_named() -> None:
+    nodes = "b = Constant<value_ints = [-1]>() h = Cast<to = 6>(b) y = com.microsoft.CropAndResize(x, r, h, c)"
+    body = f"g (float[2,1,4,4] x, float[1,4] r, int32[2] c) => (y) {{ {nodes} }}"
+    (found,) = check_model(model(body, further='"com.microsoft" : 1').SerializeToString()).errors
+    assert (found.code, found.location.port) == ("IR701", "batch_indices")

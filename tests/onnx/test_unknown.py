@@ -49,6 +49,19 @@ def test_an_operator_of_a_runtime_is_not_checked(type: str, further: str) -> Non
     assert (found.code, found.severity) == ("IR901", "info")
 
 
+def test_a_misspelt_operator_of_onnxruntime_is_named() -> None:
+    proto = model("g (float[2] x) => (y) { y = com.microsoft.QuickGellu(x) }", further='"com.microsoft" : 1')
+    (found,) = check_model(proto.SerializeToString()).diagnostics
+    assert found.code == "IR901"
+    assert "QuickGelu" in found.message
+
+
+def test_a_domain_that_is_not_imported_is_reported_once() -> None:
+    proto = model("g (float[2] x) => (y) { h = own.F(x) i = own.G(x) y = Add(h, i) }")
+    (found,) = check_model(proto.SerializeToString()).diagnostics
+    assert (found.code, found.severity, found.location.layer_type) == ("IR123", "error", "F")
+
+
 def test_strict_differs_in_nothing(tmp_path: Path) -> None:
     path = stored(tmp_path, model("g (float[2] x) => (float[2] y) { y = Gelu(x) }"))
     for options in ([], ["--strict"]):

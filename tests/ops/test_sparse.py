@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.ops.sparse import (
     EmbeddingBagOffsets,
     EmbeddingBagOffsetsSum,
@@ -19,6 +18,7 @@ from ir_exec.ops.sparse import (
     SparseFillEmptyRows,
 )
 from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.pieces import in_pieces
 
 TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) + 1
 
@@ -52,21 +52,23 @@ def test_bags_are_summed_one_by_one(
     bags: list[list[int]], default: int, mean: bool, weighted: bool, block: int, by_place: bool
 ) -> None:
     weights = [[0.5 * i - j for j in range(len(bag))] for i, bag in enumerate(bags)] if weighted and not mean else None
-    expected = bags_one_by_one(bags, weights, default, mean)
+    # Wide rows are added place by place.
+    copies = 300 if by_place else 1
+    table = np.tile(TABLE, copies)
+    expected = np.tile(bags_one_by_one(bags, weights, default, mean), copies)
     indices = np.array([index for bag in bags for index in bag], np.int64)
     offsets = np.cumsum([0, *(len(bag) for bag in bags[:-1])])
     given_weights = () if weights is None else (np.array([w for ws in weights for w in ws]),)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "INTERMEDIATE_ELEMENTS", block)
-        patch.setattr(costs, "ELEMENTS_A_PLACE", 1 if by_place else 2**20)
+        in_pieces(patch, "INTERMEDIATE_ELEMENTS", block)
         found = EmbeddingBagOffsets(reduction="mean" if mean else "sum").evaluate(
-            TABLE, indices, offsets, np.array(default), *given_weights
+            table, indices, offsets, np.array(default), *given_weights
         )
         np.testing.assert_allclose(found, expected, rtol=1e-12)
         if not mean:
             ids = np.repeat(np.arange(len(bags)), [len(bag) for bag in bags])
             found = EmbeddingSegmentsSum().evaluate(
-                TABLE, indices, ids, np.array(len(bags)), np.array(default), *given_weights
+                table, indices, ids, np.array(len(bags)), np.array(default), *given_weights
             )
             np.testing.assert_allclose(found, expected, rtol=1e-12)
 

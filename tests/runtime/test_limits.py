@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,15 +14,14 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec.kernels import costs
 from ir_exec.kernels import limits as limiting
 from ir_exec.kernels.limits import Budget, Limits, current_limits, owners
-from ir_exec.lazy import paused_collector
 from ir_exec.ops.base.shapes import LARGEST_SEARCHED
 from ir_exec.runtime import executor
 from ir_exec.runtime import loop as running
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
+from tests.helpers.pieces import in_pieces
 
 MIB = 2**20
 TRUE = np.array(True)
@@ -501,7 +501,7 @@ def test_time_is_looked_at_within_layers(
     net.result(found)
     clock = Clock()
     monkeypatch.setattr(limiting, "monotonic", clock)
-    monkeypatch.setattr(costs, "INTERMEDIATE_ELEMENTS", 1)
+    in_pieces(monkeypatch, "INTERMEDIATE_ELEMENTS", 1)
     compiled = compiled_of(net, max_seconds=1e9, threads=threads)
     x = np.ones(compiled.inputs[0].shape.static, np.float32)
     compiled([x])
@@ -560,8 +560,11 @@ def test_limits_end_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     net = NetworkText()
     net.result(net.op("NonZero", net.parameter("?"), opset=3))
     compiled = compiled_of(net)
-    with paused_collector():
+    gc.disable()
+    try:
         outputs = compiled([np.ones(10**4, np.float32)])
         assert outputs[0].shape == (1, 10**4)
         assert [limits() for limits in seen] == [None, None]
+    finally:
+        gc.enable()
     assert limiting.LIMITS.get() is None

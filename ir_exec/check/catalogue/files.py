@@ -51,8 +51,9 @@ FILE_RULES = (
     Rule(
         Code.ir_version,
         "error",
-        "The IR version is not one of those that are read (10 and 11).",
-        why="Version 7 and older have another layout. Newer versions than 11 do not exist yet.",
+        "The IR version is not one of those that OpenVINO reads (10 and 11).",
+        why="Versions 2 to 7 have another layout, which no OpenVINO since 2022.1 reads. They are a warning: ir_exec "
+        "reads them, and `ir-exec convert` writes them as version 11. Newer versions than 11 do not exist yet.",
         bad='<net name="net" version="12">',
         good='<net name="net" version="11">',
     ),

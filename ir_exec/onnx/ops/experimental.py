@@ -1,7 +1,8 @@
 """Operators that early versions of ONNX had as experimental ones and took out later.
 
 They have no versions, and files of any opset hold them. Their meaning is that of ONNX's text, and of onnxruntime where
-the text is silent. ATen, whose functions ONNX does not define, and GRUUnit are not among them.
+the text is silent; FC and GRUUnit mean what they meant in Caffe2. ATen, whose functions ONNX does not define, is not
+among them.
 """
 
 from __future__ import annotations
@@ -17,12 +18,26 @@ from ir_exec.onnx.ops.elementwise import thresholded_relu
 from ir_exec.onnx.ops.movement import slice_10
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import concat, in_floats, ints, known_rank, number, numbers, reshape, shape_of, size_along
+from ir_exec.onnx.values import (
+    cast,
+    concat,
+    in_floats,
+    ints,
+    known_rank,
+    number,
+    numbers,
+    reshape,
+    shape_of,
+    size_along,
+)
 
 __all__: list[str] = []
 
 _SPATIAL = 4
 """The rank of [N, C, H, W], which ImageScaler and Crop take alone."""
+
+
+_MATRIX = 2
 
 
 @onnx_op("Affine", since=1, instead="Mul and Add")
@@ -50,6 +65,46 @@ def scaled_tanh(data: Value, *, alpha: float, beta: float) -> Value:
 @onnx_op("ThresholdedRelu", since=1, instead="ThresholdedRelu of opset 10")
 def thresholded_relu_1(data: Value, *, alpha: float = 1.0) -> Value:
     return thresholded_relu(data, alpha=alpha)
+
+
+@onnx_op("FC", since=1, instead="Gemm")
+def fully_connected(data: Value, weights: Value, bias: Value, *, axis: int = 1, axis_w: int = 1) -> Value:
+    """x W^T + b of a matrix x, the axes of both from `axis` and `axis_w` on as one."""
+    rows, width = _as_matrix(data, axis), _as_matrix(weights, axis_w)
+    found = build.add(build.matmul(rows, width, transpose_b=True), bias)
+    if known_rank(data, "the input") == axis + 1 == _MATRIX:
+        return found
+    front = build.slice(shape_of(data), ints(0), ints(axis), ints(1))
+    return build.reshape(found, concat([front, ints(-1)]), special_zero=False)
+
+
+def _as_matrix(data: Value, axis: int) -> Value:
+    rank = known_rank(data, "an input")
+    if not 0 < axis < rank:
+        raise InvalidAttributeError(f"axis {axis} of a tensor of rank {rank}, expected 1 to {rank - 1}")
+    if rank == _MATRIX:
+        return data
+    columns = build.reduce_prod(build.slice(shape_of(data), ints(axis), ints(rank), ints(1)), 0, keep_dims=True)
+    return build.reshape(data, concat([ints(-1), columns]), special_zero=False)
+
+
+@onnx_op("GRUUnit", since=1, instead="GRU")
+def gru_unit(
+    hidden: Value, gates: Value, lengths: Value | None = None, t: Value | None = None, *, drop_states: bool = False
+) -> Value:
+    """One step of a GRU from gates that hold the products of the state too: z h + (1 - z) tanh(n).
+
+    hidden: [1, batch, size]; gates: [1, batch, 3 size], the gates r, z and n, of which r is in n already. Sequences
+    that end before the step `t` keep their state, or have zeros with drop_states.
+    """
+    _, update, fresh = build.split(gates, -1, num_splits=3)
+    share = build.sigmoid(update)
+    rest = build.subtract(number(1, share), share)
+    found = build.add(build.multiply(share, hidden), build.multiply(rest, build.tanh(fresh)))
+    if lengths is None or t is None:
+        return found
+    goes_on = build.unsqueeze(build.less(cast(t, lengths.element_type), lengths), ints(1))
+    return build.select(goes_on, found, number(0, found) if drop_states else hidden)
 
 
 @onnx_op("ImageScaler", since=1, instead="Mul and Add")

@@ -14,7 +14,17 @@ from ir_exec.onnx.ops.image import grid_sample_16
 from ir_exec.onnx.ops.matrix import gemm
 from ir_exec.onnx.ops.normalization import normalized
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import as_i64, cast, checked_gather, concat, ints, known_rank, normal_axis, number, shape_of
+from ir_exec.onnx.values import (
+    as_i64,
+    cast,
+    concat,
+    gather_from_front,
+    ints,
+    known_rank,
+    normal_axis,
+    number,
+    shape_of,
+)
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -238,13 +248,13 @@ def embed_layer_normalization(
     mask_index_type: int | None = None,
 ) -> list[Value]:
     """Embeddings of words, positions and segments, added and normalized; the second output counts the mask."""
-    total = checked_gather(words, input_ids, 0)
+    total = gather_from_front(words, input_ids, 0, "input_ids")
     if position_ids is None:
         length = build.gather(shape_of(input_ids), 1, 0)
         position_ids = build.unsqueeze(build.range(0, length, 1, output_type="i64"), 0)
-    total = build.add(total, checked_gather(positions, position_ids, 0))
+    total = build.add(total, gather_from_front(positions, position_ids, 0, "position_ids"))
     if segment_ids is not None and segments is not None:
-        total = build.add(total, checked_gather(segments, segment_ids, 0))
+        total = build.add(total, gather_from_front(segments, segment_ids, 0, "segment_ids"))
     found, _, _ = normalized(total, gamma, beta, epsilon, centered=True)
     batch = build.slice(shape_of(input_ids), ints(0), ints(1), ints(1))
     if mask is None:
@@ -310,7 +320,7 @@ def crop_and_resize(
     if mode not in ("bilinear", "nearest"):
         raise InvalidAttributeError(f"mode is {mode!r}, expected bilinear or nearest")
     sizes = shape_of(data)
-    images = build.transpose(checked_gather(data, batch_indices, 0), ints(0, 2, 3, 1))
+    images = build.transpose(gather_from_front(data, batch_indices, 0, "batch_indices"), ints(0, 2, 3, 1))
     places, insides = [], []
     for axis in (0, 1):
         last = cast(build.subtract(build.gather(sizes, 2 + axis, 0), build.constant(1)), rois.element_type)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
@@ -21,8 +19,8 @@ from ir_exec.onnx.ops.quantization import (
 )
 from ir_exec.onnx.ops.recurrent_layers import lstm_layer
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import cast, ints, known, known_rank, number
-from ir_exec.types import Array, ElementType
+from ir_exec.onnx.values import cast, ints, known_rank, number
+from ir_exec.types import ElementType
 
 __all__: list[str] = []
 
@@ -311,65 +309,6 @@ def dynamic_quantize_matmul(
     return matmul_integer_to_float(
         quantized(a, scale, point, ElementType.u8), b, scale, b_scale, point, b_zero_point, bias
     )
-
-
-_PACKED = {2: ElementType.u2, 4: ElementType.u4, 8: ElementType.u8}
-
-
-def _unpacked(stored: Array, bits: int, shape: tuple[int, ...]) -> Array:
-    """Integers of 2, 4 or 8 bits from bytes, the lowest bits first; only so many of the last axis as the shape has."""
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    apart = (stored[..., None] >> shifts) & np.uint8(2**bits - 1)
-    flat = apart.reshape(*stored.shape[:-1], -1)[..., : shape[-1]]
-    return flat.reshape(shape).astype(_PACKED[bits].dtype)
-
-
-@onnx_op("MatMulNBits", since=1, domain=MICROSOFT)
-def matmul_n_bits(
-    a: Value,
-    b: Value,
-    scales: Value,
-    zero_points: Value | None = None,
-    g_idx: Value | None = None,
-    bias: Value | None = None,
-    *,
-    K: int,  # noqa: N803  # the names in files
-    N: int,  # noqa: N803
-    accuracy_level: int = 0,
-    bits: int = 4,
-    block_size: int,
-    weight_prepacked: bool = False,
-) -> Value:
-    """a times the transpose of weights of N rows, in blocks of K with a scale and a zero point each.
-
-    The weights become a constant of their own element type: the bytes of a file hold several of them.
-    """
-    if bits not in _PACKED or g_idx is not None or weight_prepacked or block_size < 1 or K < 1 or N < 1:
-        raise UnsupportedError(f"weights of {bits} bits, in another order, or packed for a processor")
-    blocks = -(-K // block_size)
-    stored = known(b, "the packed weights")
-    if stored.dtype != np.uint8 or stored.size * 8 != N * blocks * block_size * bits:
-        raise GraphError(f"the packed weights have {stored.size} bytes", code=Code.constant_size, port="b")
-    packed = stored.reshape(N, blocks, block_size * bits // 8)
-    weights = cast(build.constant(_unpacked(packed, bits, (N, blocks, block_size))), a.element_type)
-    if zero_points is None:
-        zeros = number(2 ** (bits - 1), a)
-    elif zero_points.element_type is ElementType.u8:
-        held = known(zero_points, "the zero points")
-        rows = -(-blocks * bits // 8)
-        if held.size != N * rows:
-            raise GraphError(f"the zero points have {held.size} bytes", code=Code.constant_size, port="zero_points")
-        zeros = cast(build.constant(_unpacked(held.reshape(N, rows), bits, (N, blocks))), a.element_type)
-        zeros = build.unsqueeze(zeros, 2)
-    else:
-        zeros = build.reshape(zero_points, ints(N, blocks, 1), special_zero=False)
-    factors = build.reshape(cast(scales, a.element_type), ints(N, blocks, 1), special_zero=False)
-    plain = build.multiply(build.subtract(weights, zeros), factors)
-    plain = build.reshape(plain, ints(N, blocks * block_size), special_zero=False)
-    if blocks * block_size != K:
-        plain = build.slice(plain, ints(0), ints(K), ints(1), ints(1))
-    found = build.matmul(a, plain, transpose_b=True)
-    return found if bias is None else build.add(found, bias)
 
 
 @onnx_op("DynamicQuantizeLSTM", since=1, domain=MICROSOFT)

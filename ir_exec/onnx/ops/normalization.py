@@ -12,7 +12,17 @@ from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import cast, concat, ints, known_rank, known_scalar, normal_axis, number, shape_of
+from ir_exec.onnx.values import (
+    cast,
+    concat,
+    in_floats,
+    ints,
+    known_rank,
+    known_scalar,
+    normal_axis,
+    number,
+    shape_of,
+)
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -335,6 +345,14 @@ def lp_normalization(data: Value, *, axis: int = -1, p: int = 2) -> Value:
 
 @onnx_op("LRN", since=1)
 def lrn(data: Value, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Value:
+    """In f32 for narrower floats, as onnxruntime does: alpha and beta are floats; integers are computed as f64."""
+    if data.element_type.is_float and data.element_type.bits < 32:
+        wide = lrn(cast(data, ElementType.f32), alpha=alpha, beta=beta, bias=bias, size=size)
+        return cast(wide, data.element_type)
+    return in_floats(data, lambda wide: _lrn(wide, alpha, beta, bias, size))
+
+
+def _lrn(data: Value, alpha: float, beta: float, bias: float, size: int) -> Value:
     if size % 2:
         return build.lrn(data, ints(1), alpha=alpha, beta=beta, bias=bias, size=size)
     # Of an even number of channels one more lies behind than before, where LRN of IR takes as many on both sides.

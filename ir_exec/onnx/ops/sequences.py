@@ -9,9 +9,10 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, UnsupportedError
+from ir_exec.errors import EvaluationError, NotKnownError
 from ir_exec.onnx.attributes import Body, Type
 from ir_exec.onnx.convert import Call
+from ir_exec.onnx.demands import is_asking
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
 from ir_exec.onnx.values import (
@@ -25,16 +26,15 @@ from ir_exec.onnx.values import (
     known_ints,
     known_rank,
     known_scalar,
+    known_size,
     normal_axis,
+    require_few,
     shape_of,
     size_along,
 )
-from ir_exec.types import ElementType
+from ir_exec.types import ElementType, Shape
 
 __all__: list[str] = []
-
-_MOST_PARTS = 2**12
-"""Tensors in a list that is made of one tensor."""
 
 
 @onnx_op("SequenceConstruct", since=11)
@@ -49,12 +49,12 @@ def sequence_empty(*, dtype: int = 1) -> Sequence:
 
 
 def _listed(sequence: Held) -> Sequence:
-    """The elements one by one; UnsupportedError where their number is not known."""
+    """The elements one by one; NotKnownError where their number is not known."""
     if isinstance(sequence, Stack):
-        raise UnsupportedError("the length of a list must be known when the file is converted")
+        return sequence.listed()
     if not isinstance(sequence, Sequence):
         message = "a list that grows in a loop, of which the number of iterations is not known, is read inside it"
-        raise UnsupportedError(message)
+        raise NotKnownError(message)
     return sequence
 
 
@@ -78,15 +78,37 @@ def _scalar(position: Value) -> Value:
 
 
 @onnx_op("SequenceAt", since=11)
-def sequence_at(sequence: Sequence, position: Value) -> Held:
-    known = position.constant
+def sequence_at(sequence: Sequence, position: Value, *, call: Call) -> Held:
     if isinstance(sequence, Stack):
         return checked_gather(sequence.value, _scalar(position), 0)
     sequence = _listed(sequence)
-    if known is None and len({(one.element_type, str(one.shape)) for one in sequence.tensors}) == 1:
+    if position.constant is None and _are_alike(sequence.tensors, call):
         joined = build.concat([build.unsqueeze(one, 0) for one in sequence.tensors], 0)
         return checked_gather(joined, _scalar(position), 0)
     return sequence.items[_place(position, len(sequence.items), "the position")]
+
+
+def _may_be_joined(stacked: Value, tensor: Value, call: Call) -> bool:
+    """The same of the elements of a stack and one more."""
+    dims = stacked.shape.dims
+    element = Shape.unknown() if dims is None else Shape(dims[1:])
+    if element.is_static and tensor.shape.is_static:
+        return element == tensor.shape
+    call.assume()
+    return not is_asking()
+
+
+def _are_alike(tensors: list[Value], call: Call) -> bool:
+    """Return True if tensors can be joined along a new axis, as far as their shapes are known.
+
+    In a conversion for the inputs of a call they must be known: there other ways are open.
+    """
+    if len({(one.element_type, str(one.shape)) for one in tensors}) != 1:
+        return False
+    if tensors[0].shape.is_static:
+        return True
+    call.assume()
+    return not is_asking()
 
 
 @onnx_op("SequenceLength", since=11)
@@ -104,10 +126,10 @@ def sequence_erase(sequence: Sequence, position: Value | None = None) -> Sequenc
 
 
 @onnx_op("SequenceInsert", since=11)
-def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = None) -> Held:
+def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = None, *, call: Call) -> Held:
     if isinstance(sequence, Appended) and position is None:
         return replace(sequence, items=(*sequence.items, tensor))
-    if isinstance(sequence, Stack) and position is None:
+    if isinstance(sequence, Stack) and position is None and _may_be_joined(sequence.value, tensor, call):
         return Stack(build.concat([sequence.value, build.unsqueeze(tensor, 0)], 0))
     items = list(_listed(sequence).items)
     place = len(items) if position is None else int(known_scalar(position, "the position"))
@@ -121,22 +143,20 @@ def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = 
 @onnx_op("SplitToSequence", since=11)
 def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0, keepdims: bool = True) -> Held:
     """Parts of size 1 without `split`, of one size, or of the sizes that are listed."""
-    size = size_along(data, axis)
-    if split is None and not size.is_static and data.rank is not None:
+    of_one = split is None or (split.constant is not None and split.rank == 0 and split.constant == 1)
+    if of_one and not size_along(data, axis).is_static and data.rank is not None:
         place = normal_axis(axis, data.rank)
         first = _moved(data, place, 0)
-        return Stack(build.unsqueeze(first, ints(place + 1)) if keepdims else first)
+        return Stack(build.unsqueeze(first, ints(place + 1)) if keepdims or split is not None else first)
     if split is not None and split.rank == 1:
         sizes = known_ints(split, "the split")
     else:
-        if not size.is_static:
-            raise UnsupportedError("the size of the axis that is split must be known when the file is converted")
+        size = known_size(data, axis, "the size of the axis that is split")
         each = 1 if split is None else int(known_scalar(split, "the split"))
         if each <= 0:
             raise EvaluationError(f"the split is {each}")
-        if size.size > each * _MOST_PARTS:
-            raise UnsupportedError(f"a list of more than {_MOST_PARTS} parts")
-        sizes = tuple(min(each, size.size - start) for start in range(0, size.size, each))
+        require_few(-(-size // each))
+        sizes = tuple(min(each, size - start) for start in range(0, size, each))
     parts = (data,) if len(sizes) == 1 else tuple(build.variadic_split(data, axis, ints(*sizes)))
     if split is None and not keepdims:
         parts = tuple(build.squeeze(part, ints(axis)) for part in parts)
@@ -175,6 +195,8 @@ def sequence_map(sequence: Sequence, *further: Held, body: Body, call: Call) -> 
     lists = [_listed(one) if isinstance(one, (Stack, Appended)) else one for one in further]
     for position, item in enumerate(_listed(sequence).items):
         rest = [one.items[position] if isinstance(one, Sequence) else one for one in lists]
+        if position == 0:
+            call.compare(body, [item, *rest], shapes="warning")
         columns.append(call.body(body, [item, *rest]))
     found = []
     for index, one in enumerate(body.output):

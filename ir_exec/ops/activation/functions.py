@@ -15,16 +15,15 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import (
     EXPONENT,
     Function,
+    apply_elementwise,
+    apply_real,
     at_least,
     at_most,
-    calculated,
-    calculated_real,
+    clip,
     clip_elements,
-    held_between,
     in_parts,
     numbers,
     power,
@@ -38,6 +37,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float
 from ir_exec.ops.base.elementwise import Unary, clip_kernel, real_kernel, unary
 from ir_exec.ops.base.shapes import broadcasts_to, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
 
 __all__ = [
@@ -96,7 +96,7 @@ class ReLU(Unary):
     overwrites = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return held_between(data, 0, _greatest(ElementType.of(data)), out)
+        return clip(data, 0, _greatest(ElementType.of(data)), out)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         kind = types[0].element_type
@@ -128,7 +128,7 @@ class Clamp(Unary):
             raise ValueError(f"min={self.min} must not be greater than max={self.max}")
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return held_between(data, *self._limits(ElementType.of(data)), out)
+        return clip(data, *self._limits(ElementType.of(data)), out)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         kind = types[0].element_type
@@ -170,7 +170,7 @@ class PReLU(Op):
         if slope.ndim == 1 and data.ndim > 1 and slope.size == data.shape[1]:
             slope = slope.reshape(slope.shape + (1,) * (data.ndim - 2))
         if slope.dtype == data.dtype:
-            result = calculated(_leaky, data, slope)
+            result = apply_elementwise(_leaky, data, slope)
         else:
             is_real = ElementType.of(data).is_integer and ElementType.of(slope).is_float
             working = np.dtype(np.float64) if is_real else working_dtype(data.dtype)
@@ -186,7 +186,7 @@ def _leaky(data: Array, slope: Array) -> Array:
     shape = np.broadcast_shapes(data.shape, slope.shape)
     out = lying_like(data) if shape == data.shape else np.empty(shape, data.dtype)
     bent = _bent_up if slope.size and slope.min() > 0 and slope.max() <= 1 else _bent
-    return in_parts(bent, (data, slope), out) if out.size >= costs.SPLIT_ELEMENTS else bent(data, slope, out)
+    return in_parts(bent, (data, slope), out) if out.size >= thresholds.SPLIT_ELEMENTS else bent(data, slope, out)
 
 
 def _bent_up(data: Array, slope: Array, out: Array) -> Array:
@@ -243,7 +243,7 @@ class HardSigmoid(Op):
             clip_elements(x, lowest=0, highest=1, out=x)
             return x
 
-        return calculated_real(hard_sigmoid, data)
+        return apply_real(hard_sigmoid, data)
 
 
 # The sixth of 6 is 1.
@@ -322,7 +322,7 @@ class Swish(Op):
         return data.without_values()
 
     def evaluate(self, data: Array, beta: Array | None = None, *, out: Array | None = None) -> Array:
-        return calculated_real(_swish if beta is None else partial(_swish, beta=float(beta.reshape(()))), data, out)
+        return apply_real(_swish if beta is None else partial(_swish, beta=float(beta.reshape(()))), data, out)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return self.evaluate if len(types) > 1 else real_kernel(_swish, types[0], self.evaluate)
@@ -406,7 +406,7 @@ class Elu(Unary):
     alpha: Float
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return calculated_real(partial(_elu, alpha=self.alpha), data, out)
+        return apply_real(partial(_elu, alpha=self.alpha), data, out)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return real_kernel(partial(_elu, alpha=self.alpha), types[0], self.evaluate)
@@ -439,7 +439,7 @@ class Selu(Op):
 
     def evaluate(self, data: Array, alpha: Array, lambda_: Array) -> Array:
         curve, scale = float(alpha.reshape(())), float(lambda_.reshape(()))
-        return calculated_real(lambda x: scale * _elu(x, curve), data)
+        return apply_real(lambda x: scale * _elu(x, curve), data)
 
 
 def _gelu(x: Array) -> Array:
@@ -487,7 +487,7 @@ class Gelu7(Unary):
     approximation_mode: Annotated[Literal["erf", "tanh"], LOWER] = "erf"
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return calculated_real(self._function, data, out)
+        return apply_real(self._function, data, out)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return real_kernel(self._function, types[0], self.evaluate)

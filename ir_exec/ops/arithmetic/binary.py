@@ -10,13 +10,13 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.kernels import costs
-from ir_exec.kernels.elementwise import Function, calculated, floor_remainder, truncated_remainder
+from ir_exec.kernels.elementwise import Function, apply_elementwise, floor_remainder, truncated_remainder
 from ir_exec.ops.base import op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import HUGE
 from ir_exec.ops.base.elementwise import Binary, binary
 from ir_exec.ops.base.shapes import known_faults
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
 __all__ = [
@@ -114,7 +114,7 @@ class Divide(Binary):
         if a.size:
             _require_no_zero(b)
         of_integers = np.floor_divide if rounds_down else _quotient_towards_zero
-        return calculated(of_integers if _is_integer(a) else np.divide, a, self.aligned(a, b), out=out)
+        return apply_elementwise(of_integers if _is_integer(a) else np.divide, a, self.aligned(a, b), out=out)
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
         return np.divide if a.element_type.is_float else None
@@ -173,7 +173,7 @@ class _Remainder(Binary):
         return type(self).function if is_exact else None
 
     def _are_few(self, a: TensorType, b: TensorType) -> bool:
-        return a.element_type is not ElementType.f32 or self.infer(a, b).shape.size.hi <= costs.FEW_REMAINDERS
+        return a.element_type is not ElementType.f32 or self.infer(a, b).shape.size.hi <= thresholds.CALL_ELEMENTS
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         return _zero_divisors(*types)
@@ -277,11 +277,11 @@ class Power(Binary):
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         if _is_integer(a):
-            return calculated(_integer_power, a, self.aligned(a, b), out=out)
+            return apply_elementwise(_integer_power, a, self.aligned(a, b), out=out)
         if b.size == 1 and b.ndim <= a.ndim:
             exponent = float(b.reshape(()))
-            return calculated(lambda base: _float_power(base, exponent), a, out=out if out is a else None)
-        return calculated(np.power, a, self.aligned(a, b), out=out)
+            return apply_elementwise(lambda base: _float_power(base, exponent), a, out=out if out is a else None)
+        return apply_elementwise(np.power, a, self.aligned(a, b), out=out)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
         """Powers of bases from 1 on with exponents from 0 on rise with both; of others nothing is known."""

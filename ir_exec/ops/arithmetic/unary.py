@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ir_exec.kernels.elementwise import calculated, calculated_real
+from ir_exec.kernels.elementwise import apply_elementwise, apply_real
 from ir_exec.kernels.error_function import erf, erfinv
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, op
@@ -63,7 +63,7 @@ class Abs(Unary):
     overwrites = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return calculated(np.abs, data, out=out)
+        return apply_elementwise(np.abs, data, out=out)
 
     def evaluate_bounds(self, data: Bounds) -> Bounds:
         lower, upper = data
@@ -127,7 +127,7 @@ class Round(Unary):
     def evaluate(self, data: Array) -> Array:
         if ElementType.of(data).is_integer:
             return np.copy(data)
-        return calculated_real(np.rint if self.mode == "half_to_even" else _half_away_from_zero, data)
+        return apply_real(np.rint if self.mode == "half_to_even" else _half_away_from_zero, data)
 
 
 def _half_away_from_zero(x: Array) -> Array:
@@ -179,4 +179,4 @@ class ErfInv(Unary):
     inputs = (In("data", types=CALCULABLE_FLOAT),)
 
     def evaluate(self, data: Array) -> Array:
-        return calculated_real(erfinv, data)
+        return apply_real(erfinv, data)

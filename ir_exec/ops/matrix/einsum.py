@@ -20,9 +20,9 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, ShapeError
+from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.limits import check_time, current_limits
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
-from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims

@@ -9,9 +9,9 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
+from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, widened
-from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import element_type_of

@@ -13,7 +13,6 @@ from ir_exec.build.cutting import declared_port
 from ir_exec.errors import raise_error
 from ir_exec.graph import Value, build_graph
 from ir_exec.ir import Port
-from ir_exec.lazy import paused_collector
 from ir_exec.model import Loaded, Model
 from ir_exec.runtime.folding import folded
 from ir_exec.runtime.simplify.equal import merge_equal_layers
@@ -26,7 +25,6 @@ __all__ = ["simplified"]
 _MOST_ROUNDS = 6
 
 
-@paused_collector()
 def simplified(model: Model) -> Model:
     """Return the same network with fewer layers.
 
@@ -36,6 +34,7 @@ def simplified(model: Model) -> Model:
     value in its place.
     Raises what the layers raise for their constants.
     """
+    model.require_whole()
     for _ in range(_MOST_ROUNDS):
         model = folded(model)
         network = Network(model)

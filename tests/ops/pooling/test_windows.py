@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import InvalidAttributeError, ShapeError, raise_error
-from ir_exec.kernels import costs
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.pooling.windows import AvgPool1, AvgPool14, AvgPool16, MaxPool1, MaxPool8, MaxPool14
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.drawing import draw_wider
 from tests.helpers.operators import assert_holds, refused
+from tests.helpers.pieces import in_pieces
 from tests.helpers.steps import steps_of
 from tests.helpers.values import typed
 
@@ -83,11 +83,10 @@ def counted(size: int, axis: int, attributes: dict[str, Any]) -> tuple[int, int,
     widening=st.data(),
     axis=st.integers(-3, 2),
     chunk=st.sampled_from([1, 20, 2**17]),
-    rows=st.sampled_from([1, 2**8]),
 )
 @settings(max_examples=120)
 def test_pooling_looks_at_every_window(
-    problem: tuple[Array, dict[str, Any]], widening: st.DataObject, axis: int, chunk: int, rows: int
+    problem: tuple[Array, dict[str, Any]], widening: st.DataObject, axis: int, chunk: int
 ) -> None:
     data, attributes = problem
     if not fits(data, attributes):
@@ -122,8 +121,7 @@ def test_pooling_looks_at_every_window(
         means[True][index] = total / max(len(found), 1)
         means[False][index] = total / (volume if padded else max(len(found), 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "CHUNK_ELEMENTS", chunk)
-        patch.setattr(costs, "ROWS_OF_A_RUN", rows)
+        in_pieces(patch, "CHUNK_ELEMENTS", chunk)
         if axis >= -data.ndim:
             values, indices = MaxPool14(**attributes, axis=axis).evaluate(data)
             assert np.array_equal(values, greatest)

@@ -1,0 +1,25 @@
+"""The whole report as JSON, of the schema in schemas/."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ir_exec.check.formats.places import Places
+from ir_exec.check.report import Reports
+from ir_exec.printable import printable
+
+__all__ = ["as_json"]
+
+
+def as_json(reports: Reports, places: Places) -> str:
+    return json.dumps(_printable(reports.model_dump()), indent=2)
+
+
+def _printable(value: Any) -> Any:
+    """The value with all text in it as it is shown: programs print what they read from a report."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {printable(str(key)): _printable(one) for key, one in value.items()}
+    return [_printable(one) for one in value] if isinstance(value, list | tuple) else value

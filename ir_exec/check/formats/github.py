@@ -1,0 +1,52 @@
+"""Workflow commands of GitHub Actions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ir_exec.check.findings import Diagnostic
+from ir_exec.check.formats.places import Places
+from ir_exec.check.report import Reports
+from ir_exec.check.rules import weight
+from ir_exec.printable import printable
+
+__all__ = ["github"]
+
+
+_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
+
+
+def github(reports: Reports, places: Places) -> str:
+    """Workflow commands, which show each finding at its line of a pull request.
+
+    One line for each: `::error file=model.xml,line=42,title=IR601 declared-dims::message`.
+    """
+    found = [(report.path, one) for report in reports.files for one in report.diagnostics]
+    # GitHub shows ten findings of each kind.
+    return "\n".join(
+        _command(path, one, places) for path, one in sorted(found, key=lambda pair: -weight(pair[1].severity))
+    )
+
+
+def _command(path: str | None, found: Diagnostic, places: Places) -> str:
+    file = printable(places.path(found.location.path or path).as_posix())
+    properties = {"file": file}
+    if found.location.line is not None:
+        properties["line"] = str(found.location.line)
+    columns = places.columns(found)
+    if columns is not None:
+        properties |= {"col": str(columns[0]), "endColumn": str(columns[1])}
+    properties["title"] = f"{found.code} {found.name}"
+    text = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    # The log of a job shows only the message, so it repeats the place.
+    message = printable(f"{replace(found.location, path=file)}: {found.message}")
+    hint = f"\nhint: {printable(found.hint)}" if found.hint else ""
+    return f"::{_LEVELS[found.severity]} {text}::{_data(message + hint)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

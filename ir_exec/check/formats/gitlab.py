@@ -1,0 +1,32 @@
+"""The code quality report of GitLab."""
+
+from __future__ import annotations
+
+import json
+
+from ir_exec.check.formats.places import Places, identified, sentence
+from ir_exec.check.report import Reports
+from ir_exec.printable import printable
+
+__all__ = ["gitlab"]
+
+
+_SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
+
+
+def gitlab(reports: Reports, places: Places) -> str:
+    """The code quality report, shown in merge requests: a list of issues."""
+    issues = [
+        {
+            "description": f"{sentence(found)} ({found.name})",
+            "check_name": found.code,
+            "fingerprint": identity,
+            "severity": _SEVERITIES[found.severity],
+            "location": {
+                "path": printable(places.path(found.location.path or report.path).as_posix()),
+                "lines": {"begin": found.location.line or 1},
+            },
+        }
+        for report, found, identity in identified(reports, places)
+    ]
+    return json.dumps(issues, indent=2)

@@ -1,0 +1,73 @@
+"""Where the files of a report are, and what formats show of a finding."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from ir_exec.check.findings import Diagnostic
+from ir_exec.check.report import Report, Reports
+from ir_exec.check.selection import fingerprint
+from ir_exec.check.text import LinesOf, marked
+from ir_exec.printable import printable
+
+__all__ = ["Places", "identified", "sentence"]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the files of a report are, and what is on their lines.
+
+    folder: absolute; the paths of the report are relative to it. root: the top of the repository, absolute; services
+        find a file only by its path from there. If either is None, paths stay as they are.
+    lines_of: the lines of a file; without it no columns are known.
+    """
+
+    folder: str | None = None
+    root: str | None = None
+    lines_of: LinesOf | None = None
+
+    def path(self, path: str | None) -> PurePath:
+        """The path from the top of the repository; absolute for a file outside of it."""
+        if path is None or self.folder is None or self.root is None:
+            return PurePath(path or "<bytes>")
+        whole = os.path.normpath(os.path.join(self.folder, path))
+        try:
+            inside = os.path.relpath(whole, self.root)
+        except ValueError:
+            return PurePath(whole)  # on another drive
+        return PurePath(whole if inside.split(os.sep)[0] == os.pardir else inside)
+
+    def columns(self, found: Diagnostic) -> tuple[int, int] | None:
+        """The first column of the fault, counted from 1, and the one after its last."""
+        place = found.location
+        if self.lines_of is None or place.path is None or place.line is None:
+            return None
+        lines = self.lines_of(place.path)
+        if not 0 < place.line <= len(lines):
+            return None
+        line = lines[place.line - 1]
+        start, length = marked(line.strip(), found)
+        start += len(line) - len(line.lstrip()) + 1
+        return start, start + length
+
+
+def sentence(found: Diagnostic) -> str:
+    """The message with its layer, which the line of the file often does not show, in text that can be shown."""
+    layer = str(replace(found.location, path=None, line=None))
+    return printable(f"{layer}: {found.message}" if layer else found.message)
+
+
+def identified(reports: Reports, places: Places) -> Iterator[tuple[Report, Diagnostic, str]]:
+    """Every finding with an identity that is unique and does not depend on line numbers."""
+    seen: Counter[str] = Counter()
+    for report in reports.files:
+        for found in report.diagnostics:
+            text = "\0".join(fingerprint(str(places.path(report.path)), found))
+            seen[text] += 1
+            digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+            yield report, found, f"{digest}:{seen[text]}"

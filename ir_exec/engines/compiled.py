@@ -1,0 +1,271 @@
+"""Compiled models whose parts an engine runs; calls, sessions, state and errors are those of every compiled model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Self
+
+from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
+from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused, make_engine
+from ir_exec.engines.partition import Part, Partition, divide
+from ir_exec.engines.parts import EnginePart, Interpreter, Step, cut_part
+from ir_exec.engines.report import PartitionReport, reported
+from ir_exec.errors import EvaluationError, UnsupportedError
+from ir_exec.graph import Node, Value
+from ir_exec.kernels.limits import Budget, current_limits
+from ir_exec.model import Model
+from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.runtime import CompiledModel
+from ir_exec.runtime.executor import Executor
+from ir_exec.runtime.loop import Observer
+from ir_exec.runtime.precision import AS_IN_FILE, as_declared, run_as_f32
+from ir_exec.runtime.sessions import Network
+from ir_exec.runtime.state import VARIABLES, CurrentVariables
+from ir_exec.types import Array
+
+__all__ = ["EngineModel"]
+
+_MOST_TRIES = 64
+"""Divisions of a graph: each finds at least one more layer that the engine cannot compile."""
+
+
+class EngineModel(CompiledModel):
+    """A network whose parts an engine runs; `compile_model(..., engine=...)` makes one.
+
+    It is called as every compiled model is. A call with an observer is interpreted, as every layer is to be seen. What
+    the engine refuses is interpreted between its parts: `partition` shows what and why.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        engine: str,
+        providers: Sequence[str] | None = None,
+        options: Mapping[str, Any] | None = None,
+        **interpreted: Any,
+    ) -> None:
+        super().__init__(model, **interpreted)
+        if not isinstance(self._network, Network):
+            message = "an engine runs whole networks, and operators of this one need shapes or values of inputs"
+            raise UnsupportedError(message, hint="convert the file with these, by --shape or --inputs")
+        self._options |= {"engine": engine, "providers": providers, "options": options}
+        if options is not None and not isinstance(options, Mapping):
+            raise EvaluationError(f"options is a {type(options).__name__}, expected a mapping of settings by name")
+        setting = EngineSetting(
+            providers=_names(providers),
+            options=dict(options or {}),
+            threads=self._network.threads,
+            is_wide=self._is_wide,
+            keeps_weights=not self._options["expand_weights"],
+            optimize=self._options["optimize"],
+        )
+        self._engine = make_engine(engine, setting)
+        self._split = SplitGraph(self._model, self._engine, self._executor, self._network.budget, self._options)
+        self._network = replace(self._network, executor=self._split)
+
+    @property
+    def engine(self) -> str:
+        """The engine with its version and providers."""
+        return self._engine.title
+
+    @property
+    def partition(self) -> PartitionReport:
+        """Which layers the engine runs, in which parts, and for each other layer why it does not."""
+        return reported(self._model.graph, self._engine.title, self._split.partition, self._split.failures)
+
+    def engine_times(self) -> list[LayerTime]:
+        """The engine's own times of its nodes since the model was compiled, where the option `profile` was set.
+
+        The engine stops to measure then.
+        """
+        return [time for step in self._split.steps if isinstance(step, EnginePart) for time in step.compiled.times()]
+
+    def close(self) -> None:
+        """Give back what the engine holds; calls raise EvaluationError IR704 from then on."""
+        self._split.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class SplitGraph(Executor):
+    """Runs a graph by the parts of a partition; in place of the executor, which it is where someone observes."""
+
+    def __init__(
+        self, model: Model, engine: Engine, interpreter: Executor, budget: Budget, options: Mapping[str, Any]
+    ) -> None:
+        # Plans and folded constants of the whole network are those of its executor.
+        self._whole = interpreter
+        self._region = region_at(model)
+        self._graph = model.graph
+        self._engine = engine
+        ops = run_as_f32(model).ops if options["precision"] == "f32" else AS_IN_FILE.ops
+        self._how = Interpreter(
+            {"weights": model.weights, "state": CurrentVariables()},
+            budget,
+            ops,
+            options["expand_weights"],
+            options["optimize"],
+        )
+        self._is_closed = False
+        self._reads = [node for node in self._graph.nodes if isinstance(node.op, ReadsVariable)]
+        self._assigns = [node for node in self._graph.nodes if isinstance(node.op, AssignsVariable)]
+        self.partition, self.steps = self._compiled(dict(engine.refusals(model)))
+        self._mark_dying()
+
+    @property
+    def failures(self) -> list[str]:
+        """What the engine could not run although the interpreter can."""
+        return [failure for step in self.steps if isinstance(step, EnginePart) for failure in step.failures]
+
+    @property
+    def constant_bytes(self) -> int:
+        return self._whole.constant_bytes
+
+    def plan(self, inputs: Any) -> Any:
+        return self._whole.plan(inputs)
+
+    def run(
+        self, arrays: list[Array], observe: Observer | None = None, *, kept: dict[int, Array] | None = None
+    ) -> list[Array]:
+        if observe is not None:
+            return self._whole.run(arrays, observe)
+        if self._is_closed:
+            raise EvaluationError("the compiled model is closed: it runs no more")
+        limits = current_limits()
+        values = {node.outputs[0]: array for node, array in zip(self._graph.parameters, arrays, strict=True)}
+        for node in self._reads:
+            values[node.outputs[0]] = self._read(node, values)
+        for step in self.steps:
+            limits.check_time()
+            found = step.run([values[value] for value in step.inputs])
+            values.update(zip(step.outputs, found, strict=True))
+            for value in step.dying:
+                del values[value]
+        if self._assigns:
+            self._write(values)
+        return [values[source(node.values_in[0])] for node in self._graph.results]
+
+    def close(self) -> None:
+        """Give back what the engine holds."""
+        self._is_closed = True
+        for step in self.steps:
+            step.close()
+
+    def _read(self, node: Node, values: Mapping[Value, Array]) -> Array:
+        """The value of a variable, or its initial one, which is interpreted."""
+        assert isinstance(node.op, ReadsVariable)
+        found = VARIABLES.get().read(node.op.variable_id)
+        if found is not None:
+            return found
+        if not node.values_in:
+            zeros: Array = node.op.evaluate(state=CurrentVariables())
+            return zeros
+        step = self._initial[node]
+        return step.run([values[value] for value in step.inputs])[0]
+
+    @cached_property
+    def _initial(self) -> dict[Node, Step]:
+        """For each layer that reads a variable what computes the initial value."""
+        found = {}
+        for node in self._reads:
+            if not node.values_in:
+                continue
+            nodes = below(self._region, node.values_in)
+            part = cut(self._region, nodes, node.values_in)
+            found[node] = Step(Part(False, tuple(nodes), (), part.inputs, part.outputs), part, self._graph, self._how)
+        return found
+
+    def _write(self, values: Mapping[Value, Array]) -> None:
+        variables = VARIABLES.get()
+        for node in self._assigns:
+            assert isinstance(node.op, AssignsVariable)
+            value = source(node.values_in[0])
+            variables.write(node.op.variable_id, values[value], is_own=value in self._own)
+
+    @cached_property
+    def _own(self) -> frozenset[Value]:
+        """The values that the engine makes anew in every run, and that nobody else gets."""
+        shown = {source(node.values_in[0]) for node in self._graph.results}
+        made = {value for step in self.steps if isinstance(step, EnginePart) for value in step.outputs}
+        return frozenset(made - shown)
+
+    def _compiled(self, refused: dict[Node, str]) -> tuple[Partition, list[Step]]:
+        """The partition whose parts the engine compiles, and its steps."""
+        done: dict[tuple[Node, ...], EnginePart] = {}
+        for _ in range(_MOST_TRIES):
+            partition = divide(self._graph, refused)
+            try:
+                steps = [self._step(part, refused, done) for part in partition.parts]
+            except PartRefused as error:
+                refused |= self._blamed(error)
+                continue
+            for nodes in done.keys() - {part.nodes for part in partition.parts}:
+                done[nodes].close()
+            return partition, steps
+        raise UnsupportedError(f"{self._engine.title} refuses layer after layer of the network, the last: {refused}")
+
+    def _step(self, part: Part, refused: Mapping[Node, str], done: dict[tuple[Node, ...], EnginePart]) -> Step:
+        if not part.on_engine:
+            return Step(part, cut_part(self._region, part, {}, {}), self._graph, self._how)
+        step = done.get(part.nodes)
+        if step is None:
+            found = self._whole_graph(part) or cut_part(self._region, part, self._given(part, refused), refused)
+            try:
+                compiled = self._engine.compile(found)
+            except PartRefused as error:
+                inside = {node.id for node in (*part.nodes, *part.constants)}
+                known = {id: reason for id, reason in error.layers.items() if id in inside}
+                raise PartRefused(error.reason, known or {node.id: error.reason for node in part.nodes}) from error
+            step = done[part.nodes] = EnginePart(part, found, self._graph, self._how, compiled=compiled)
+        return step
+
+    def _whole_graph(self, part: Part) -> Cut | None:
+        """The network itself where the part is all of it, which saves the time of cutting it out."""
+        values = [node.values_in[0] for node in self._graph.results]
+        counted = sum(is_counted(node) for node in self._graph.nodes)
+        if len(part.nodes) + len(part.constants) < counted or set(part.outputs) != set(values):
+            return None
+        if len(values) != len(part.outputs):
+            return None
+        return Cut(self._region.model, tuple([node.outputs[0] for node in self._graph.parameters]), tuple(values))
+
+    def _blamed(self, error: PartRefused) -> dict[Node, str]:
+        return {node: error.layers[node.id] for node in self._graph.nodes if node.id in error.layers}
+
+    def _given(self, part: Part, refused: Mapping[Node, str]) -> dict[Value, Array]:
+        """The values of constant layers that the engine refuses and layers that it takes read."""
+        read = [
+            source(value) for node in (*part.nodes, *part.constants) if node not in refused for value in node.values_in
+        ]
+        wanted = [value for value in dict.fromkeys(read) if value.node in refused and value.node in part.constants]
+        if not wanted:
+            return {}
+        nodes = tuple(below(self._region, wanted))
+        step = Part(False, nodes, (), (), tuple(wanted))
+        arrays = Step(step, cut_part(self._region, step, {}, {}), self._graph, self._how).run([])
+        types = [self._region.type(value).element_type for value in wanted]
+        return {value: as_declared(array, kind) for value, array, kind in zip(wanted, arrays, types, strict=True)}
+
+    def _mark_dying(self) -> None:
+        """Note for each step which values no later one reads."""
+        keep = {source(node.values_in[0]) for node in (*self._graph.results, *self._assigns)}
+        for step in reversed(self.steps):
+            last = [value for value in dict.fromkeys((*step.inputs, *step.outputs)) if value not in keep]
+            step.dying = tuple(last)
+            keep.update(last)
+
+
+def _names(providers: Sequence[str] | None) -> tuple[str, ...]:
+    if providers is None:
+        return ()
+    given = [providers] if isinstance(providers, str) else providers
+    if not isinstance(given, Sequence) or not all(isinstance(name, (str, tuple)) for name in given):
+        raise EvaluationError(f"providers is a {type(providers).__name__}, expected a list of names")
+    return tuple(given)

@@ -1,0 +1,124 @@
+"""Layers that an engine would run, but with another meaning than the interpreter: errors, limits and repeatability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+import numpy as np
+
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.infer import Types
+from ir_exec.kernels.limits import MOST_ITERATIONS
+from ir_exec.model import Model
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable, Result
+from ir_exec.types import ElementType, TensorType
+
+__all__ = ["guarded"]
+
+_SIZED_BY: Mapping[str, tuple[int, ...]] = {
+    "Broadcast": (1,),
+    "Eye": (0, 1),
+    "Interpolate": (1, 2),
+    "OneHot": (1,),
+    "Pad": (1, 2),
+    "Range": (0, 1, 2),
+    "Tile": (1,),
+}
+"""The inputs whose elements say how large the output is, by the type of the layer."""
+
+_DIVIDES = frozenset({"Divide", "FloorMod", "Mod"})
+
+
+def guarded(model: Model, *, sees_zeros: bool = False) -> dict[Node, str]:
+    """The layers that are to be interpreted whatever the engine, each with the reason.
+
+    sees_zeros: the engine fails where an integer is divided by zero, instead of ending the process.
+    """
+    types = model.types
+    shaped = _following_from_shapes(model.graph)
+    found: dict[Node, str] = {}
+    for node in model.graph.nodes:
+        reason = _reason(node, types, shaped, sees_zeros=sees_zeros) or _inside(node, sees_zeros=sees_zeros)
+        if reason is not None:
+            found[node] = reason
+    return found
+
+
+def _inside(node: Node, *, sees_zeros: bool) -> str | None:
+    """The reason of a layer in a body; what follows from shapes there is not looked at."""
+    for body in node.bodies:
+        graph = body.graph
+        declared = [value.declared for value in graph.values]
+        shaped = _following_from_shapes(graph)
+        for inner in graph.nodes:
+            reason = _reason(inner, declared, shaped, sees_zeros=sees_zeros)
+            reason = reason or _inside(inner, sees_zeros=sees_zeros)
+            if reason is None and isinstance(inner.op, ReadsVariable | AssignsVariable):
+                reason = "it is an end of a variable in a body"
+            if reason is not None:
+                return f"{inner.type} {inner.name!r} in its body: {reason}"
+    return None
+
+
+def _reason(node: Node, types: Types, shaped: Set[Value], *, sees_zeros: bool) -> str | None:
+    op = node.op
+    if op is None:
+        return "ir_exec has no such operator"
+    if not type(op).__module__.startswith("ir_exec."):
+        return "it is an operator of the user"
+    if isinstance(op, Const | Parameter | Result | ReadsVariable | AssignsVariable):
+        return None
+    if not op.deterministic:
+        return "its random numbers are a sequence of the interpreter's"
+    if any(types[value.number].element_type is ElementType.string for value in (*node.values_in, *node.outputs)):
+        return "text stays with the interpreter"
+    read = [types[value.number] for value in node.values_in]
+    # The lowest integer, which overflows, is no dim and not made of some.
+    is_small = sees_zeros and shaped.issuperset(node.values_in)
+    if node.type in _DIVIDES and len(read) > 1 and not is_small and not _divides_safely(read[1]):
+        return "whether an integer is divided by zero shows itself only in the run"
+    if node.type in _SIZED_BY and not _is_sized(node, types, shaped):
+        return "the size of its output follows from values, and may be over any limit"
+    if node.type == "Loop" and not _is_bounded(read):
+        return "how often it iterates shows itself only in the run"
+    return None
+
+
+def _divides_safely(divisor: TensorType) -> bool:
+    """Whether integers can be divided by it: no element is zero, or the -1 by which the lowest integer overflows."""
+    if divisor.element_type.is_known and not divisor.element_type.is_integer:
+        return True
+    bounds = divisor.bounds if divisor.element_type.is_known else None
+    if bounds is None:
+        return False
+    lower, upper = bounds
+    return bool(np.all(lower > 0)) or (lower is upper and bool(np.all((lower != 0) & (lower != -1))))
+
+
+def _is_sized(node: Node, types: Types, shaped: Set[Value]) -> bool:
+    sizes = [node.values_in[place] for place in _SIZED_BY[node.type] if place < len(node.values_in)]
+    if all(value in shaped or types[value.number].value is not None for value in sizes):
+        return True
+    return all(types[value.number].shape.size.hi <= _ANY_SIZE for value in node.outputs)
+
+
+_ANY_SIZE = 2**24
+"""Elements of an output that no limit is in the way of."""
+
+
+def _is_bounded(read: list[TensorType]) -> bool:
+    count = read[0].bounds if read and read[0].element_type.is_known else None
+    return count is not None and bool(np.all((count[1] >= 0) & (count[1] <= MOST_ITERATIONS)))
+
+
+def _following_from_shapes(graph: Graph) -> set[Value]:
+    """The values that follow from constants and from the shapes of other values alone."""
+    found: set[Value] = set()
+    for node in graph.nodes:
+        op = node.op
+        if op is None or op.evaluate_context - {"weights"} or not op.deterministic:
+            continue
+        is_shape = node.type == "ShapeOf"
+        if is_shape or isinstance(op, Const) or (node.inputs and all(value in found for value in node.values_in)):
+            found.update(node.outputs)
+    return found

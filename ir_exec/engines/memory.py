@@ -1,0 +1,89 @@
+"""The memory of a part on an engine, compared with the budget before the engine allocates any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+from ir_exec.build.cutting import is_counted
+from ir_exec.errors import IRError
+from ir_exec.graph import last_uses
+from ir_exec.infer import infer_types
+from ir_exec.kernels.limits import Limits
+from ir_exec.model import Model
+from ir_exec.runtime.memory import byte_size
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+__all__ = ["PartMemory"]
+
+_GROWTH = 2
+"""How much larger than inputs that were looked at others may be, before the types are inferred anew."""
+_AMPLE = 4 * _GROWTH**2
+"""What grows with the square of an input takes that much more then; a part of that budget is never near it."""
+_SMALL = 2**16
+"""Bytes of inputs that are not counted."""
+_MOST = 256
+"""Input shapes that are remembered."""
+
+
+class PartMemory:
+    """What the tensors of a part take at most, by the shapes of its inputs.
+
+    model: the part. An engine may take more for its own use, and less where it shares buffers: the figure is that of
+    values that die after their last use.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._nodes = [node for node in model.graph.nodes if is_counted(node)]
+        self._dying = last_uses(self._nodes)
+        self._known: dict[Any, int] = {}
+        self._looked_at: int | None = None
+        self._highest = 0
+        self._lock = Lock()
+
+    def require(self, arrays: Sequence[Array], limits: Limits, budget: int) -> None:
+        """Raise ResourceError where the part is over the budget for these inputs, and what inference raises."""
+        size = sum([array.nbytes for array in arrays])
+        if (
+            self._looked_at is not None
+            and size <= _GROWTH * self._looked_at + _SMALL
+            and self._highest * _AMPLE <= budget
+        ):
+            return
+        limits.require(self._peak(arrays, size))
+
+    def _peak(self, arrays: Sequence[Array], size: int) -> int:
+        key = tuple([(array.dtype, array.shape) for array in arrays])
+        with self._lock:
+            found = self._known.get(key)
+            if found is None:
+                found = self._inferred(arrays)
+                if len(self._known) >= _MOST:
+                    self._known.pop(next(iter(self._known)))
+                self._known[key] = found
+            self._looked_at = max(self._looked_at or 0, size)
+            self._highest = max(self._highest, found)
+            return found
+
+    def _inferred(self, arrays: Sequence[Array]) -> int:
+        graph = self._model.graph
+        given = {}
+        for node, array in zip(graph.parameters, arrays, strict=True):
+            value = node.outputs[0]
+            # A part that runs 16-bit floats in f32 is inferred as the file has it.
+            kind = self._model.types[value.number].element_type
+            given[value] = TensorType(kind if kind.is_known else ElementType.of(array), Shape(array.shape))
+        try:
+            types = infer_types(graph, weights=self._model.weights, given=given)
+        except IRError:
+            # The engine refuses them too, or the interpreter says why.
+            return 0
+        sizes = {value.number: byte_size(types[value.number]) for node in self._nodes for value in node.outputs}
+        live = peak = 0
+        for node, dying in zip(self._nodes, self._dying, strict=True):
+            live += sum([sizes[value.number] for value in node.outputs])
+            peak = max(peak, live)
+            live -= sum([sizes.get(number, 0) for number in dying])
+        return peak

@@ -1,0 +1,373 @@
+"""onnxruntime as an engine: parts are lowered to ONNX and run by inference sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from threading import Lock, Timer
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ir_exec.build.cutting import Cut
+from ir_exec.codes import Code
+from ir_exec.engines.guards import guarded
+from ir_exec.engines.interface import EngineSetting, LayerTime, PartRefused
+from ir_exec.errors import EvaluationError, IRError, ResourceError
+from ir_exec.graph import Graph, Node
+from ir_exec.kernels.limits import Limits
+from ir_exec.model import Model
+from ir_exec.types import Array
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.lower import Exported
+    from ir_exec.onnx.export.writer import StoredTensor
+
+__all__ = ["OnnxRuntime", "OnnxRuntimePart"]
+
+_CPU = "CPUExecutionProvider"
+_NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
+"""How onnxruntime names a node in its messages."""
+
+_SEES_ZEROS = (1, 32)
+"""The release that fails where integers are divided by zero; older ones may end the process."""
+
+_LARGEST = 2**31 - 2**16
+"""Bytes of a message."""
+
+_OPTIONS = ("profile", "prepack", "spinning")
+"""The options that are not those of sessions."""
+
+
+class OnnxRuntime:
+    """The engine.
+
+    Options: `session.*` and the other configuration entries of onnxruntime's sessions, `inter_op_num_threads`,
+    `graph_optimization_level` ("disable", "basic", "extended", "all"), and of its own `profile` (measure every node),
+    `prepack` (False: matrices stay in the mapped file, and are packed anew in every product), and `spinning` (False:
+    threads that wait do not keep their cores busy).
+    Raises EvaluationError IR705 where onnxruntime is not installed, and IR704 for providers and options that it has
+    not.
+    """
+
+    name = "onnxruntime"
+
+    def __init__(self, setting: EngineSetting) -> None:
+        missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
+        if missing:
+            hint = "pip install 'ir-exec[onnxruntime]' installs it"
+            raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
+        import onnxruntime
+
+        self._module = onnxruntime
+        self._setting = setting
+        self._providers = self._chosen(setting.providers)
+        self._options()
+
+    @property
+    def title(self) -> str:
+        names = ", ".join(one if isinstance(one, str) else one[0] for one in self._providers)
+        return f"onnxruntime {self._module.__version__} ({names})"
+
+    def _chosen(self, wanted: Sequence[Any]) -> list[Any]:
+        """The providers asked for, with the CPU behind them; the CPU alone where none is."""
+        available = self._module.get_available_providers()
+        found = []
+        for one in wanted:
+            name = one if isinstance(one, str) else one[0]
+            exact = next(
+                (known for known in available if known.lower() in (name.lower(), f"{name}ExecutionProvider".lower())),
+                None,
+            )
+            if exact is None:
+                hint = f"this onnxruntime has: {', '.join(available)}"
+                raise EvaluationError(f"there is no provider {name!r}", hint=hint)
+            found.append(exact if isinstance(one, str) else (exact, *one[1:]))
+        names = [one if isinstance(one, str) else one[0] for one in found]
+        return found if _CPU in names else [*found, _CPU]
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether everything runs on the CPU."""
+        return self._providers == [_CPU]
+
+    def refusals(self, model: Model) -> Mapping[Node, str]:
+        from ir_exec.onnx.export.registry import find_lowering, reason_unsayable
+
+        version = tuple([int(part) for part in self._module.__version__.split(".")[:2]])
+        found = guarded(model, sees_zeros=version >= _SEES_ZEROS)
+        for node in model.graph.nodes:
+            if node in found or node.op is None or node.op.is_parameter or node.op.is_result:
+                continue
+            if find_lowering(type(node.op)) is None and node.type != "Const":
+                found[node] = reason_unsayable(type(node.op))
+        return found
+
+    def compile(self, part: Cut) -> OnnxRuntimePart:
+        from ir_exec.engines.widening import widened
+        from ir_exec.onnx.export.lower import lower_model
+
+        holders = dict(_holders(part.model.graph))
+        try:
+            exported = lower_model(part.model, target="onnxruntime", partial=True, functions=False)
+        except IRError as error:
+            layer = error.location.layer_id
+            known = {layer: error.message} if layer is not None else {}
+            raise PartRefused(error.message, known) from error
+        if exported.unsaid:
+            raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.unsaid})
+        if self._setting.is_wide:
+            exported = widened(exported)
+        arrays = {}
+        for tensor in exported.tensors.values():
+            array = np.ascontiguousarray(tensor.read())
+            if array.dtype.isbuiltin == 1:
+                arrays[tensor.name] = array
+                _declare(exported.proto, tensor, array)
+            else:
+                _hold(exported.proto, tensor, array)
+        if exported.proto.ByteSize() > _LARGEST:
+            raise PartRefused("its constants of types that NumPy does not have take more than a message holds")
+        return self._session(part.model, exported, arrays)
+
+    def _session(self, model: Model, exported: Exported, arrays: Mapping[str, Array]) -> OnnxRuntimePart:
+        options, folder = self._options()
+        values = {name: self._module.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
+        if values:
+            options.add_external_initializers(list(values), list(values.values()))
+            for name, value in values.items():
+                # Without this the session would copy what it is given.
+                options.add_initializer(name, value)
+        layers = _LayerNames(model.graph)
+        try:
+            session = self._module.InferenceSession(
+                exported.proto.SerializeToString(), options, providers=self._providers
+            )
+        except Exception as error:
+            raise _refused(error, layers) from error
+        if model.weights is not None:
+            for array in filter(model.weights.maps, arrays.values()):
+                # The session has packed what it reads often; the rest is read again.
+                model.weights.forget(array)
+        return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, values, folder)
+
+    def _options(self) -> tuple[Any, Path | None]:
+        """The options of a session, and the folder of its profile where it is to measure."""
+        setting, module = self._setting, self._module
+        options = module.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = setting.threads
+        options.inter_op_num_threads = 1
+        levels = module.GraphOptimizationLevel
+        options.graph_optimization_level = levels.ORT_ENABLE_ALL if setting.optimize else levels.ORT_DISABLE_ALL
+        given = dict(setting.options)
+        if not given.pop("prepack", not setting.keeps_weights):
+            options.add_session_config_entry("session.disable_prepacking", "1")
+        if not given.pop("spinning", True):
+            options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        folder = None
+        if given.pop("profile", False):
+            folder = Path(tempfile.mkdtemp(prefix="ir-exec-"))
+            options.enable_profiling = True
+            options.profile_file_prefix = str(folder / "profile")
+        for name, value in given.items():
+            self._set(options, name, value)
+        return options, folder
+
+    def _set(self, options: Any, name: str, value: Any) -> None:
+        if "." in str(name):
+            options.add_session_config_entry(str(name), str(value))
+            return
+        if name == "graph_optimization_level":
+            value = getattr(self._module.GraphOptimizationLevel, f"ORT_{_level(value)}", value)
+        known = sorted(one for one in dir(options) if not one.startswith("_") and not callable(getattr(options, one)))
+        if name not in known:
+            hint = f"the options are {', '.join([*_OPTIONS, *known])}, and session.* with a dot in it"
+            raise EvaluationError(f"onnxruntime has no option {name!r}", hint=hint)
+        try:
+            setattr(options, name, value)
+        except (TypeError, ValueError, RuntimeError) as error:
+            message = str(error).splitlines()[0]
+            raise EvaluationError(f"the option {name} cannot be {value!r}: {message}") from error
+
+
+def _level(value: Any) -> str:
+    return "DISABLE_ALL" if value == "disable" else f"ENABLE_{str(value).upper()}"
+
+
+class OnnxRuntimePart:
+    """A session of onnxruntime; any number of threads may run it at once."""
+
+    def __init__(
+        self,
+        module: Any,
+        session: Any,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        layers: _LayerNames,
+        held: object,
+        folder: Path | None,
+    ) -> None:
+        self._module = module
+        self._session = session
+        self._inputs = list(inputs)
+        self._outputs = list(outputs)
+        self._layers = layers
+        # The session reads the constants where they are.
+        self._held = held
+        self._folder = folder
+        self._times: list[LayerTime] | None = None
+        self._runs = 0
+        self._lock = Lock()
+        taken = {one.name for one in session.get_inputs()}
+        self._is_taken = [name in taken for name in self._inputs]
+
+    def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
+        feed = {name: array for name, array, taken in zip(self._inputs, arrays, self._is_taken, strict=True) if taken}
+        if not limits.is_timed:
+            return self._run(feed, None)
+        limits.check_time()
+        options = self._module.RunOptions()
+        timer = Timer(limits.seconds_left, setattr, (options, "terminate", True))
+        timer.daemon = True
+        timer.start()
+        try:
+            return self._run(feed, options)
+        except EvaluationError:
+            limits.check_time()
+            raise
+        finally:
+            timer.cancel()
+
+    def _run(self, feed: dict[str, Array], options: Any) -> list[Array]:
+        session = self._session
+        self._runs += 1
+        if session is None:
+            raise EvaluationError("the part is closed: it runs no more")
+        try:
+            found: list[Array] = session.run(self._outputs, feed, options)
+        except Exception as error:
+            raise self._failed(error) from error
+        return found
+
+    def _failed(self, error: Exception) -> IRError:
+        text = _told(error)
+        node = self._layers.of_message(text)
+        is_memory = isinstance(error, MemoryError) or "Failed to allocate memory" in text or "bad_alloc" in text
+        if is_memory:
+            failed: IRError = ResourceError(f"onnxruntime has no memory left: {text}")
+        else:
+            failed = EvaluationError(f"onnxruntime fails: {text}", code=Code.failed)
+        return failed if node is None else failed.located(node.location)
+
+    def times(self) -> list[LayerTime]:
+        """What onnxruntime's profile tells of each node; it measures up to the first call."""
+        with self._lock:
+            if self._times is None:
+                self._times = self._read_times() if self._folder is not None and self._session is not None else []
+            return self._times
+
+    def _read_times(self) -> list[LayerTime]:
+        path = self._session.end_profiling()
+        try:
+            events = json.loads(Path(path).read_text(encoding="utf-8"))
+        finally:
+            Path(path).unlink(missing_ok=True)
+            os.rmdir(self._folder)  # type: ignore[arg-type]  # it measures, so there is one
+        found: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for event in events:
+            if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
+                name = event["name"].removesuffix("_kernel_time")
+                found[name, event["args"].get("op_name", "")].append(event["dur"] / 1e6)
+        times = []
+        for (name, kind), seconds in found.items():
+            node = self._layers.of(name)
+            # In a loop a node runs several times in a run.
+            usual = median(seconds) * len(seconds) / max(self._runs, 1)
+            times.append(LayerTime("" if node is None else node.name, kind, usual))
+        return times
+
+    def close(self) -> None:
+        if self._folder is not None and self._times is None:
+            self.times()
+        self._session = None
+        self._held = None
+
+
+class _LayerNames:
+    """Which layer a node of the ONNX graph comes from: nodes are named after their layers, with more behind it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    @cached_property
+    def _nodes(self) -> dict[str, Node]:
+        return {node.name: holder for node, holder in _holders(self._graph)}
+
+    def of(self, name: str) -> Node | None:
+        """The layer, by the longest part of the name from its start that names one."""
+        while name:
+            node = self._nodes.get(name)
+            if node is not None:
+                return node
+            cut = max(name.rfind("/"), name.rfind("_"))
+            name = name[:cut] if cut > 0 else ""
+        return None
+
+    def of_message(self, text: str) -> Node | None:
+        """The layer that a message names."""
+        for match in _NODE.finditer(text):
+            node = self.of(match[1] or match[2])
+            if node is not None:
+                return node
+        return None
+
+
+def _holders(graph: Graph) -> Iterable[tuple[Node, Node]]:
+    """Each layer with the one of the graph that it is, or whose body it is in."""
+    for node in graph.nodes:
+        yield node, node
+        for body in node.bodies:
+            for inner in body.graph.all_nodes():
+                yield inner, node
+
+
+def _refused(error: Exception, layers: _LayerNames) -> PartRefused:
+    text = _told(error)
+    node = layers.of_message(text)
+    reason = f"onnxruntime refuses it: {text}"
+    return PartRefused(reason, {} if node is None else {node.id: reason})
+
+
+def _told(error: Exception) -> str:
+    text = str(error).removeprefix("[ONNXRuntimeError] : ")
+    return re.sub(r"^\d+ : [A-Z_]+ : ", "", text).strip()[:500]
+
+
+def _declare(proto: Any, tensor: StoredTensor, array: Array) -> None:
+    """Declare an initializer whose elements are given to the session."""
+    from onnx import TensorProto
+
+    found = proto.graph.initializer.add()
+    found.name, found.data_type, found.data_location = tensor.name, tensor.code, TensorProto.EXTERNAL
+    found.dims.extend(tensor.shape)
+    for key, value in (("location", "given"), ("offset", "0"), ("length", str(array.nbytes))):
+        entry = found.external_data.add()
+        entry.key, entry.value = key, value
+
+
+def _hold(proto: Any, tensor: StoredTensor, array: Array) -> None:
+    """Put an initializer into the message: sessions take no arrays of its type."""
+    from ir_exec.onnx.export.writer import raw_bytes
+
+    found = proto.graph.initializer.add()
+    found.name, found.data_type, found.raw_data = tensor.name, tensor.code, bytes(raw_bytes(array))
+    found.dims.extend(tensor.shape)

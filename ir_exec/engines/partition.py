@@ -1,0 +1,148 @@
+"""A graph divided between an engine and the interpreter, in few parts that can run one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ir_exec.build.cutting import is_counted, needed, source
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.runtime.fold import constant_values
+
+__all__ = ["Part", "Partition", "divide"]
+
+_LEAST = 3
+"""Layers of a part that is worth its crossings: the arrays go to the engine and back for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Layers that run together. constants: layers that only depend on constants, and that these layers read.
+
+    inputs: values of other parts, of variables and of the network. outputs: what others read of it.
+    """
+
+    on_engine: bool
+    nodes: tuple[Node, ...]
+    constants: tuple[Node, ...]
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The parts in the order in which they run, and why layers are not on the engine."""
+
+    parts: tuple[Part, ...]
+    reasons: Mapping[Node, str]
+
+    @property
+    def crossings(self) -> int:
+        """How many values go from one part to another."""
+        made = {value for part in self.parts for value in part.outputs}
+        return sum(value in made for part in self.parts for value in part.inputs)
+
+
+def divide(graph: Graph, refused: Mapping[Node, str]) -> Partition:
+    """The fewest alternations of parts in which each layer runs after what it reads.
+
+    A layer is in the earliest part of its kind after the parts that it depends on. All layers of such a part can run
+    together, as no path leaves the part and comes back. Layers that only depend on constants are in every part that
+    reads them. Parts of the engine that are too small to be worth their crossings are interpreted.
+
+    refused: the layers that the engine does not run, with the reasons.
+    """
+    reasons = dict(refused)
+    constant = constant_values(graph)
+    nodes = _run_every_time(graph, constant)
+    while small := _small(_stages(nodes, reasons)):
+        reasons |= small
+    read = _readers(graph, nodes)
+    parts = [_part(graph, stage, inside, constant, read) for stage, inside in sorted(_stages(nodes, reasons).items())]
+    direct = _untouched(graph, constant)
+    if direct:
+        parts.append(Part(False, (), _above(direct, constant, graph), (), direct))
+    return Partition(tuple(parts), reasons)
+
+
+def _run_every_time(graph: Graph, constant: Collection[Value]) -> list[Node]:
+    """The layers of the parts, in order: those that compute something in every run, and are no ends of variables.
+
+    What only leads to the initial value of a variable runs where the variable has none.
+    """
+    ends = [*graph.results, *(node for node in graph.nodes if isinstance(node.op, AssignsVariable))]
+    read = {value for node in graph.nodes if isinstance(node.op, ReadsVariable) for value in node.outputs}
+    wanted = needed(ends, read)
+    return [
+        node
+        for node in graph.nodes
+        if node in wanted
+        and is_counted(node)
+        and not isinstance(node.op, ReadsVariable | AssignsVariable)
+        and not (node.outputs and all(one in constant for one in node.outputs))
+    ]
+
+
+def _stages(nodes: Collection[Node], refused: Mapping[Node, str]) -> dict[int, list[Node]]:
+    """The layers by the number of their part; those of the engine have even numbers."""
+    stage: dict[Node, int] = {}
+    found: dict[int, list[Node]] = {}
+    for node in nodes:
+        parity = int(node in refused)
+        least = parity
+        for value in map(source, node.values_in):
+            above = stage.get(value.node)
+            if above is not None:
+                least = max(least, above if above % 2 == parity else above + 1)
+        stage[node] = least
+        found.setdefault(least, []).append(node)
+    return found
+
+
+def _small(stages: Mapping[int, list[Node]]) -> dict[Node, str]:
+    """The layers of the parts of the engine that are too small beside interpreted parts."""
+    if all(stage % 2 == 0 for stage in stages):
+        return {}
+    reason = "too few layers between interpreted ones to be worth the way to the engine"
+    small = [nodes for stage, nodes in stages.items() if stage % 2 == 0 and len(nodes) < _LEAST]
+    return {node: reason for nodes in small for node in nodes}
+
+
+def _readers(graph: Graph, nodes: Collection[Node]) -> dict[Value, list[Node]]:
+    """The layers that read each value in a run, Results first, and the ends of variables."""
+    ends = [node for node in graph.nodes if isinstance(node.op, AssignsVariable)]
+    found: dict[Value, list[Node]] = {}
+    for node in (*graph.results, *ends, *nodes):
+        for value in node.values_in:
+            found.setdefault(source(value), []).append(node)
+    return found
+
+
+def _part(
+    graph: Graph, stage: int, nodes: list[Node], constant: Collection[Value], readers: Mapping[Value, list[Node]]
+) -> Part:
+    inside = set(nodes)
+    read = [source(value) for node in nodes for value in node.values_in]
+    inputs = [value for value in dict.fromkeys(read) if value not in constant and value.node not in inside]
+    outputs = [value for value, by in readers.items() if value.node in inside and not inside.issuperset(by)]
+    return Part(stage % 2 == 0, tuple(nodes), _above(read, constant, graph), tuple(inputs), tuple(outputs))
+
+
+def _above(values: Collection[Value], constant: Collection[Value], graph: Graph) -> tuple[Node, ...]:
+    """The layers that compute these values from constants, in the order of the graph."""
+    found: set[Node] = set()
+    pending = [value.node for value in values if value in constant]
+    while pending:
+        node = pending.pop()
+        if node not in found and is_counted(node):
+            found.add(node)
+            pending += [value.node for value in node.values_in]
+    return tuple([node for node in graph.nodes if node in found])
+
+
+def _untouched(graph: Graph, constant: Collection[Value]) -> tuple[Value, ...]:
+    """The constant values that Results and variables read as they are."""
+    ends = [*graph.results, *(node for node in graph.nodes if isinstance(node.op, AssignsVariable))]
+    values = [source(value) for node in ends for value in node.values_in]
+    return tuple([value for value in dict.fromkeys(values) if value in constant])

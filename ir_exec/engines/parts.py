@@ -1,0 +1,137 @@
+"""The steps of a divided graph: parts on an engine, interpreted parts, and how values go from one to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ir_exec.build.cutting import Cut, Region, cut
+from ir_exec.engines.interface import CompiledPart
+from ir_exec.engines.memory import PartMemory
+from ir_exec.engines.partition import Part
+from ir_exec.errors import EvaluationError, IRError, ResourceError
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.kernels.limits import Budget, current_limits
+from ir_exec.model import Model
+from ir_exec.ops import Op
+from ir_exec.runtime.executor import Executor
+from ir_exec.runtime.plan import Context
+from ir_exec.types import Array
+
+__all__ = ["EnginePart", "Interpreter", "Step", "cut_part"]
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """How parts are interpreted: as the whole network would be."""
+
+    context: Context
+    budget: Budget
+    ops: Mapping[Node, Op]
+    expand_weights: bool
+    optimize: bool
+
+    def executor(self, model: Model, graph: Graph) -> Executor:
+        """An executor of a part of `graph`, whose layers keep the operators that run in their place."""
+        ops = dict(self._ops(graph, model.graph))
+        return Executor(
+            model.graph,
+            self.context,
+            self.budget,
+            expand_weights=self.expand_weights,
+            ops=ops,
+            optimize=self.optimize,
+        )
+
+    def _ops(self, whole: Graph, part: Graph) -> Iterator[tuple[Node, Op]]:
+        by_id = {node.id: node for node in whole.nodes}
+        for node in part.nodes:
+            known = by_id.get(node.id)
+            if known is None or known.type != node.type or known.op is None:
+                continue
+            # The very operators: they are who draws random numbers.
+            yield node, self.ops.get(known, known.op)
+            for body, cut_body in zip(known.bodies, node.bodies, strict=True):
+                yield from self._ops(body.graph, cut_body.graph)
+
+
+def cut_part(region: Region, part: Part, given: Mapping[Value, Array], refused: Mapping[Node, str]) -> Cut:
+    """The part as a network of its own. given: values of constant layers that the engine refuses."""
+    keep = {*part.nodes, *(node for node in part.constants if node not in refused)}
+    found = cut(region, keep, part.outputs, constants=given)
+    for node in found.model.graph.all_nodes():
+        node.path = region.graph.path
+    return found
+
+
+@dataclass
+class Step:
+    """A part that is interpreted.
+
+    inputs: the values that it reads, in the order of its Parameters; outputs: what it gives. dying: values that no
+    later step reads.
+    """
+
+    part: Part
+    cut: Cut
+    graph: Graph
+    interpreter: Interpreter
+    dying: tuple[Value, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Value, ...]:
+        return self.cut.inputs
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        return self.cut.outputs
+
+    @cached_property
+    def executor(self) -> Executor:
+        """What interprets the part."""
+        return self.interpreter.executor(self.cut.model, self.graph)
+
+    def run(self, arrays: list[Array]) -> list[Array]:
+        """The outputs of the part."""
+        return self.executor.run(arrays)
+
+    def close(self) -> None:
+        """Give back what the part holds."""
+
+
+@dataclass
+class EnginePart(Step):
+    """A part that an engine runs. What fails there is interpreted, which gives the outputs or says what is wrong.
+
+    failures: what the engine could not run although the interpreter can, once for each message.
+    """
+
+    compiled: CompiledPart = None  # type: ignore[assignment]  # always given; fields after one with a default need one
+    failures: list[str] = field(default_factory=list)
+
+    @cached_property
+    def memory(self) -> PartMemory:
+        """What the tensors of the part take."""
+        return PartMemory(self.cut.model)
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        limits = current_limits()
+        self.memory.require(arrays, limits, self.interpreter.budget.max_memory)
+        try:
+            return self.compiled.run(arrays, limits)
+        except ResourceError:
+            raise
+        except IRError as error:
+            return self._interpreted(list(arrays), error)
+
+    def _interpreted(self, arrays: list[Array], error: IRError) -> list[Array]:
+        found = super().run(arrays)
+        if not isinstance(error, EvaluationError):
+            raise error
+        if error.message not in self.failures:
+            self.failures.append(error.message)
+        return found
+
+    def close(self) -> None:
+        self.compiled.close()

@@ -1,0 +1,97 @@
+"""How a graph is divided, for people and for JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from ir_exec.engines.partition import Partition
+from ir_exec.graph import Graph
+
+__all__ = ["InterpretedLayer", "PartReport", "PartitionReport", "reported"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class PartReport(_Record):
+    """Layers that run together. inputs, outputs: the values that come in and go out, by name."""
+
+    engine: bool
+    layers: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+class InterpretedLayer(_Record):
+    """A layer that the engine does not run, and why."""
+
+    name: str
+    type: str
+    reason: str
+
+
+class PartitionReport(_Record):
+    """Which layers an engine runs.
+
+    layers: how many there are in all, without constants. on_engine: how many of them the engine runs. crossings: how
+    many values go from one part to another in a run. failures: what the engine failed on in a run that the interpreter
+    then ran.
+    """
+
+    engine: str
+    layers: int
+    on_engine: int
+    crossings: int
+    parts: tuple[PartReport, ...]
+    interpreted: tuple[InterpretedLayer, ...]
+    failures: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = len(self.parts)
+        told = f"{parts} part{'s' * (parts != 1)}, {self.crossings} value{'s' * (self.crossings != 1)} between them"
+        lines = [f"{self.engine} runs {self.on_engine} of {self.layers} layers, in {told}"]
+        for place, part in enumerate(self.parts):
+            who = "engine" if part.engine else "interpreter"
+            count = len(part.layers)
+            lines.append(f"  part {place}  {who:11}  {count} layer{'s' * (count != 1)}: {_ends(part.layers)}")
+        reasons = Counter((one.type, one.reason) for one in self.interpreted)
+        lines += [f"  interpreted: {count} x {kind}: {reason}" for (kind, reason), count in reasons.most_common()]
+        lines += [f"  failed on the engine and was interpreted: {failure}" for failure in self.failures]
+        return "\n".join(lines)
+
+
+def reported(graph: Graph, engine: str, partition: Partition, failures: Sequence[str]) -> PartitionReport:
+    """What there is to say about a partition."""
+    parts = [
+        PartReport(
+            engine=part.on_engine,
+            layers=tuple([node.name for node in part.nodes]),
+            inputs=tuple([value.name for value in part.inputs]),
+            outputs=tuple([value.name for value in part.outputs]),
+        )
+        for part in partition.parts
+    ]
+    reasons = partition.reasons
+    return PartitionReport(
+        engine=engine,
+        layers=sum(len(part.layers) for part in parts),
+        on_engine=sum(len(part.layers) for part in parts if part.engine),
+        crossings=partition.crossings,
+        parts=tuple(parts),
+        interpreted=tuple(
+            [
+                InterpretedLayer(name=node.name, type=node.type, reason=reasons[node])
+                for node in graph.nodes
+                if node in reasons
+            ]
+        ),
+        failures=tuple(failures),
+    )
+
+
+def _ends(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]}, ..., {names[-1]}"

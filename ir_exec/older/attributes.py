@@ -1,0 +1,119 @@
+"""Attributes of layers as text, read as the Inference Engine reads them.
+
+`pads_begin` and `pads-begin` are one name: writers of 2018 put dashes where later ones put underscores. Numbers may be
+written as others are, `1` as `1.0000`, and booleans as `True`, `1` or `false`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TypeVar, overload
+
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError
+
+__all__ = ["LayerAttributes"]
+
+_MOST = 2**63
+
+_T = TypeVar("_T")
+
+
+class LayerAttributes:
+    """The attributes of one layer. A default of None makes an attribute required, where nothing else is stated."""
+
+    def __init__(self, data: Mapping[str, str]) -> None:
+        self._data = {_one_spelling(name): value.strip() for name, value in data.items()}
+
+    def has(self, *names: str) -> bool:
+        """Return True if the layer has one of these attributes, and it is not empty."""
+        return any(self._data.get(_one_spelling(name)) for name in names)
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """The attribute; InvalidAttributeError IR301 where it is missing and has no default."""
+        found = self._data.get(_one_spelling(name))
+        if found:
+            return found
+        if default is None:
+            raise InvalidAttributeError(f"attribute {name} is missing", code=Code.missing_attribute)
+        return default
+
+    @overload
+    def integer(self, name: str) -> int: ...
+    @overload
+    def integer(self, name: str, default: _T) -> int | _T: ...
+    def integer(self, name: str, default: object = ...) -> object:
+        """The attribute as an integer."""
+        if default is not ... and not self.has(name):
+            return default
+        return _integer(name, self.text(name))
+
+    @overload
+    def number(self, name: str) -> float: ...
+    @overload
+    def number(self, name: str, default: _T) -> float | _T: ...
+    def number(self, name: str, default: object = ...) -> object:
+        """The attribute as a float."""
+        if default is not ... and not self.has(name):
+            return default
+        return _number(name, self.text(name))
+
+    def flag(self, name: str, default: bool) -> bool:
+        """The attribute as a boolean: true and false in any case, or a number that is not 0."""
+        text = self.text(name, str(default)).lower()
+        if text in ("true", "false"):
+            return text == "true"
+        return _number(name, text) != 0
+
+    def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """The attribute as a list of integers."""
+        if default is not None and not self.has(name):
+            return default
+        return tuple([_integer(name, one) for one in _items(self.text(name))])
+
+    def numbers(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+        """The attribute as a list of floats."""
+        if default is not None and not self.has(name):
+            return default
+        return tuple([_number(name, one) for one in _items(self.text(name))])
+
+    def choice(self, name: str, choices: Mapping[str, _T], default: str | None = None) -> _T:
+        """What stands for the attribute in `choices`, whose keys are in lower case; IR302 for any other text."""
+        text = self.text(name, default).lower()
+        if text not in choices:
+            expected = ", ".join(choices)
+            raise InvalidAttributeError(f"{name} is {text!r}, expected one of {expected}", code=Code.invalid_attribute)
+        return choices[text]
+
+
+def _one_spelling(name: str) -> str:
+    return name.replace("-", "_").lower()
+
+
+def _items(text: str) -> list[str]:
+    return [one for one in re.split(r"[,\s]+", text.strip("[]() ")) if one]
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidAttributeError(
+            f"{name} is {text[:40]!r}, which is no number", code=Code.invalid_attribute
+        ) from None
+
+
+def _integer(name: str, text: str) -> int:
+    try:
+        found = int(text)
+    except ValueError:
+        number = _number(name, text)
+        if number != number or not abs(number) < _MOST or number != int(number):
+            message = f"{name} is {text[:40]!r}, which is no integer"
+            raise InvalidAttributeError(message, code=Code.invalid_attribute) from None
+        found = int(number)
+    if not -_MOST <= found < _MOST:
+        message = f"{name} is {text[:40]!r}, which is no integer of 64 bits"
+        raise InvalidAttributeError(message, code=Code.invalid_attribute)
+    return found

@@ -1,0 +1,156 @@
+"""What a function of a layer type may ask of the layer beside its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import TYPE_CHECKING
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.build.values import BuiltLayer, new_layer
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, Location, UnsupportedError, WeightsError
+from ir_exec.ir import Weights, packed_size
+from ir_exec.ir.older import Blob, OlderLayer
+from ir_exec.older.attributes import LayerAttributes
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.types import ElementType, Shape
+
+if TYPE_CHECKING:
+    from ir_exec.older.network import Lowered
+
+__all__ = ["LayerCall", "parsed_precision"]
+
+_MOST_DIM = 2**62
+
+_PRECISIONS = {"q78": ElementType.i16, "bin": ElementType.u1}
+
+
+def parsed_precision(text: str | None) -> ElementType | None:
+    """The element type of a `precision`; None for none, UNSPECIFIED and MIXED, UnsupportedError for others."""
+    if text is None or text.upper() in ("", "UNSPECIFIED", "MIXED", "CUSTOM"):
+        return None
+    known = _PRECISIONS.get(text.lower())
+    try:
+        return known or ElementType.parse(text)
+    except ValueError:
+        raise UnsupportedError(f"there is no precision {text[:40]!r}", code=Code.element_type_not_taken) from None
+
+
+class LayerCall(LayerAttributes):
+    """A layer that is lowered.
+
+    lower_body: lowers the network of a body, with values for its input ports. warn: reports a fault that hinders
+    nothing. lines: of layers that are made for elements inside the layer.
+    """
+
+    def __init__(
+        self,
+        layer: OlderLayer,
+        version: int,
+        network_precision: str | None,
+        weights: Weights | None,
+        warn: Callable[[IRError], None],
+        lower_body: Callable[..., Lowered],
+        lines: dict[BuiltLayer, int],
+    ) -> None:
+        super().__init__(layer.data)
+        self.layer = layer
+        self.version = version
+        self.lower_body = lower_body
+        self.lines = lines
+        self._warn = warn
+        self._network_precision = network_precision
+        self._weights = weights
+        self._blobs: Mapping[str, Blob] = {blob.name: blob for blob in layer.blobs}
+
+    @property
+    def location(self) -> Location:
+        """The layer in messages."""
+        return Location(None, self.layer.line, self.layer.id, self.layer.name, self.layer.type)
+
+    def warn(self, warning: IRError) -> None:
+        """Report a fault of the layer that hinders nothing."""
+        self._warn(warning)
+
+    def declared(self, position: int = 0) -> tuple[int, ...] | None:
+        """The dims that the file declares for an output; None where it declares none that can be."""
+        if position >= len(self.layer.outputs):
+            return None
+        dims = self.layer.outputs[position].dims
+        return dims if dims and min(dims) >= 0 else None
+
+    @property
+    def precision(self) -> ElementType | None:
+        """The precision of the first output: the port's, the layer's, or the network's."""
+        port = self.layer.outputs[0].precision if self.layer.outputs else None
+        return (
+            parsed_precision(port)
+            or parsed_precision(self.layer.precision)
+            or parsed_precision(self._network_precision)
+        )
+
+    def precision_of(self, position: int) -> ElementType | None:
+        """The precision that the file declares for an output."""
+        port = self.layer.outputs[position].precision if position < len(self.layer.outputs) else None
+        return parsed_precision(port) or parsed_precision(self.layer.precision)
+
+    def has_blob(self, name: str) -> bool:
+        """Return True if the layer has a blob of this name."""
+        return name in self._blobs
+
+    def blob_count(self, name: str) -> int:
+        """The number of elements that the bytes of a blob hold."""
+        blob = self._blob(name)
+        kind = self._kind(blob)
+        return blob.size // (kind.bits // 8) if kind.bits >= 8 else blob.size * 8 // kind.bits
+
+    def blob(self, name: str, *dims: int, kind: ElementType | None = None) -> Value:
+        """A constant of these dims in the bytes of a blob, in floats of 32 bits where it is stored in 16.
+
+        The bytes are not read. WeightsError IR204 where there are more or fewer than the dims need.
+        """
+        blob = self._blob(name)
+        stored = kind or self._kind(blob)
+        place = Location(line=blob.line or None, port=name)
+        shape = [dim for dim in dims if not 0 <= dim <= _MOST_DIM]
+        if shape or not 0 <= prod(dims) <= _MOST_DIM:
+            raise WeightsError(
+                f"a constant cannot have the dims {list(dims)}", code=Code.constant_offset, location=place
+            )
+        needed = packed_size(stored, prod(dims))
+        if blob.size != needed:
+            message = f"{stored}{list(dims)} takes {needed} bytes, and the size of {name} is {blob.size}"
+            raise WeightsError(message, code=Code.constant_size, location=place)
+        value = self._constant(blob, stored, dims, place)
+        return build.convert(value, ElementType.f32) if stored is ElementType.f16 else value
+
+    def _constant(self, blob: Blob, kind: ElementType, dims: tuple[int, ...], place: Location) -> Value:
+        weights = self._weights
+        if blob.offset < 0:
+            raise WeightsError(f"no bytes lie at offset {blob.offset}", code=Code.constant_offset, location=place)
+        if weights is not None:
+            try:
+                weights.check(kind, dims, blob.offset, blob.size)
+            except WeightsError:
+                weights = None  # the graph reports it
+        op = Const(element_type=kind, shape=Shape(dims), offset=blob.offset, size=blob.size)
+        told = {"shape": ",".join(map(str, dims)), "offset": str(blob.offset), "size": str(blob.size)}
+        attributes = {"element_type": kind.name, **told}
+        name = f"{self.layer.name}/{blob.name}"
+        made = new_layer("Const", op, (), [op.infer(weights=weights)], name=name, attributes=attributes)
+        self.lines[made] = blob.line
+        return made.outputs[0]
+
+    def _blob(self, name: str) -> Blob:
+        blob = self._blobs.get(name)
+        if blob is None:
+            raise WeightsError(f"the layer has no blob {name}", code=Code.missing_markup)
+        return blob
+
+    def _kind(self, blob: Blob) -> ElementType:
+        kind = parsed_precision(blob.precision) or self.precision
+        if kind is None:
+            raise WeightsError(f"the file declares no precision for {blob.name}", code=Code.missing_markup)
+        return kind

@@ -1,0 +1,367 @@
+"""Networks of the older layout, lowered layer by layer through the builder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.build.values import BuiltLayer, new_layer, next_serial
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, IRError, Location, Report, Severity, UnsupportedError, internal_error
+from ir_exec.ir import Edge, Weights
+from ir_exec.ir.older import OlderBody, OlderDocument, OlderLayer, OlderPort
+from ir_exec.older.call import LayerCall, parsed_precision
+from ir_exec.older.preprocess import preprocessed, preprocessed_input
+from ir_exec.older.registry import find_lowering
+from ir_exec.ops.infrastructure.values import Const, Result
+from ir_exec.types import ElementType, Shape, TensorType
+
+__all__ = ["Lowered", "Lowerer", "Origin", "PortKey"]
+
+PortKey = tuple[str, str]
+"""The ids of a layer and of one of its ports."""
+
+UNKNOWN_OPSET = "older_ir"
+"""The opset of layers whose type nothing lowers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the layers of one layer of the file come from. first, last: they have the serials between."""
+
+    layer: OlderLayer
+    first: int
+    last: int
+    outputs: tuple[Value | None, ...]
+
+
+@dataclass(slots=True)
+class Lowered:
+    """A network as values of the builder.
+
+    values: by the ports that give them. inputs: the Parameters. ends: the values that nothing reads, with their names.
+    sinks: Assigns.
+    """
+
+    values: dict[PortKey, Value] = field(default_factory=dict)
+    inputs: list[Value] = field(default_factory=list)
+    ends: list[tuple[str, Value]] = field(default_factory=list)
+    sinks: list[Value] = field(default_factory=list)
+
+
+class Lowerer:
+    """Lowers the network of a file and those of its bodies.
+
+    origins: of every layer that was made, in the order in which they were made. lines: of layers that come from an
+    element inside a layer. raises: whether the report raises errors; a layer of an unknown type is none then.
+    """
+
+    def __init__(
+        self, document: OlderDocument, weights: Weights | None, report: Report, *, raises: bool = False
+    ) -> None:
+        self._unknown_severity: Severity = "warning" if raises else "error"
+        self._document = document
+        self._weights = weights
+        self._report = report
+        self.origins: list[Origin] = []
+        self.lines: dict[BuiltLayer, int] = {}
+        self.left_out = 0
+        self._preprocessed = preprocessed_input(document)
+
+    def network(
+        self,
+        network: OlderDocument | OlderBody,
+        given: Mapping[PortKey, Value] | None = None,
+        wanted: Iterable[PortKey] = (),
+    ) -> Lowered:
+        """Lower the layers of a network. given: the values of ports of a body; wanted: its ports that are outputs."""
+        lowered = Lowered()
+        links = _Links(network, self._fault)
+        for layer in links.ordered():
+            inputs = [self._input(layer, port, links, lowered, given or {}) for port in layer.inputs]
+            if layer.type.lower() == "input" and given is not None:
+                found = next((given[key] for key in _output_keys(layer) if key in given), None)
+                if found is not None:
+                    lowered.values.update(dict.fromkeys(_output_keys(layer), found))
+                    continue
+            mark = next_serial()
+            outputs = self._outputs(layer, inputs, lowered)
+            is_input = layer.type.lower() == "input"
+            made = tuple(lowered.inputs[-1:] if is_input and outputs[0] is not None else outputs)
+            self.origins.append(Origin(layer, mark, next_serial(), made))
+            if not is_input:
+                self._name(layer, outputs, mark)
+            for key, value in zip(_output_keys(layer), outputs, strict=False):
+                if value is not None:
+                    lowered.values[key] = value
+        wanted = set(wanted)
+        for layer in network.layers:
+            self._find_ends(layer, links, lowered, wanted)
+        return lowered
+
+    def _fault(self, error: IRError) -> None:
+        self._report(error.located(Location(self._document.path)))
+
+    def _input(
+        self, layer: OlderLayer, port: OlderPort, links: _Links, lowered: Lowered, given: Mapping[PortKey, Value]
+    ) -> Value | None:
+        """The value at an input port; None where it is missing, because of a fault that was reported."""
+        if (layer.id, port.id) in given:
+            return given[layer.id, port.id]
+        source = links.sources.get((layer.id, port.id))
+        if source is None:
+            if not links.is_faulty((layer.id, port.id)):
+                message = f"no edge leads to input port {port.id}"
+                self._fault(GraphError(message, code=Code.input_without_edge, location=_place(layer)))
+            return None
+        value = lowered.values.get(source.key)
+        if value is not None:
+            self._compare(layer, port, source.port)
+        return value
+
+    def _compare(self, layer: OlderLayer, port: OlderPort, source: OlderPort) -> None:
+        """Report ports of an edge that declare different dims, which the Inference Engine refuses."""
+        if port.dims and source.dims and port.dims != source.dims and -1 not in (*port.dims, *source.dims):
+            message = f"input port {port.id} declares {list(port.dims)}, and its source {list(source.dims)}"
+            place = replace(_place(layer), line=port.line, port=port.id)
+            self._fault(GraphError(message, code=Code.ports_disagree, severity="warning", location=place))
+
+    def _outputs(self, layer: OlderLayer, inputs: Sequence[Value | None], lowered: Lowered) -> list[Value | None]:
+        if layer.type.lower() == "input":
+            return [self._parameter(layer, lowered)]
+        if any(value is None for value in inputs):
+            return self._stand_ins(layer, [value for value in inputs if value is not None])
+        given = [value for value in inputs if value is not None]
+        lowering = find_lowering(layer.type)
+        if lowering is None:
+            return self._unknown(layer, given)
+        try:
+            if not lowering.least_inputs <= len(given) <= lowering.most_inputs:
+                least, most = lowering.least_inputs, lowering.most_inputs
+                expected = (
+                    str(least) if least == most else f"{least} to {most}" if most < 2**31 else f"at least {least}"
+                )
+                message = f"expected {expected} inputs, found {len(given)}"
+                raise GraphError(message, code=Code.wrong_number_of_inputs)
+            call = LayerCall(
+                layer,
+                self._document.version,
+                self._document.precision,
+                self._weights,
+                lambda fault: self._fault(fault.located(_place(layer))),
+                self.network,
+                self.lines,
+            )
+            found = lowering.function(call, *given)
+        except UnsupportedError as error:
+            self._fault(error.located(_place(layer)))
+            return self._unknown(layer, given, is_reported=True)
+        except IRError as error:
+            location = replace(error.location, layer_id=None, layer_name=None, layer_type=None)
+            self._fault(error.changed(location=location).located(_place(layer)))
+            return self._stand_ins(layer, given)
+        except RecursionError:
+            raise
+        except Exception as error:
+            raise internal_error(error).located(_place(layer)) from error
+        if found is None:
+            return []
+        outputs = list(found) if isinstance(found, (tuple, list)) else [found]
+        lowered.sinks += [value for value in outputs if value.layer.type == "Assign"]
+        outputs = [value for value in outputs if value.layer.type != "Assign"]
+        return [self._as_declared(layer, value, position) for position, value in enumerate(outputs)]
+
+    def _as_declared(self, layer: OlderLayer, value: Value, position: int) -> Value:
+        """Booleans in the declared precision: the Inference Engine had none."""
+        if value.element_type is not ElementType.boolean or position >= len(layer.outputs):
+            return value
+        declared = parsed_precision(layer.outputs[position].precision) or parsed_precision(layer.precision)
+        if declared in (None, ElementType.boolean, ElementType.f16):
+            declared = ElementType.f32
+        assert declared is not None, "None is replaced above"
+        return build.convert(value, declared)
+
+    def _parameter(self, layer: OlderLayer, lowered: Lowered) -> Value | None:
+        port = layer.outputs[0] if layer.outputs else None
+        if port is None:
+            message = "an input of the network has no output port"
+            self._fault(GraphError(message, code=Code.missing_markup, location=_place(layer)))
+            return None
+        kind = self._precision(layer, port)
+        shape = Shape([None if dim < 0 else dim for dim in port.dims])
+        value = build.parameter(shape, kind, name=layer.name)
+        lowered.inputs.append(value)
+        tree = self._document.pre_process
+        if tree is None or layer is not self._preprocessed:
+            return value
+        try:
+            return preprocessed(tree, value, self._weights)
+        except IRError as error:
+            self._fault(error.located(Location(line=tree.line)))
+            return value
+
+    def _precision(self, layer: OlderLayer, port: OlderPort) -> ElementType:
+        """The element type of an input: f16 is f32, as networks of FP16 take and give FP32."""
+        try:
+            found = parsed_precision(port.precision) or parsed_precision(layer.precision)
+            found = found or parsed_precision(self._document.precision)
+        except IRError as error:
+            self._fault(error.located(_place(layer)))
+            found = None
+        return ElementType.f32 if found in (None, ElementType.f16) else found or ElementType.f32
+
+    def _unknown(self, layer: OlderLayer, inputs: Sequence[Value], *, is_reported: bool = False) -> list[Value | None]:
+        """A layer of the file's type, with its attributes, that nothing runs."""
+        if not is_reported:
+            shown = ", ".join(f"{name}={value!r}" for name, value in layer.data.items()) or "none"
+            message = f"no layer type {layer.type} of IR version {self._document.version} is known; attributes: {shown}"
+            severity = self._unknown_severity
+            self._fault(UnsupportedError(message, code=Code.unknown_type, severity=severity, location=_place(layer)))
+        return self._opaque(layer, inputs)
+
+    def _stand_ins(self, layer: OlderLayer, inputs: Sequence[Value]) -> list[Value | None]:
+        """A layer that could not be lowered, so that what reads it is checked against its declared types."""
+        self.left_out += 1
+        return self._opaque(layer, inputs)
+
+    def _opaque(self, layer: OlderLayer, inputs: Sequence[Value]) -> list[Value | None]:
+        types = []
+        for port in layer.outputs:
+            kind = self._precision(layer, port)
+            types.append(TensorType(kind, Shape([None if dim < 0 else dim for dim in port.dims])))
+        given = (*inputs, *self._raw_blobs(layer))
+        made = new_layer(layer.type, Result(), given, types, version=UNKNOWN_OPSET, attributes=dict(layer.data))
+        return list(made.outputs)
+
+    def _raw_blobs(self, layer: OlderLayer) -> list[Value]:
+        """The bytes of the blobs of a layer, so that they stay with it."""
+        found: list[Value] = []
+        for blob in layer.blobs:
+            op = Const(
+                element_type=ElementType.u8, shape=Shape([max(blob.size, 0)]), offset=blob.offset, size=blob.size
+            )
+            try:
+                (self._weights or Weights.of_bytes(b"")).check(ElementType.u8, op.shape.static, blob.offset, blob.size)
+            except IRError:
+                continue
+            told = {"element_type": "u8", "shape": str(blob.size), "offset": str(blob.offset), "size": str(blob.size)}
+            name = f"{layer.name}/{blob.name}"
+            found += new_layer("Const", op, (), [op.infer(weights=None)], name=name, attributes=told).outputs
+        return found
+
+    def _name(self, layer: OlderLayer, outputs: Sequence[Value | None], mark: int) -> None:
+        """Give the layers that were made the name of their layer; those below the first output's as a prefix."""
+        values = [value for value in outputs if value is not None]
+        names = [layer.name] if len(values) == 1 else [f"{layer.name}.{one}" for one in range(len(values))]
+        pending = [value.layer for value in values if value.layer.serial > mark]
+        seen = set(pending)
+        first = values[0].layer if values else None
+        while pending:
+            made = pending.pop()
+            if not made.name:
+                made.name = layer.name if made is first else f"{layer.name}/{made.type}"
+            for value in made.inputs:
+                if value.layer.serial > mark and value.layer not in seen:
+                    seen.add(value.layer)
+                    pending.append(value.layer)
+        for value, name in zip(values, names, strict=True):
+            if value.layer.serial > mark and not value.tensor_names:
+                value.tensor_names = (name,)
+
+    def _find_ends(self, layer: OlderLayer, links: _Links, lowered: Lowered, wanted: set[PortKey]) -> None:
+        """Values that nothing reads are outputs of the network, constants and inputs left out."""
+        keys = _output_keys(layer)
+        for position, key in enumerate(keys):
+            value = lowered.values.get(key)
+            is_output = layer.type.lower() not in ("input", "const") and key not in links.read
+            if value is not None and is_output and key not in wanted:
+                lowered.ends.append((layer.name if len(keys) == 1 else f"{layer.name}.{position}", value))
+
+
+def _place(layer: OlderLayer) -> Location:
+    return Location(None, layer.line, layer.id, layer.name, layer.type)
+
+
+def _output_keys(layer: OlderLayer) -> list[PortKey]:
+    return [(layer.id, port.id) for port in layer.outputs]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    key: PortKey
+    port: OlderPort
+
+
+class _Links:
+    """The edges of a network by their ends. sources: by input ports; read: the output ports that something reads."""
+
+    def __init__(self, network: OlderDocument | OlderBody, report: Report) -> None:
+        self._report = report
+        self._layers: dict[str, OlderLayer] = {}
+        self.sources: dict[PortKey, _Source] = {}
+        self.read: set[PortKey] = set()
+        self._faulty: set[PortKey] = set()
+        for layer in network.layers:
+            if self._layers.setdefault(layer.id, layer) is not layer:
+                message = f"another layer has the id {layer.id}"
+                report(GraphError(message, code=Code.duplicate_layer_id, location=_place(layer)))
+        for edge in network.edges:
+            self._add(edge)
+
+    def is_faulty(self, key: PortKey) -> bool:
+        """Return True if an edge to this port was reported and left out."""
+        return key in self._faulty
+
+    def _add(self, edge: Edge) -> None:
+        source, target = self._layers.get(edge.from_layer), self._layers.get(edge.to_layer)
+        place = Location(line=edge.line)
+        to = (edge.to_layer, edge.to_port)
+        self._faulty.add(to)
+        if source is None or target is None:
+            missing = edge.from_layer if source is None else edge.to_layer
+            self._report(GraphError(f"there is no layer {missing}", code=Code.dangling_edge, location=place))
+            return
+        port = next((one for one in source.outputs if one.id == edge.from_port), None)
+        if port is None:
+            message = f"layer {source.id} has no output port {edge.from_port}"
+            self._report(GraphError(message, code=Code.wrong_port, location=place.filled_from(_place(source))))
+            return
+        if all(one.id != edge.to_port for one in target.inputs):
+            message = f"layer {target.id} has no input port {edge.to_port}"
+            self._report(GraphError(message, code=Code.wrong_port, location=place.filled_from(_place(target))))
+            return
+        if to in self.sources:
+            message = f"another edge leads to input port {edge.to_port}"
+            self._report(GraphError(message, code=Code.two_edges, location=place.filled_from(_place(target))))
+            return
+        self._faulty.discard(to)
+        self.sources[to] = _Source((source.id, port.id), port)
+        self.read.add((source.id, port.id))
+
+    def ordered(self) -> list[OlderLayer]:
+        """The layers, each after those that it reads; those of a cycle are left out and reported."""
+        waiting = {
+            id: {source.key[0] for port in layer.inputs if (source := self.sources.get((id, port.id))) is not None}
+            for id, layer in self._layers.items()
+        }
+        readers: dict[str, list[str]] = {}
+        for id, sources in waiting.items():
+            for one in sources:
+                readers.setdefault(one, []).append(id)
+        counts = {id: len(sources) for id, sources in waiting.items()}
+        ready = [id for id, count in reversed(counts.items()) if count == 0]
+        ordered = []
+        while ready:
+            id = ready.pop()
+            ordered.append(self._layers[id])
+            for reader in readers.get(id, ()):
+                counts[reader] -= 1
+                if counts[reader] == 0:
+                    ready.append(reader)
+        left = [layer for id, layer in self._layers.items() if counts[id] > 0]
+        if left:
+            message = f"{len(left)} layers depend on each other, or on a layer that depends on itself"
+            self._report(GraphError(message, code=Code.cycle, location=_place(left[0])))
+        return ordered

@@ -1,0 +1,201 @@
+"""Convolutions, with weights [output, input / group, kernel] in blobs or inputs.
+
+Two spellings of windows: `kernel="3,5"` with `strides`, `pads_begin`, `pads_end` and `dilations`, the slowest axis
+first, and `kernel-x`, `kernel-y`, `stride-x`, `pad-x`, `pad-y`, `pad-r`, `pad-b`, `dilation-x`. The end pads are the
+begin pads where the file has none. Source: ConvolutionValidator and DeconvolutionValidator of the Inference Engine.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError, ShapeError, WeightsError
+from ir_exec.older.call import LayerCall
+from ir_exec.older.registry import older_layer
+from ir_exec.older.values import as_floats, dims_of, reshaped
+from ir_exec.types import ElementType
+
+__all__ = ["Windows", "windows_of"]
+
+_AUTO_PADS = {"": "explicit", "none": "explicit", "notset": "explicit", "explicit": "explicit"} | {
+    "valid": "valid",
+    "same_upper": "same_upper",
+    "same_lower": "same_lower",
+}
+
+
+class Windows(NamedTuple):
+    """How windows move over the spatial axes. has_pads_end: the file has end pads of its own."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads_begin: tuple[int, ...]
+    pads_end: tuple[int, ...]
+    dilations: tuple[int, ...]
+    auto_pad: str
+    has_pads_end: bool
+
+
+def windows_of(layer: LayerCall, rank: int) -> Windows:
+    """The windows of a layer over so many spatial axes; InvalidAttributeError for another number of sizes."""
+    auto_pad = layer.choice("auto_pad", _AUTO_PADS, "none")
+    if layer.has("kernel"):
+        zeros, ones = (0,) * rank, (1,) * rank
+        begin: tuple[int, ...] = layer.integers("pads_begin", zeros)
+        sizes: list[tuple[int, ...]] = [
+            layer.integers("kernel"),
+            layer.integers("strides", ones),
+            begin,
+            layer.integers("pads_end", begin),
+        ]
+        sizes.append(layer.integers("dilations", ones))
+        has_end = layer.has("pads_end")
+    else:
+        kernel = (layer.integer("kernel-y"), layer.integer("kernel-x"))
+        begin = (layer.integer("pad-y", 0), layer.integer("pad-x", 0))
+        end = (layer.integer("pad-b", begin[0]), layer.integer("pad-r", begin[1]))
+        strides = (layer.integer("stride-y", 1) or 1, layer.integer("stride-x", 1) or 1)
+        dilations = (layer.integer("dilation-y", 1), layer.integer("dilation-x", 1))
+        sizes = [kernel, strides, begin, end, dilations]
+        has_end = layer.has("pad-r", "pad-b")
+    for name, found in zip(("kernel", "strides", "pads_begin", "pads_end", "dilations"), sizes, strict=True):
+        if len(found) != rank:
+            message = f"{name} has {len(found)} sizes for {rank} spatial axes"
+            raise InvalidAttributeError(message, code=Code.invalid_attribute)
+        if min(found, default=1) < (0 if "pads" in name else 1):
+            raise InvalidAttributeError(f"{name} holds {min(found)}", code=Code.invalid_attribute)
+    return Windows(*sizes, auto_pad=auto_pad, has_pads_end=has_end)
+
+
+def _spatial(data: Value) -> int:
+    dims = dims_of(data)
+    if len(dims) < 3:
+        raise ShapeError(f"a convolution takes an image, found rank {len(dims)}", code=Code.wrong_rank)
+    return len(dims) - 2
+
+
+def _groups(layer: LayerCall, channels: int, output: int) -> int:
+    group = layer.integer("group", 1)
+    if group < 1 or channels % group or output % group or output < 1:
+        message = f"{channels} input and {output} output channels cannot be in {group} groups"
+        raise ShapeError(message, code=Code.dims_differ)
+    return group
+
+
+def _told(windows: Windows) -> dict[str, Any]:
+    return {
+        "strides": windows.strides,
+        "pads_begin": windows.pads_begin,
+        "pads_end": windows.pads_end,
+        "dilations": windows.dilations,
+        "auto_pad": windows.auto_pad,
+    }
+
+
+def _biased(layer: LayerCall, found: Value, data: Value, biases: Value | None, output: int) -> Value:
+    ones = (1,) * (len(dims_of(data)) - 2)
+    if biases is not None:
+        return build.add(found, reshaped(as_floats(biases), 1, -1, *ones))
+    return build.add(found, layer.blob("biases", 1, output, *ones)) if layer.has_blob("biases") else found
+
+
+def _weights(layer: LayerCall, weights: Value | None, dims: tuple[int, ...]) -> Value:
+    """The filters, of an input or of the blob."""
+    if weights is None:
+        return layer.blob("weights", *dims)
+    found = dims_of(weights)
+    if prod(found) != prod(dims):
+        message = f"the weights have dims {list(found)}, expected {list(dims)}"
+        raise WeightsError(message, code=Code.constant_size)
+    return as_floats(weights) if found == dims else reshaped(as_floats(weights), *dims)
+
+
+def _fitted(windows: Windows, dims: tuple[int, ...], declared: tuple[int, ...] | None) -> Windows:
+    """The windows with the end pads that the declared output needs, where the file has none: a runtime took the
+    declared output, and computed the end pads from it."""
+    if windows.has_pads_end or windows.auto_pad != "explicit" or declared is None or len(declared) != len(dims):
+        return windows
+    end = []
+    for axis in range(len(windows.kernel)):
+        reach = (windows.kernel[axis] - 1) * windows.dilations[axis] + 1
+        needed = (declared[axis + 2] - 1) * windows.strides[axis] + reach - dims[axis + 2] - windows.pads_begin[axis]
+        given = windows.pads_end[axis]
+        # More than a stride from what the file declares is a fault in the file.
+        end.append(needed if needed >= 0 and given - needed < windows.strides[axis] and needed <= given else given)
+    return windows._replace(pads_end=tuple(end))
+
+
+@older_layer("Convolution")
+def convolution(layer: LayerCall, data: Value, weights: Value | None = None, biases: Value | None = None) -> Value:
+    """Cross-correlation with a bias for each output channel."""
+    data = as_floats(data)
+    dims = dims_of(data)
+    windows = _fitted(windows_of(layer, _spatial(data)), dims, layer.declared())
+    output = layer.integer("output")
+    group = _groups(layer, dims[1], output)
+    if group == 1:
+        filters = _weights(layer, weights, (output, dims[1], *windows.kernel))
+        found = build.convolution(data, filters, **_told(windows))
+    else:
+        filters = _weights(layer, weights, (group, output // group, dims[1] // group, *windows.kernel))
+        found = build.group_convolution(data, filters, **_told(windows))
+    return _biased(layer, found, data, biases, output)
+
+
+@older_layer("Deconvolution")
+def deconvolution(layer: LayerCall, data: Value, weights: Value | None = None, biases: Value | None = None) -> Value:
+    """The transposed convolution; weights are [input, output / group, kernel], as Caffe stores them."""
+    data = as_floats(data)
+    dims = dims_of(data)
+    windows = windows_of(layer, _spatial(data))
+    output = layer.integer("output")
+    group = _groups(layer, dims[1], output)
+    told = _told(windows)
+    declared = layer.declared()
+    shape = None
+    if windows.auto_pad != "explicit" and declared is not None and len(declared) == len(dims):
+        shape = build.constant([*declared[2:]], ElementType.i64)
+    if group == 1:
+        filters = _weights(layer, weights, (dims[1], output, *windows.kernel))
+        found = build.convolution_backprop_data(data, filters, shape, **told)
+    else:
+        filters = _weights(layer, weights, (group, dims[1] // group, output // group, *windows.kernel))
+        found = build.group_convolution_backprop_data(data, filters, shape, **told)
+    return _biased(layer, found, data, biases, output)
+
+
+@older_layer("DeformableConvolution")
+def deformable_convolution(
+    layer: LayerCall, data: Value, offsets: Value, weights: Value | None = None, biases: Value | None = None
+) -> Value:
+    """A convolution whose taps an input moves."""
+    data = as_floats(data)
+    dims = dims_of(data)
+    windows = windows_of(layer, _spatial(data))
+    output = layer.integer("output")
+    group = _groups(layer, dims[1], output)
+    filters = _weights(layer, weights, (output, dims[1] // group, *windows.kernel))
+    deformable = layer.integer("deformable_group", 1)
+    groups: dict[str, Any] = {"group": group, "deformable_group": deformable}
+    found = build.deformable_convolution(data, offsets, filters, **_told(windows), **groups)
+    return _biased(layer, found, data, biases, output)
+
+
+@older_layer("BinaryConvolution")
+def binary_convolution(layer: LayerCall, data: Value, weights: Value | None = None) -> Value:
+    """A convolution of -1 and 1; its weights are bits. Source: BinaryConvolutionValidator."""
+    data = as_floats(data)
+    dims = dims_of(data)
+    windows = windows_of(layer, _spatial(data))
+    output = layer.integer("output")
+    _groups(layer, dims[1], output)
+    if layer.integer("group", 1) != 1:
+        raise InvalidAttributeError("a binary convolution has one group", code=Code.invalid_attribute)
+    shape = (output, dims[1], *windows.kernel)
+    filters = layer.blob("weights", *shape, kind=ElementType.u1) if weights is None else weights
+    told: dict[str, Any] = {"mode": layer.text("mode", "xnor-popcount"), "pad_value": layer.number("pad_value", 0.0)}
+    return build.binary_convolution(data, filters, **told, **_told(windows))

@@ -1,0 +1,61 @@
+"""Matrix products: FullyConnected and Gemm."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import ShapeError, WeightsError
+from ir_exec.older.call import LayerCall
+from ir_exec.older.registry import older_layer
+from ir_exec.older.values import as_floats, dims_of, number, reshaped
+
+__all__: list[str] = []
+
+
+@older_layer("FullyConnected", "InnerProduct")
+def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None, biases: Value | None = None) -> Value:
+    """x * weights^T + biases; weights are [out-size, inputs], where an input is everything behind the first axis.
+
+    Where the rows of the weights fit the last axis alone, and the file declares a larger rank, the other axes stay.
+    """
+    data = as_floats(data)
+    dims = dims_of(data)
+    size = layer.integer("out-size")
+    if size < 1 or not dims:
+        raise ShapeError(f"{size} outputs of an input of rank {len(dims)}", code=Code.impossible_shape)
+    count = prod(dims_of(weights)) if weights is not None else layer.blob_count("weights")
+    declared = layer.declared()
+    keeps_axes = len(dims) > 2 and count == size * dims[-1] and declared is not None and len(declared) == len(dims)
+    width = dims[-1] if keeps_axes else prod(dims[1:])
+    if not keeps_axes and len(dims) != 2:
+        data = reshaped(data, dims[0], width)
+    if weights is not None and count != size * width:
+        message = f"{count} weights, expected {size * width}: {size} outputs of {width} elements"
+        raise WeightsError(message, code=Code.constant_size)
+    matrix = layer.blob("weights", size, width) if weights is None else reshaped(as_floats(weights), size, width)
+    found = build.matmul(data, matrix, transpose_b=True)
+    if biases is None and layer.has_blob("biases"):
+        biases = layer.blob("biases", size)
+    found = found if biases is None else build.add(found, reshaped(as_floats(biases), size))
+    if declared is not None and len(declared) > 2 and not keeps_axes and prod(declared) == dims[0] * size:
+        return reshaped(found, *declared)
+    return found
+
+
+@older_layer("Gemm", "MatMul")
+def gemm(layer: LayerCall, a: Value, b: Value, c: Value | None = None) -> Value:
+    """alpha * a * b + beta * c, the matrices transposed where the file asks for it. Source: GemmValidator."""
+    a, b = as_floats(a), as_floats(b)
+    turned: dict[str, Any] = {f"transpose_{name}": layer.flag(f"transpose_{name}", False) for name in ("a", "b")}
+    found = build.matmul(a, b, **turned)
+    alpha, beta = layer.number("alpha", 1.0), layer.number("beta", 1.0)
+    if alpha != 1:
+        found = build.multiply(found, number(alpha, found))
+    if c is None:
+        return found
+    c = as_floats(c)
+    return build.add(found, c if beta == 1 else build.multiply(c, number(beta, c)))

@@ -1,0 +1,98 @@
+"""Pooling, whose output dims depend on a rounding that many files do not name.
+
+Caffe rounds up, and the Inference Engine does so unless `rounding_type` is `floor`; a last window that begins past the
+input and its begin pads is left out. Where an old file has no rounding the declared output decides, which runtimes of
+that time took as it is. Source: PoolingValidator, ie_pool_shape_infer.hpp, mkldnn_pooling_node.cpp.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import InvalidAttributeError, ShapeError
+from ir_exec.older.call import LayerCall
+from ir_exec.older.ops.convolution import Windows, windows_of
+from ir_exec.older.registry import older_layer
+from ir_exec.older.values import as_floats, dims_of
+
+__all__: list[str] = []
+
+_METHODS = {"max": "max", "avg": "avg", "ave": "avg", "average": "avg"}
+_CAFFE_METHODS = {"caffe.poolingparameter.max": "max", "caffe.poolingparameter.ave": "avg"}
+
+
+@older_layer("Pooling")
+def pooling(layer: LayerCall, data: Value, _size: Value | None = None) -> Value:
+    """The largest element or the mean of each window."""
+    data = as_floats(data)
+    dims = dims_of(data)
+    if len(dims) < 3:
+        raise ShapeError(f"pooling takes an image, found rank {len(dims)}", code=Code.wrong_rank)
+    windows, method = _windows(layer, len(dims) - 2)
+    told: dict[str, Any] = {
+        "strides": windows.strides,
+        "kernel_sizes": windows.kernel,
+        "pads_begin": windows.pads_begin,
+        "pads_end": windows.pads_end,
+        "auto_pad": windows.auto_pad,
+        "rounding_type": _rounding(layer, windows, dims),
+        "opset": 1,
+    }
+    if method == "max":
+        pooled: Any = build.max_pool
+        found: Value = pooled(data, **told)
+        return found
+    return build.avg_pool(data, exclude_pad=layer.flag("exclude-pad", False), **told)
+
+
+def _windows(layer: LayerCall, rank: int) -> tuple[Windows, str]:
+    """The windows, and max or avg; the third spelling is that of Caffe's own layer."""
+    if not layer.has("kernel", "kernel-x") and layer.has("kernel_size", "kernel_h", "kernel_w") and rank == 2:
+        kernel = _pair(layer, "kernel_{}", "kernel_size", None)
+        strides, pads = _pair(layer, "stride_{}", "stride", 1), _pair(layer, "pad_{}", "pad", 0)
+        method = layer.choice("pool", _CAFFE_METHODS, "caffe.PoolingParameter.MAX")
+        if min(*kernel, *strides) < 1 or min(pads) < 0:
+            raise InvalidAttributeError("a window has a size of 0", code=Code.invalid_attribute)
+        return Windows(kernel, strides, pads, (0, 0), (1, 1), "explicit", False), method
+    return windows_of(layer, rank)._replace(dilations=(1,) * rank), layer.choice("pool-method", _METHODS, "max")
+
+
+def _pair(layer: LayerCall, name: str, both: str, default: int | None) -> tuple[int, int]:
+    def one(letter: str) -> int:
+        found = layer.integer(name.format(letter), 0)
+        if found:
+            return found
+        return layer.integer(both) if default is None else layer.integer(both, default)
+
+    return one("h"), one("w")
+
+
+def _rounding(layer: LayerCall, windows: Windows, dims: tuple[int, ...]) -> str:
+    """floor or ceil: the file's, else that which gives the declared output, else ceil. With `auto_pad` all fits."""
+    if windows.auto_pad != "explicit":
+        return "floor"
+    for name in ("rounding_type", "rounding-type"):
+        if layer.has(name):
+            return layer.choice(name, {"floor": "floor", "ceil": "ceil", "ceil_torch": "ceil_torch"})
+    declared = layer.declared()
+    if declared is not None and len(declared) == len(dims):
+        fits = {
+            name: all(
+                _size(windows, axis, dims[axis + 2], up=name == "ceil") == declared[axis + 2]
+                for axis in range(len(windows.kernel))
+            )
+            for name in ("ceil", "floor")
+        }
+        if fits["floor"] and not fits["ceil"]:
+            return "floor"
+    return "ceil"
+
+
+def _size(windows: Windows, axis: int, size: int, *, up: bool) -> int:
+    begin, end = windows.pads_begin[axis], windows.pads_end[axis]
+    left, stride = size + begin + end - windows.kernel[axis], windows.strides[axis]
+    count = 1 + (-(-left // stride) if up else left // stride)
+    return count - (up and (count - 1) * stride >= size + begin)

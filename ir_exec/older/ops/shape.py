@@ -1,0 +1,96 @@
+"""Layers that change dims and no element: Reshape, Flatten, Squeeze, Unsqueeze, Shape."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import ShapeError
+from ir_exec.older.call import LayerCall
+from ir_exec.older.registry import older_layer
+from ir_exec.older.values import as_integers, axis_of, dims_of, known_integers, rank_of, reshaped, vector
+from ir_exec.types import ElementType
+
+__all__: list[str] = []
+
+
+@older_layer("Reshape")
+def reshape(layer: LayerCall, data: Value, dims: Value | None = None) -> Value:
+    """With the dims of `dim`, of an input, or declared; 0 keeps a dim, -1 is what is left.
+
+    In version 2 `axis` and `num_axes` name the axes that `dim` replaces. Source: ReshapeValidator,
+    ie_reshape_shape_infer.hpp.
+    """
+    if dims is not None:
+        return build.reshape(data, as_integers(dims), special_zero=True)
+    wanted = layer.integers("dim", ())
+    declared = layer.declared()
+    if not wanted:
+        return reshaped(data, *(declared if declared is not None else (-1,)))
+    first, count = layer.integer("axis", 0), layer.integer("num_axes", -1)
+    if (first, count) != (0, -1):
+        own = dims_of(data)
+        start = first if first >= 0 else len(own) + 1 + first
+        stop = len(own) if count == -1 else start + count
+        kept = [
+            own[start + place] if dim == 0 and start + place < len(own) else dim for place, dim in enumerate(wanted)
+        ]
+        return reshaped(data, *own[:start], *kept, *own[stop:])
+    return build.reshape(data, vector(*wanted), special_zero=True)
+
+
+@older_layer("Flatten")
+def flatten(layer: LayerCall, data: Value) -> Value:
+    """The axes from `axis` to `end_axis` as one."""
+    dims = dims_of(data)
+    if not dims:
+        return reshaped(data, 1)
+    first = axis_of(layer.integer("axis", 0), data)
+    last = axis_of(layer.integer("end_axis", -1), data)
+    if last < first:
+        raise ShapeError(f"end_axis {last} is before axis {first}", code=Code.axis_out_of_range)
+    return reshaped(data, *dims[:first], prod(dims[first : last + 1]), *dims[last + 1 :])
+
+
+@older_layer("Squeeze")
+def squeeze(layer: LayerCall, data: Value, axes: Value | None = None) -> Value:
+    """Without the axes of size 1 that an input names, or all of them."""
+    if axes is None:
+        return build.squeeze(data)
+    found = build.squeeze(data, as_integers(axes))
+    # The Inference Engine had no scalars.
+    return reshaped(found, 1) if found.rank == 0 and layer.declared() == (1,) else found
+
+
+@older_layer("Unsqueeze")
+def unsqueeze(layer: LayerCall, data: Value, axes: Value) -> Value:
+    """With new axes of size 1."""
+    places = known_integers(axes, "the axes")
+    if rank_of(data) == 1 and dims_of(data) == (1,) and layer.declared() == (1,):
+        return reshaped(data, 1)
+    return build.unsqueeze(data, vector(*places))
+
+
+@older_layer("ShapeOf", "Shape")
+def shape_of(layer: LayerCall, data: Value) -> Value:
+    """The dims of the input."""
+    return build.shape_of(data, output_type="i32")
+
+
+@older_layer("ExpandDims")
+def expand_dims(layer: LayerCall, data: Value) -> Value:
+    """With a new axis of size 1 at `axis`."""
+    return build.unsqueeze(data, vector(layer.integer("axis", 0)))
+
+
+@older_layer("Const")
+def const(layer: LayerCall) -> Value:
+    """The elements of the blob `custom`, with the declared dims. A constant that is declared as [1] is one."""
+    dims = layer.declared() or ()
+    name = "custom" if layer.has_blob("custom") else layer.layer.blobs[0].name if layer.layer.blobs else "custom"
+    value = layer.blob(name, *dims)
+    if value.layer.type == "Const" and value.element_type is not ElementType.f16:
+        value.layer.name = layer.layer.name
+    return value

@@ -1,0 +1,80 @@
+"""The largest elements: ArgMax, TopK, and Bucketize."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import ShapeError
+from ir_exec.older.call import LayerCall
+from ir_exec.older.registry import older_layer
+from ir_exec.older.values import as_floats, axis_of, cast, dims_of, known_integers, of_one_type, reshaped
+from ir_exec.types import ElementType
+
+__all__: list[str] = []
+
+
+def _largest(data: Value, count: int, axis: int, mode: str, sort: str) -> Sequence[Value]:
+    if not 1 <= count <= dims_of(data)[axis]:
+        message = f"the {count} first of axis {axis}, which has {dims_of(data)[axis]} elements"
+        raise ShapeError(message, code=Code.dims_differ)
+    k = build.constant(np.int64(count))
+    told: dict[str, Any] = {"axis": axis, "mode": mode, "sort": sort, "index_element_type": "i32", "opset": 3}
+    found: Sequence[Value] = build.topk(data, k, **told)
+    return found
+
+
+@older_layer("ArgMax")
+def arg_max(layer: LayerCall, data: Value) -> Value:
+    """The indices, as floats, of the `top_k` largest elements along `axis`, or their values with `out_max_val`.
+
+    Without `axis` they are of all elements of an item, [N, 1, top_k]; with `out_max_val` indices and values are
+    [N, 2, top_k]. Source: argmax.cpp.
+    """
+    data = as_floats(data)
+    count, wants_values = layer.integer("top_k", 1), layer.flag("out_max_val", False)
+    if layer.has("axis"):
+        values, indices = _largest(data, count, axis_of(layer.integer("axis"), data), "max", "value")
+        return values if wants_values else cast(indices, ElementType.f32)
+    batch = dims_of(data)[0]
+    flat = reshaped(data, batch, 1, -1)
+    values, indices = _largest(flat, count, 2, "max", "value")
+    found = cast(indices, ElementType.f32)
+    found = build.concat([found, values], 1) if wants_values else found
+    declared = layer.declared()
+    size = batch * count * (1 + wants_values)
+    if declared is not None and len(declared) != 3 and int(np.prod(declared, dtype=np.float64)) == size:
+        return reshaped(found, *declared)
+    return found
+
+
+_MODES = {"max": "max", "min": "min"}
+_SORTS = {"index": "index", "value": "value", "none": "none"}
+
+
+@older_layer("TopK")
+def topk(layer: LayerCall, data: Value, k: Value) -> Sequence[Value]:
+    """Values and indices; a single output of integers is that of the indices. Source: topk.cpp."""
+    axis = axis_of(layer.integer("axis", -1), data)
+    mode, sort = layer.choice("mode", _MODES, "max"), layer.choice("sort", _SORTS, "index")
+    values, indices = _largest(data, known_integers(k, "k")[0], axis, mode, sort)
+    kind = layer.precision_of(1)
+    if kind is not None and kind.is_float and layer.layer.outputs[1:] and layer.layer.outputs[1].precision:
+        indices = cast(indices, ElementType.f32)
+    if len(layer.layer.outputs) != 1:
+        return values, indices
+    wanted = layer.precision_of(0)
+    return [indices if wanted is not None and wanted.is_integer and data.element_type.is_float else values]
+
+
+@older_layer("Bucketize")
+def bucketize(layer: LayerCall, data: Value, bounds: Value) -> Value:
+    """The number of the interval of each element."""
+    data, bounds = of_one_type([data, bounds])
+    right = layer.flag("with_right_bound", True)
+    return build.bucketize(data, bounds, with_right_bound=right, output_type="i32")

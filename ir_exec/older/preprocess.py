@@ -1,0 +1,126 @@
+"""`<pre-process>`: a mean that is subtracted from an input, a number or an image for each channel, and a scale.
+
+The Inference Engine computed (input - mean) / scale before the network, and only where every channel has a mean.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.build.values import new_layer
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, Location, ParseError
+from ir_exec.ir import RtInfo, Weights
+from ir_exec.ir.older import OlderDocument, OlderLayer
+from ir_exec.older.call import parsed_precision
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.types import ElementType, Shape
+
+__all__ = ["preprocessed", "preprocessed_input"]
+
+
+def preprocessed_input(document: OlderDocument) -> OlderLayer | None:
+    """The input that `<pre-process>` is for: the one it names, else the first of rank 4, else the first one."""
+    tree = document.pre_process
+    if tree is None:
+        return None
+    inputs = [layer for layer in document.layers if layer.type.lower() == "input" and layer.outputs]
+    wanted = tree.attributes.get("reference-layer-name", "").strip()
+    if wanted:
+        return next((layer for layer in inputs if layer.name == wanted), None)
+    images = [layer for layer in inputs if len(layer.outputs[0].dims) == 4]
+    return next(iter(images or inputs), None)
+
+
+def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
+    """The input with the mean subtracted; itself where there is no mean. Raises IRError with the line."""
+    channels = [child for child in tree.children if child.name == "channel"]
+    means = [mean for channel in channels if (mean := channel.child("mean")) is not None]
+    if not means:
+        return value
+    name = value.layer.name
+    dims = value.shape.static if value.shape.is_static else ()
+    count = _channel_count(dims)
+    if len(means) != count:
+        message = f"<pre-process> has a mean for {len(means)} channels, and the input {name!r} has {count}"
+        raise ParseError(message, code=Code.missing_markup, location=Location(line=tree.line))
+    ordered = _by_channel(channels)
+    if all("size" in mean.attributes for mean in means):
+        offset = _images([_mean(channel) for channel in ordered], tree, dims, weights)
+    else:
+        offset = _spread([_number(_mean(channel), "value") for channel in ordered], dims)
+    data = value if value.element_type is ElementType.f32 else build.convert(value, ElementType.f32)
+    found = build.subtract(data, offset, name=f"{name}/Subtract")
+    given = [channel.child("scale") for channel in ordered]
+    scales = [1.0 if scale is None else _number(scale, "value") for scale in given]
+    if any(scale != 1 for scale in scales):
+        found = build.divide(found, _spread(scales, dims), name=f"{name}/Divide")
+    return found
+
+
+def _channel_count(dims: tuple[int, ...]) -> int:
+    """The number of channels, as the Inference Engine finds it: dims of rank 3 are without a batch."""
+    if len(dims) < 2:
+        raise ParseError("<pre-process> is for an input that is no image", code=Code.wrong_rank)
+    return dims[{2: 1, 3: 0, 4: 1}.get(len(dims), 2 if len(dims) == 5 else 1)]
+
+
+def _by_channel(channels: list[RtInfo]) -> list[RtInfo]:
+    last = -1
+    placed = []
+    for channel in channels:
+        last = int(_number(channel, "id", last + 1))
+        placed.append((last, channel))
+    return [channel for _, channel in sorted(placed, key=lambda one: one[0]) if channel.child("mean") is not None]
+
+
+def _mean(channel: RtInfo) -> RtInfo:
+    found = channel.child("mean")
+    assert found is not None, "channels without a mean are left out"
+    return found
+
+
+def _number(element: RtInfo, name: str, default: float | None = None) -> float:
+    text = element.attributes.get(name)
+    try:
+        if text is None and default is not None:
+            return default
+        found = float(text or "")
+        if not np.isfinite(found):
+            raise ValueError
+    except ValueError:
+        message = f"{name} of <{element.name}> is {(text or '')[:40]!r}, which is no number"
+        raise ParseError(message, code=Code.unreadable_number, location=Location(line=element.line)) from None
+    return found
+
+
+def _spread(numbers: list[float], dims: tuple[int, ...]) -> Value:
+    """A number for each channel, as a constant that broadcasts to the input."""
+    shape = [1] * len(dims)
+    shape[{2: 1, 3: 0, 4: 1}.get(len(dims), 2)] = len(numbers)
+    return build.constant(np.asarray(numbers, np.float32).reshape(shape))
+
+
+def _images(means: list[RtInfo], tree: RtInfo, dims: tuple[int, ...], weights: Weights | None) -> Value:
+    """The images of all channels, [channels, height, width]."""
+    kind = parsed_precision(tree.attributes.get("mean-precision")) or ElementType.f32
+    parts = []
+    for mean in means:
+        offset, size = int(_number(mean, "offset")), int(_number(mean, "size"))
+        shape = Shape((1, *dims[-2:]))
+        place = Location(line=mean.line)
+        try:
+            if weights is not None:
+                weights.check(kind, shape.static, offset, size)
+            elif offset < 0 or size < 0:
+                raise ParseError(f"no bytes lie at offset {offset} with size {size}", code=Code.constant_offset)
+        except IRError as error:
+            raise error.located(place) from None
+        op = Const(element_type=kind, shape=shape, offset=offset, size=size)
+        told = {"element_type": kind.name, "shape": ",".join(map(str, shape)), "offset": str(offset), "size": str(size)}
+        made = new_layer("Const", op, (), [op.infer(weights=weights)], attributes=told)
+        parts.append(made.outputs[0])
+    image = build.concat(parts, 0)
+    return build.convert(image, ElementType.f32) if kind is not ElementType.f32 else image

@@ -1,0 +1,197 @@
+"""From the elements of an older file to a network of today.
+
+The document that comes of it has the ids, names, lines and declared dims of the file where a layer became one layer, so
+that every later pass finds what is wrong where it is. Inputs and outputs of FP16 are FP32, as the Inference Engine had
+them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.build.network import assemble, needed_layers, result
+from ir_exec.build.values import BuiltLayer
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, IRError, Location, ParseError, Report, raise_error
+from ir_exec.graph import build_graph
+from ir_exec.ir import Document, Edge, Layer, Port, RtInfo, Weights
+from ir_exec.ir.held import HeldWeights
+from ir_exec.ir.markup import Markup
+from ir_exec.ir.older import OlderDocument, read_older_document
+from ir_exec.model import Loaded, WeightsSource, opened_weights
+from ir_exec.older.network import Lowered, Lowerer, Origin
+
+__all__ = ["load_older", "writer_of"]
+
+_RELEASES = {"1.0": "2018 R1", "1.2.110": "2018 R2", "1.2.185": "2018 R3", "1.4": "2018 R4", "1.5": "2018 R5"}
+"""Releases by the beginning of the version that their Model Optimizer wrote."""
+
+
+def load_older(markup: Markup, *, path: str | None, weights: WeightsSource | None, report: Report) -> Loaded | None:
+    """A file of versions 2 to 7 as a network of today; every fault is reported. None where nothing can be read."""
+
+    def placed(error: IRError) -> None:
+        report(error.located(Location(path)))
+
+    document = read_older_document(markup, path, placed)
+    has_blobs = any(layer.blobs or layer.bodies for layer in document.layers) or document.pre_process is not None
+    opened = opened_weights(path, weights, report, are_needed=has_blobs)
+    report(_version_told(document, markup))
+    lowerer = Lowerer(document, opened, placed, raises=report is raise_error)
+    try:
+        lowered = lowerer.network(document)
+        return _loaded(document, lowered, lowerer, opened, placed)
+    except IRError as error:
+        placed(error)
+        return None
+
+
+def writer_of(document: OlderDocument) -> str | None:
+    """The tool that wrote the file, `Model Optimizer 2018 R5 (1.5.12)`; None where the file does not say."""
+    version = document.meta_data.value("MO_version") if document.meta_data is not None else None
+    if version is None:
+        return None
+    release = next((name for start, name in _RELEASES.items() if f"{version}.".startswith(f"{start}.")), None)
+    number = re.match(r"[0-9.]*[0-9]", version)
+    short = number[0] if number else version
+    return f"Model Optimizer {release} ({version})" if release else f"Model Optimizer {short}"
+
+
+def _version_told(document: OlderDocument, markup: Markup) -> ParseError:
+    """IR005 as a warning."""
+    writer = writer_of(document)
+    by = f", written by {writer}" if writer else ""
+    message = f"IR version {document.version}{by}: no OpenVINO since 2022.1 reads it, ir_exec does"
+    name = os.path.basename(document.path) if document.path else "OLD.xml"
+    hint = f"`ir-exec convert {name} -o NEW.xml` writes it as version 11"
+    place = Location(document.path, markup.line_of(markup.root))
+    return ParseError(message, code=Code.ir_version, severity="warning", hint=hint, location=place)
+
+
+def _loaded(
+    document: OlderDocument, lowered: Lowered, lowerer: Lowerer, weights: Weights | None, report: Report
+) -> Loaded | None:
+    if not lowered.ends and not lowered.sinks:
+        place = Location(document.path)
+        report(
+            GraphError(
+                "the network has no output, so that nothing would be computed", code=Code.no_result, location=place
+            )
+        )
+        return None
+    results = [_result(name, value, lowered) for name, value in lowered.ends]
+    needed = needed_layers([*results, *lowered.sinks, *lowered.inputs])
+    network = assemble(needed, lowered.inputs, results, document.name)
+    ends = {value.layer for value in (*lowered.inputs, *results)}
+    ordered = [one.layer for one in lowered.inputs]
+    ordered += [one for one in needed if one not in ends]
+    ordered += [one.layer for one in results]
+    held = HeldWeights(network.constants, weights) if network.constants else weights
+    layers, edges = _Relabelling(lowerer, ordered).relabelled(network.layers, network.edges)
+    made = Document(
+        name=document.name,
+        version=11,
+        layers=layers,
+        edges=edges,
+        rt_info=_rt_info(document),
+        path=document.path,
+        is_complete=document.is_complete and not lowerer.left_out,
+    )
+    shown = {"version": document.version, "meta_data": document.meta_data}
+    source = made.model_copy(update={**shown, "rt_info": RtInfo(name="rt_info")})
+    graph = build_graph(made, held, report=_without_unknown(report))
+    return Loaded(made, graph, held, source, left_out=0)
+
+
+def _result(name: str, value: Value, lowered: Lowered) -> Value:
+    """A Result named after what it gives; an input that is an output too needs a tensor of its own."""
+    if value.layer.type == "Parameter" or (value.tensor_names and name not in value.tensor_names):
+        value = build.convert(value, value.element_type)
+    return result(value, tensor_names=(name,))
+
+
+def _without_unknown(report: Report) -> Report:
+    """A report without the opset of layers that could not be lowered, which are reported already."""
+
+    def told(error: IRError) -> None:
+        if error.code not in (Code.unknown_opset, Code.unknown_type, Code.extension_operator):
+            report(error)
+
+    return told
+
+
+def _rt_info(document: OlderDocument) -> RtInfo:
+    from ir_exec import __version__
+
+    made = RtInfo(name="ir_exec_version", attributes={"value": __version__})
+    version = RtInfo(name="source_ir_version", attributes={"value": str(document.version)})
+    writer = writer_of(document)
+    told = (RtInfo(name="source_writer", attributes={"value": writer}),) if writer else ()
+    return RtInfo(name="rt_info", children=(made, version, *told))
+
+
+class _Relabelling:
+    """Ids, lines and declared dims of the file for the layers that were made of its layers."""
+
+    def __init__(self, lowerer: Lowerer, ordered: list[BuiltLayer]) -> None:
+        self._ordered = ordered
+        self._lines = lowerer.lines
+        self._origins = sorted(lowerer.origins, key=lambda origin: origin.first)
+        self._firsts = np.array([origin.first for origin in self._origins], np.int64)
+        taken = [int(one.layer.id) for one in self._origins if one.layer.id.isdigit()]
+        self._next = max(taken, default=-1) + 1
+        self._used: set[str] = set()
+
+    def relabelled(
+        self, layers: tuple[Layer, ...], edges: tuple[Edge, ...]
+    ) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
+        ids: dict[str, str] = {}
+        made = []
+        for built, layer in zip(self._ordered, layers, strict=True):
+            origin = self._origin(built)
+            ids[layer.id] = self._id(built, origin)
+            line = self._lines.get(built) or (origin.layer.line if origin else 0)
+            data_line = origin.layer.data_line if origin else line
+            outputs = self._declared(built, layer, origin)
+            update = {"id": ids[layer.id], "line": line, "data_line": data_line, "outputs": outputs}
+            made.append(layer.model_copy(update=update))
+        moved = [
+            edge.model_copy(update={"from_layer": ids[edge.from_layer], "to_layer": ids[edge.to_layer]})
+            for edge in edges
+        ]
+        return tuple(made), tuple(moved)
+
+    def _origin(self, built: BuiltLayer) -> Origin | None:
+        """The innermost layer of the file that a layer was made of."""
+        place = int(np.searchsorted(self._firsts, built.serial)) - 1
+        while place >= 0:
+            origin = self._origins[place]
+            if built.serial < origin.last:
+                return origin
+            place -= 1
+        return None
+
+    def _id(self, built: BuiltLayer, origin: Origin | None) -> str:
+        """The id of the file's layer for the one that computes its first output, a new one for others."""
+        values = [value for value in origin.outputs if value is not None] if origin else []
+        if origin is not None and values and values[0].layer is built and origin.layer.id not in self._used:
+            self._used.add(origin.layer.id)
+            return origin.layer.id
+        self._next += 1
+        return str(self._next - 1)
+
+    def _declared(self, built: BuiltLayer, layer: Layer, origin: Origin | None) -> tuple[Port, ...]:
+        """The output ports with the dims that the file declares, where they are those of a port of the file."""
+        if origin is None:
+            return layer.outputs
+        ports = list(layer.outputs)
+        for value, port in zip(origin.outputs, origin.layer.outputs, strict=False):
+            if value is not None and value.layer is built and port.dims and value.position < len(ports):
+                update = {"dims": port.dims, "line": port.line}
+                ports[value.position] = ports[value.position].model_copy(update=update)
+        return tuple(ports)

@@ -1,0 +1,98 @@
+"""From a layer type of IR versions 2 to 7 to the function that lowers it to operators of today.
+
+    @older_layer("Power")
+    def power(layer: LayerCall, data: Value) -> Value: ...
+
+The parameters after the first are the inputs of the layer: with a default they may be left out, `*inputs` is any
+number. Attributes have several spellings, so functions ask the LayerCall for them. The case of types means nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any, TypeVar
+
+__all__ = ["FAMILIES", "Lowering", "find_lowering", "lowered_types", "older_layer"]
+
+FAMILIES = (
+    "control",
+    "convolution",
+    "detection",
+    "elementwise",
+    "matrix",
+    "movement",
+    "normalization",
+    "pooling",
+    "proposals",
+    "quantization",
+    "recurrent",
+    "reduction",
+    "resampling",
+    "shape",
+    "sorting",
+)
+"""The modules of `ir_exec.older.ops`."""
+
+
+class Lowering:
+    """The function for a layer type. `name` is the type as files spell it."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name = name
+        self.function = function
+
+    @cached_property
+    def _inputs(self) -> list[inspect.Parameter]:
+        return list(inspect.signature(self.function).parameters.values())[1:]
+
+    @property
+    def least_inputs(self) -> int:
+        """The fewest inputs that the layer may have."""
+        return sum(one.kind is one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in self._inputs)
+
+    @property
+    def most_inputs(self) -> int:
+        """The most inputs that the layer may have."""
+        if any(one.kind is one.VAR_POSITIONAL for one in self._inputs):
+            return sys.maxsize
+        return len(self._inputs)
+
+
+_lowerings: dict[str, Lowering] = {}
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def older_layer(*names: str) -> Callable[[Function], Function]:
+    """Register a function for layer types; TypeError where one of them has a function."""
+
+    def decorate(function: Function) -> Function:
+        for name in names:
+            known = _lowerings.setdefault(name.lower(), Lowering(name, function))
+            if known.function is not function:
+                raise TypeError(f"{name} is {known.function.__name__} already, {function.__name__} cannot be too")
+        return function
+
+    return decorate
+
+
+def find_lowering(type_name: str) -> Lowering | None:
+    """The function for a layer type; None for a type that is not known."""
+    _import()
+    return _lowerings.get(type_name.lower())
+
+
+def lowered_types() -> list[str]:
+    """Every layer type with a function, as files spell it."""
+    _import()
+    return sorted(one.name for one in _lowerings.values())
+
+
+@cache
+def _import() -> None:
+    for family in FAMILIES:
+        import_module(f"ir_exec.older.ops.{family}")

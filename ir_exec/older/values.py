@@ -1,0 +1,114 @@
+"""Small things that functions of layer types share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import ShapeError, UnsupportedError
+from ir_exec.types import ElementType
+
+__all__ = [
+    "as_floats",
+    "as_integers",
+    "as_number",
+    "axis_of",
+    "cast",
+    "channel_constant",
+    "dims_of",
+    "known_integers",
+    "number",
+    "of_one_type",
+    "rank_of",
+    "reshaped",
+    "vector",
+]
+
+
+def cast(value: Value, kind: ElementType) -> Value:
+    """The value in another element type; itself where it has it."""
+    return value if value.element_type is kind else build.convert(value, kind)
+
+
+def as_floats(value: Value) -> Value:
+    """The value as f32, where it is no float."""
+    return value if value.element_type.is_float else build.convert(value, ElementType.f32)
+
+
+def as_integers(value: Value) -> Value:
+    """The value as i64, where it is no integer: indices and sizes are floats in files of one precision."""
+    if value.element_type.is_integer:
+        return value
+    known = value.constant
+    if known is not None:
+        return build.constant(np.asarray(known).astype(np.int64))
+    return build.convert(value, ElementType.i64)
+
+
+def of_one_type(values: Iterable[Value]) -> list[Value]:
+    """The values in one element type: f32 where one of them is a float, else that of the first."""
+    listed = list(values)
+    kinds = {value.element_type for value in listed}
+    if len(kinds) == 1:
+        return listed
+    kind = ElementType.f32 if any(one.is_float for one in kinds) else listed[0].element_type
+    return [cast(value, kind) for value in listed]
+
+
+def number(value: float, like: Value) -> Value:
+    """A scalar of the element type of a value."""
+    return build.constant(np.asarray(value).astype(like.element_type.dtype))
+
+
+def as_number(value: float) -> Value:
+    """A scalar of f32."""
+    return build.constant(np.float32(value))
+
+
+def vector(*values: int) -> Value:
+    """A constant of i64 of rank 1."""
+    return build.constant(np.array(values, np.int64))
+
+
+def rank_of(value: Value) -> int:
+    """The rank; UnsupportedError where it is not known."""
+    if value.rank is None:
+        raise UnsupportedError("the rank of the input must be known to lower the layer")
+    return value.rank
+
+
+def dims_of(value: Value) -> tuple[int, ...]:
+    """The dims; UnsupportedError where one is not known."""
+    if not value.shape.is_static:
+        raise UnsupportedError("the shape of the input must be known to lower the layer")
+    return value.shape.static
+
+
+def axis_of(axis: int, value: Value) -> int:
+    """The axis, counted from 0; ShapeError where the value does not have it."""
+    rank = rank_of(value)
+    if not -rank <= axis < rank:
+        raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)
+    return axis % rank
+
+
+def known_integers(value: Value, what: str) -> tuple[int, ...]:
+    """The elements; UnsupportedError where they are known only in a run."""
+    known = value.constant
+    if known is None:
+        raise UnsupportedError(f"{what} must be a constant to lower the layer")
+    return tuple(int(one) for one in np.asarray(known).ravel())
+
+
+def reshaped(value: Value, *dims: int) -> Value:
+    """With these dims; -1 is what is left."""
+    return build.reshape(value, vector(*dims), special_zero=False)
+
+
+def channel_constant(value: Value, rank: int) -> Value:
+    """A vector for the channels, axis 1 of a tensor of this rank, as what broadcasts to it."""
+    return value if rank < 2 else reshaped(value, 1, -1, *[1] * (rank - 2))

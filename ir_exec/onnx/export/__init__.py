@@ -1,0 +1,1 @@
+"""IR lowered to ONNX: the operators (`ops`), the graph that they write (`writer`), and files (`files`)."""

@@ -1,0 +1,81 @@
+"""Models of IR written as ONNX."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, UnsupportedError
+from ir_exec.model import Model
+from ir_exec.onnx.export.files import write_exported
+from ir_exec.onnx.export.lower import DEFAULT_OPSET, Exported, lower_model
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+__all__ = ["exported_model", "to_proto", "write_model"]
+
+TARGETS = ("", "onnxruntime")
+
+
+def exported_model(
+    model: Model, *, opset: int = DEFAULT_OPSET, target: str | None = None, partial: bool = False
+) -> Exported:
+    """The ONNX model of an IR model, whose constants are read when they are needed.
+
+    Raises UnsupportedError where the package onnx is not installed, and for layers that ONNX cannot express.
+    """
+    if find_spec("onnx") is None:
+        hint = "pip install 'ir-exec[onnx]' installs it"
+        message = "writing ONNX files needs the package onnx, which is not installed"
+        raise UnsupportedError(message, code=Code.unwritable, hint=hint)
+    if (target or "") not in TARGETS:
+        raise UnsupportedError(f"{target!r} is no target of ONNX files, expected onnxruntime", code=Code.unwritable)
+    return lower_model(model, opset=opset, target=target or "", partial=partial)
+
+
+def write_model(
+    model: Model,
+    path: str | os.PathLike[str],
+    *,
+    opset: int = DEFAULT_OPSET,
+    target: str | None = None,
+    partial: bool = False,
+    external_data: bool | None = None,
+) -> None:
+    """Write a model as an ONNX file.
+
+    Args:
+        opset: of the standard domain, 17 or newer.
+        target: "onnxruntime" for a file that may use operators of com.microsoft.
+        partial: layers that ONNX cannot express become nodes of the domain `ir_exec.unsaid`, for looking at.
+        external_data: constants go to `NAME.onnx.data` beside the file; by default from 1 GiB on.
+
+    Raises:
+        UnsupportedError: names every layer that ONNX cannot express, with the reason.
+        IRError: IR009 for a path that cannot be written to; then nothing is written.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise IRError(f"expected a path to write to, found {type(path).__name__}", code=Code.unwritable)
+    write_exported(
+        exported_model(model, opset=opset, target=target, partial=partial), path, external_data=external_data
+    )
+
+
+def to_proto(
+    model: Model, *, opset: int = DEFAULT_OPSET, target: str | None = None, partial: bool = False
+) -> ModelProto:
+    """The model as an `onnx.ModelProto` that holds every constant."""
+    from onnx import TensorProto
+
+    from ir_exec.onnx.export.writer import raw_bytes
+
+    exported = exported_model(model, opset=opset, target=target, partial=partial)
+    for tensor in exported.tensors.values():
+        held: TensorProto = exported.proto.graph.initializer.add()
+        held.name, held.data_type = tensor.name, tensor.code
+        held.dims.extend(tensor.shape)
+        held.raw_data = bytes(raw_bytes(tensor.read()))
+    return exported.proto

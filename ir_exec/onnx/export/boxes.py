@@ -1,0 +1,218 @@
+"""Boxes in compositions of ONNX: their overlaps, their order, and which of them non-maximum suppression keeps.
+
+Rows are classes, or batch elements and classes: everything here is computed for all rows at once, [rows, boxes].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ir_exec.onnx.export.algebra import BOOL, I64, Tensor, concat, loop
+
+__all__ = [
+    "Corners",
+    "above",
+    "below",
+    "chosen",
+    "compacted",
+    "greedy",
+    "joined",
+    "lexsorted",
+    "moved",
+    "overlaps_of",
+    "places_of",
+    "ranks",
+    "rows_of",
+    "suppressed",
+]
+
+_NONE = -np.inf
+
+
+def above(threshold: float) -> np.float32:
+    """The next number: an overlap not below this is one above the threshold."""
+    return np.nextafter(np.float32(threshold), np.float32(np.inf))
+
+
+def below(threshold: float) -> np.float32:
+    """The number before: an overlap above this is one not below the threshold."""
+    return np.nextafter(np.float32(threshold), np.float32(-np.inf))
+
+
+class Corners:
+    """Boxes [rows, n] as four tensors x0, y0, x1, y1, the lesser corner first.
+
+    margin: 1 for coordinates that count pixels, so that a box from 2 to 4 is 3 wide. touching: boxes apart by less than
+    the margin still have something in common. strict: boxes without area have no overlap with others.
+    """
+
+    def __init__(self, coordinates: Sequence[Tensor], margin: float = 0.0, *, touching: bool = True) -> None:
+        self.coordinates = list(coordinates)
+        self.margin, self.touching = margin, touching
+        x0, y0, x1, y1 = self.coordinates
+        self.areas = (x1 - x0 + margin) * (y1 - y0 + margin) if margin else (x1 - x0) * (y1 - y0)
+
+    def common(self, one: Sequence[Tensor], others: Sequence[Tensor]) -> Tensor:
+        """The area that boxes have in common."""
+        width = one[2].at_most(others[2]) - one[0].at_least(others[0])
+        height = one[3].at_most(others[3]) - one[1].at_least(others[1])
+        if self.margin:
+            width, height = width + self.margin, height + self.margin
+        least = 0.0 if self.touching else self.margin
+        return ((width >= least) & (height >= least)).where(width * height, 0)
+
+    def overlaps_with(self, number: Tensor) -> Tensor:
+        """The overlaps of all boxes with one of their row."""
+        own = [one.gather(number, 1).unsqueeze(1) for one in self.coordinates]
+        area = self.areas.gather(number, 1).unsqueeze(1)
+        return overlaps_of(self.common(own, self.coordinates), area, self.areas)
+
+
+def overlaps_of(common: Tensor, area: Tensor, areas: Tensor) -> Tensor:
+    """Intersection over union; a box without area overlaps nothing."""
+    exists = (area > 0) & (areas > 0)
+    return exists.where(common / (area + areas - common), 0)
+
+
+def greedy(
+    overlaps_with: Callable[[Tensor], Tensor],
+    is_candidate: Tensor,
+    limit: Tensor | np.float32,
+    most: Tensor | int | None = None,
+    shrink: float = 1.0,
+) -> Tensor:
+    """A mask of the boxes [rows, n] that are left when each, best first, removes those that it overlaps too far.
+
+    The boxes stand in falling order of their scores. overlaps_with: from the number of a box to its overlaps with all
+    boxes of its row. One is removed by an overlap not below `limit`. most: as many of each row at most are kept.
+    shrink: a limit above one half is multiplied by this at each kept box.
+    """
+    sheet = is_candidate.sheet
+    rows = is_candidate.dim(0)
+    ones = sheet.zeros(sheet.ints(rows, 1), np.float32, 1)
+    limits = ones * (limit.to(np.float32).reshape(1) if isinstance(limit, Tensor) else limit)
+    worst = is_candidate.to(np.float32) * 0
+    kept_count = sheet.zeros(sheet.ints(rows, 1), I64)
+    bound = None if most is None else most.to(I64) if isinstance(most, Tensor) else sheet.constant(most, I64)
+
+    def body(number: Tensor, worst: Tensor, limits: Tensor, count: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        own = worst.gather(number, 1).unsqueeze(1)
+        keeps = is_candidate.gather(number, 1).unsqueeze(1) & (count.equals(0) | (own < limits))
+        if bound is not None:
+            keeps = keeps & (count < bound)
+        found = overlaps_with(number)
+        found = found.call("IsNaN", dtype=BOOL).where(0, found)
+        after = keeps.where(worst.at_least(found), worst)
+        falls = keeps & (limits > 0.5)
+        shrunk = falls.where(limits * np.float32(shrink), limits) if shrink < 1 else limits
+        counted = count + keeps.to(I64)
+        if bound is None:
+            return [after, shrunk, counted], [keeps.squeeze(1)]
+        # The loop ends where every row has enough.
+        goes_on = (counted < bound).to(np.int32).max([0, 1], keep=False).to(BOOL)
+        return [after, shrunk, counted], [keeps.squeeze(1)], goes_on
+
+    *_, kept = loop(is_candidate.dim(1), [worst, limits, kept_count], body, [1])
+    mask = kept.transpose(1, 0)
+    if bound is None:
+        return mask
+    missing = is_candidate.dim(1) - mask.dim(1)
+    return concat([mask, sheet.zeros(sheet.ints(rows, missing), BOOL, False)], 1)
+
+
+def suppressed(
+    corners: Corners,
+    is_candidate: Tensor,
+    limit: np.float32,
+    most: int | None = None,
+    shrink: float = 1.0,
+) -> Tensor:
+    """`greedy` of boxes, by ONNX's NonMaxSuppression where that means the same."""
+    if corners.margin or shrink < 1 or not limit > 0:
+        return greedy(corners.overlaps_with, is_candidate, limit, most, shrink)
+    sheet, count = is_candidate.sheet, is_candidate.dim(1)
+    # The boxes stand in falling order of their scores: their places stand for these.
+    scores = is_candidate.where((count - sheet.arange(count)).to(np.float32), -1)
+    # Boxes whose corners are the other way round overlap nothing; the operator would exchange their corners.
+    x0, y0, x1, y1 = corners.coordinates
+    boxes = concat([one.unsqueeze(2) for one in (x0, y0, x1.at_least(x0), y1.at_least(y0))], 2)
+    held = np.float32(min(max(float(below(float(limit))), 0.0), 1.0))
+    names = [
+        boxes.name,
+        scores.unsqueeze(1).name,
+        (count if most is None else sheet.ints(most)).name,
+        sheet.constant(np.array([held])).name,
+        sheet.constant(np.zeros(1, np.float32)).name,
+    ]
+    found = sheet.emit("NonMaxSuppression", *names, dtypes=[I64])[0].gather([0, 2], 1)
+    ones = sheet.zeros(found.dim(0), np.int32, 1)
+    mask = sheet.zeros(is_candidate.shape(), np.int32).call("ScatterND", found, ones)
+    return mask.to(BOOL)
+
+
+def compacted(values: Tensor, kept: Tensor, width: int) -> Tensor:
+    """The kept values of each row [rows, n] moved to its beginning, cut off or filled with zeros to a width."""
+    sheet = values.sheet
+    place = (kept.to(I64).cumsum(1) - 1).at_most(width)
+    where = kept.where(place, width)
+    empty = sheet.zeros(sheet.ints(values.dim(0), width + 1), values.dtype)
+    return empty.call("ScatterElements", where, values, axis=1).slice(1, 0, width)
+
+
+def rows_of(boxes: Tensor) -> list[Tensor]:
+    """The coordinates of boxes [..., n, coordinates] as tensors [..., n]."""
+    count = 4
+    return [boxes.gather(place, -1) for place in range(count)]
+
+
+def moved(boxes: Sequence[Tensor], moves: Sequence[Tensor], margin: float = 0.0) -> list[Tensor]:
+    """Boxes whose centres move by so many widths and heights, and whose sizes grow by exp of the last two."""
+    ends = []
+    for axis in range(2):
+        size = boxes[2 + axis] - boxes[axis] + margin
+        centre = moves[axis] * size + (boxes[axis] + size / 2)
+        half = moves[2 + axis].exp() * size / 2
+        ends.append((centre - half, centre + half))
+    return [ends[0][0], ends[1][0], ends[0][1], ends[1][1]]
+
+
+def chosen(scores: Tensor, is_candidate: Tensor, most: int | Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The best candidates of each row: their scores, their numbers, and which of them are candidates at all."""
+    ranked = is_candidate.where(scores, _NONE)
+    count = scores.dim(1).at_most(most)
+    _, order = ranked.topk(count, 1)
+    return scores.take_along(order, 1), order, is_candidate.to(np.int32).take_along(order, 1).to(BOOL)
+
+
+def lexsorted(keys: Sequence[Tensor]) -> Tensor:
+    """The order of elements by the first key, among equals by the second, and so on, all rising."""
+    order: Tensor | None = None
+    for key in reversed(keys):
+        current = key if order is None else key.gather(order, 0)
+        _, step = current.topk(current.dim(0), 0, largest=False)
+        order = step if order is None else order.gather(step, 0)
+    assert order is not None
+    return order
+
+
+def places_of(mask: Tensor, axes: int) -> list[Tensor]:
+    """The indices of the true elements along each axis, in their order."""
+    found = mask.call("NonZero", dtype=I64)
+    return [found.gather(axis, 0) for axis in range(axes)]
+
+
+def ranks(groups: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+    """The place of each element in its group, of elements that are sorted by groups; the number of each group."""
+    sheet = groups.sheet
+    ones = sheet.zeros(groups.shape(), I64, 1)
+    sizes = sheet.zeros(count, I64).call("ScatterND", groups.unsqueeze(1), ones, reduction="add")
+    starts = sizes.cumsum(0, exclusive=True)
+    return sheet.arange(groups.dim(0)) - starts.gather(groups, 0), sizes
+
+
+def joined(columns: Sequence[Tensor], dtype: Any) -> Tensor:
+    """Vectors as the columns of a matrix."""
+    return concat([column.to(dtype).unsqueeze(1) for column in columns], 1)

@@ -1,0 +1,151 @@
+"""ONNX files: written tensor by tensor, beside the path first, so that nothing is left half-written."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING
+
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, Location
+from ir_exec.onnx.export.lower import Exported
+from ir_exec.onnx.export.writer import StoredTensor, raw_bytes
+
+if TYPE_CHECKING:
+    from onnx import TensorProto
+
+__all__ = ["EXTERNAL_FROM", "to_bytes", "write_exported"]
+
+EXTERNAL_FROM = 2**30
+"""Bytes of constants that are written to a file of their own; a message cannot be larger than 2 GiB."""
+
+_ALIGNMENT = 4096
+"""Bytes: external tensors begin at multiples, so that runtimes can map them."""
+
+_ALIGNED_FROM = 2**12
+
+
+def write_exported(exported: Exported, path: str | os.PathLike[str], *, external_data: bool | None = None) -> None:
+    """Write an ONNX file, and `NAME.onnx.data` beside it where the constants are external.
+
+    external_data: by default from 1 GiB of constants on.
+    Both files are complete before either replaces an older one. Raises IRError IR009 where they cannot be written.
+    """
+    target = os.fsdecode(path)
+    sizes = sum(stored_size(one) for one in exported.tensors.values())
+    is_external = sizes >= EXTERNAL_FROM if external_data is None else external_data
+    token = secrets.token_hex(4)
+    data = f"{target}.data"
+    new_model, new_data = f"{target}.{token}.tmp", f"{data}.{token}.tmp"
+    try:
+        with open(new_model, "xb") as file:
+            if is_external:
+                with open(new_data, "xb") as data_file:
+                    _write(exported, file, data_file, os.path.basename(data))
+            else:
+                _write(exported, file, None, "")
+        if is_external:
+            os.replace(new_data, data)
+        os.replace(new_model, target)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        message = f"cannot write the file: {reason}"
+        raise IRError(message, code=Code.unwritable, location=Location(path=target)) from None
+    finally:
+        for leftover in (new_data, new_model):
+            with suppress(OSError, ValueError):
+                os.remove(leftover)
+
+
+def to_bytes(exported: Exported) -> bytes:
+    """The content of an ONNX file, with every constant inside."""
+    import io
+
+    file = io.BytesIO()
+    _write(exported, file, None, "")
+    return file.getvalue()
+
+
+def stored_size(tensor: StoredTensor) -> int:
+    """The bytes of a constant in a file."""
+    from onnx import TensorProto, helper
+
+    count = 1
+    for dim in tensor.shape:
+        count *= dim
+    if tensor.code in (TensorProto.UINT4, TensorProto.INT4, 23):
+        return (count + 1) // 2
+    if tensor.code in (25, 26):
+        return (count + 3) // 4
+    return count * int(helper.tensor_dtype_to_np_dtype(tensor.code).itemsize)
+
+
+def _write(exported: Exported, file: IO[bytes], data: IO[bytes] | None, location: str) -> None:
+    """Write the message; its large tensors follow the rest of the graph one by one, or go to `data`."""
+    proto = exported.proto
+    rest = type(proto)()
+    rest.CopyFrom(proto)
+    rest.ClearField("graph")
+    file.write(rest.SerializeToString())
+    graph = proto.graph.SerializeToString()
+    if data is not None:
+        from onnx import TensorProto
+
+        entries = b""
+        for tensor in exported.tensors.values():
+            held = _header(tensor)
+            offset = _append(data, tensor)
+            held.data_location = TensorProto.EXTERNAL
+            for key, value in (("location", location), ("offset", offset), ("length", stored_size(tensor))):
+                entry = held.external_data.add()
+                entry.key, entry.value = key, str(value)
+            content = held.SerializeToString()
+            entries += _field(5, len(content)) + content
+        file.write(_field(7, len(graph) + len(entries)) + graph + entries)
+        return
+    headers = {name: _header(tensor).SerializeToString() for name, tensor in exported.tensors.items()}
+    total = len(graph)
+    for name, tensor in exported.tensors.items():
+        length = len(headers[name]) + len(_field(9, stored_size(tensor))) + stored_size(tensor)
+        total += len(_field(5, length)) + length
+    if total >= 2**31:
+        raise ValueError("an ONNX file cannot be larger than 2 GiB; its constants must be external data")
+    file.write(_field(7, total) + graph)
+    for name, tensor in exported.tensors.items():
+        size = stored_size(tensor)
+        length = len(headers[name]) + len(_field(9, size)) + size
+        file.write(_field(5, length) + headers[name] + _field(9, size))
+        file.write(_content(tensor))
+
+
+def _append(data: IO[bytes], tensor: StoredTensor) -> int:
+    if stored_size(tensor) >= _ALIGNED_FROM:
+        data.write(bytes(-data.tell() % _ALIGNMENT))
+    offset = data.tell()
+    data.write(_content(tensor))
+    return offset
+
+
+def _content(tensor: StoredTensor) -> bytes | memoryview:
+    content = raw_bytes(tensor.read())
+    if len(content) != stored_size(tensor):
+        raise ValueError(f"the constant {tensor.name!r} has {len(content)} bytes, expected {stored_size(tensor)}")
+    return content
+
+
+def _header(tensor: StoredTensor) -> TensorProto:
+    from onnx import TensorProto
+
+    return TensorProto(name=tensor.name, data_type=tensor.code, dims=tensor.shape)
+
+
+def _field(number: int, length: int) -> bytes:
+    """The start of a field that holds bytes."""
+    found = bytearray()
+    for value in (number << 3 | 2, length):
+        while value >= 128:
+            found.append(value & 127 | 128)
+            value >>= 7
+        found.append(value)
+    return bytes(found)

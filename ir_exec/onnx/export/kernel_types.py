@@ -1,0 +1,199 @@
+"""Element types that onnxruntime's CPU kernels take, where they are fewer than ONNX's definition allows.
+
+Inputs of other types are cast to a type that holds all of their values, and results are cast back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+__all__ = ["KERNEL_TYPES", "RESULT_TYPES", "kernel_type"]
+
+_CODES = {
+    "f32": 1,
+    "u8": 2,
+    "i8": 3,
+    "u16": 4,
+    "i16": 5,
+    "i32": 6,
+    "i64": 7,
+    "string": 8,
+    "boolean": 9,
+    "f16": 10,
+    "f64": 11,
+    "u32": 12,
+    "u64": 13,
+    "bf16": 16,
+    "f8e4m3": 17,
+    "f8e5m2": 19,
+    "u4": 21,
+    "i4": 22,
+    "f4e2m1": 23,
+    "f8e8m0": 24,
+    "u2": 25,
+}
+
+_TYPES = {
+    "Abs": "f32 u8 i8 u16 i16 i32 i64 f16 f64 u32 u64",
+    "Acos": "f32 f16",
+    "Acosh": "f32 f16",
+    "Add": "f32 i32 i64 f16 f64",
+    "ArgMax": "f32 u8 i8 i32 i64 f16 f64",
+    "ArgMin": "f32 u8 i8 i32 i64 f16 f64",
+    "Asin": "f32 f16",
+    "Asinh": "f32 f16",
+    "Atan": "f32 f16",
+    "Atanh": "f32 f16",
+    "AveragePool": "f32 f16",
+    "BatchNormalization": "f32 f16",
+    "Ceil": "f32 f16 f64",
+    "Col2Im": "f32 f16",
+    "Conv": "f32 f16",
+    "ConvTranspose": "f32 f16",
+    "Cosh": "f32 f16",
+    "CumSum": "f32 i32 i64 f16 f64",
+    "DFT": "f32 f16 f64",
+    "DepthToSpace": "f32 u8 i8 f16 f64",
+    "Det": "f32 f16",
+    "Div": "f32 i32 i64 f16 f64 u64",
+    "Einsum": "f32 i32 i64 f16 f64",
+    "Elu": "f32 f16",
+    "Equal": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64",
+    "Erf": "f32 f16",
+    "Exp": "f32 f16 f64",
+    "Expand": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64",
+    "Floor": "f32 f16 f64",
+    "Gelu": "f32 f16",
+    "GlobalAveragePool": "f32 f16",
+    "GlobalLpPool": "f32 f16",
+    "GlobalMaxPool": "f32 f16",
+    "Greater": "f32 u8 i8 u16 i16 i32 i64 f16 f64 u32 u64",
+    "GreaterOrEqual": "f32 u8 i8 u16 i16 i32 i64 f16 f64 u32 u64",
+    "GridSample": "f32 f16",
+    "GroupNormalization": "f32 f16 f64",
+    "HardSigmoid": "f32 f16",
+    "HardSwish": "f32 f16",
+    "Identity": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16 f8e4m3 f8e5m2",
+    "InstanceNormalization": "f32 f16",
+    "LRN": "f32 f16",
+    "LeakyRelu": "f32 f16",
+    "Less": "f32 u8 i8 u16 i16 i32 i64 f16 f64 u32 u64",
+    "LessOrEqual": "f32 u8 i8 u16 i16 i32 i64 f16 f64 u32 u64",
+    "Log": "f32 f16 f64",
+    "LogSoftmax": "f32 f16 f64",
+    "LpPool": "f32 f16",
+    "MatMul": "f32 i32 i64 f16 f64 u32 u64",
+    "Max": "f32 u8 i8 i32 i64 f16 f64 u32 u64",
+    "Min": "f32 u8 i8 i32 i64 f16 f64 u32 u64",
+    "Mod": "f32 u8 i8 u16 i16 i32 i64 f16 f64 u32 u64",
+    "Mul": "f32 i32 i64 f16 f64",
+    "Neg": "f32 i8 i16 i32 i64 f16 f64",
+    "NonZero": "f32 u8 i32 i64 boolean f16",
+    "OneHot": "f32 i64 f16",
+    "PRelu": "f32 f16",
+    "Pad": "f32 u8 i8 i32 i64 boolean f16 f64 u32 u64 bf16",
+    "Pow": "f32 i32 i64 f16 f64",
+    "Reciprocal": "f32 f16 f64",
+    "ReduceL1": "f32 i32 i64 f16 f64",
+    "ReduceL2": "f32 i32 i64 f16 f64",
+    "ReduceLogSum": "f32 i32 i64 f16 f64 u32 u64",
+    "ReduceLogSumExp": "f32 i32 i64 f16 f64",
+    "ReduceMax": "f32 u8 i8 i32 i64 boolean f16 f64",
+    "ReduceMean": "f32 i32 i64 f16 f64",
+    "ReduceMin": "f32 u8 i8 i32 i64 boolean f16 f64",
+    "ReduceProd": "f32 i32 i64 f16 f64",
+    "ReduceSum": "f32 i32 i64 f16 f64",
+    "ReduceSumSquare": "f32 i32 i64 f16 f64",
+    "Relu": "f32 i8 i32 f16 f64",
+    "Reshape": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16 f8e4m3 f8e5m2",
+    "Resize": "f32 u8 i8 i32 f16",
+    "Selu": "f32 f16",
+    "Sigmoid": "f32 f16 f64",
+    "Sinh": "f32 f16",
+    "Softmax": "f32 f16 f64",
+    "Softplus": "f32 f16",
+    "SpaceToDepth": "f32 u8 i8 f16 f64",
+    "Sqrt": "f32 f16 f64",
+    "Squeeze": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16",
+    "Sub": "f32 i32 i64 f16 f64",
+    "Tan": "f32 f16",
+    "Tanh": "f32 f16 f64",
+    "Tile": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64",
+    "TopK": "f32 u8 i8 i16 i32 i64 f16 f64",
+    "Trilu": "f32 i32 i64 boolean f16 f64",
+    "Unique": "f32 i8 i64 string f16 f64",
+    "Unsqueeze": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16",
+    "Where": "f32 u8 i8 i32 i64 string f16 f64 u32",
+}
+"""Asked of onnxruntime 1.32, whose kernels for sums, products and quotients are held to those of 1.18."""
+
+
+def _set(names: str) -> frozenset[int]:
+    return frozenset(_CODES[name] for name in names.split())
+
+
+_MOVED = _set("f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16")
+
+KERNEL_TYPES: Mapping[str, frozenset[int]] = MappingProxyType(
+    {name: _set(types) for name, types in _TYPES.items()}
+    | dict.fromkeys(
+        (
+            "Concat",
+            "Gather",
+            "GatherElements",
+            "GatherND",
+            "ScatterElements",
+            "ScatterND",
+            "Slice",
+            "Split",
+            "Transpose",
+        ),
+        _MOVED,
+    )
+)
+"""The types of the inputs of each operator that share one; operators that take all are left out."""
+
+_INT64, _BOOL = 7, 9
+
+RESULT_TYPES: Mapping[str, int] = MappingProxyType(
+    dict.fromkeys(
+        ("Shape", "Size", "NonZero", "ArgMax", "ArgMin", "TopK:1", "Unique:1", "Unique:2", "Unique:3"), _INT64
+    )
+    | dict.fromkeys(
+        ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Not", "IsNaN", "IsInf"),
+        _BOOL,
+    )
+)
+"""The type of outputs that is not that of the first input; `OPERATOR:n` is output n."""
+
+_WIDER: Mapping[int, tuple[int, ...]] = {
+    _CODES[name]: tuple(_CODES[wider] for wider in types.split())
+    for name, types in {
+        "boolean": "u8 i32 i64",
+        "u8": "i32 i64",
+        "i8": "i32 i64",
+        "u16": "i32 i64 f32",
+        "i16": "i32 i64 f32",
+        "i32": "i64 f64",
+        "u32": "i64",
+        "u64": "i64",
+        "f16": "f32",
+        "bf16": "f32",
+        "f8e4m3": "f32",
+        "f8e5m2": "f32",
+        "u4": "u8 i32 i64",
+        "i4": "i8 i32 i64",
+        "f4e2m1": "f32",
+        "f8e8m0": "f32",
+        "u2": "u8 i32 i64",
+    }.items()
+}
+
+
+def kernel_type(operator: str, code: int) -> int:
+    """The type in which inputs of this type are given to an operator: their own, or one that holds their values."""
+    allowed = KERNEL_TYPES.get(operator)
+    if allowed is None or code in allowed:
+        return code
+    return next((wider for wider in _WIDER.get(code, ()) if wider in allowed), code)

@@ -1,0 +1,413 @@
+"""A graph of IR lowered to a graph of ONNX."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, UnsupportedError, internal_error
+from ir_exec.graph import BodyGraph, Graph, Node, Value
+from ir_exec.ir import RtInfo
+from ir_exec.model import Model
+from ir_exec.onnx.export.compressed import (
+    Compressed,
+    emit_gather,
+    emit_matmul,
+    emit_weight,
+    find_compressed,
+    fits_gather,
+    fits_matmul,
+)
+from ir_exec.onnx.export.node import ExportNode
+from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_unsayable
+from ir_exec.onnx.export.writer import Scope, StoredTensor, Writer, free_names, rename
+from ir_exec.onnx.registry import NEWEST
+from ir_exec.ops.base.bodies import WeightsReader
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.runtime.precision import file_types
+from ir_exec.types import ElementType, TensorType
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+
+__all__ = ["DEFAULT_OPSET", "Exported", "Lowerer", "lower_model"]
+
+DEFAULT_OPSET = 21
+"""The newest opset that onnxruntime 1.18 reads, the oldest release that ir_exec supports."""
+
+PARTIAL_DOMAIN = "ir_exec.unsaid"
+"""The domain of nodes that stand for layers that ONNX cannot express."""
+
+_FUNCTION_FROM = 7
+"""Nodes of a composition that becomes a model-local function."""
+
+_MOST_NAMED = 100
+
+
+@dataclass(frozen=True)
+class Exported:
+    """An ONNX model.
+
+    proto: the message, without the tensors of `tensors`. tensors: constants that are read when needed, by name.
+    inputs, outputs: the ports of the IR model under the names of the ONNX graph, in their order; states excluded.
+    states: for each variable the names of its input and its output.
+    unsaid: layers that ONNX cannot express, with the reason; empty unless a partial model was asked for.
+    """
+
+    proto: ModelProto
+    tensors: Mapping[str, StoredTensor]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    states: Mapping[str, tuple[str, str]]
+    unsaid: tuple[tuple[Node, str], ...] = ()
+
+
+@dataclass
+class Lowerer:
+    """Lowers graphs into one writer.
+
+    types: of every value, in bodies too. names: of the tensors that hold values.
+    """
+
+    writer: Writer
+    types: Mapping[Value, TensorType]
+    weights: WeightsReader | None
+    partial: bool = False
+    functions: bool = True
+    names: dict[Value, str] = field(default_factory=dict)
+    unsaid: list[tuple[Node, str]] = field(default_factory=list)
+    states: dict[str, tuple[str, str]] = field(default_factory=dict)
+    state_inputs: list[ValueInfoProto] = field(default_factory=list)
+    state_outputs: list[ValueInfoProto] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)
+    compressed: dict[Value, Compressed] = field(default_factory=dict)
+
+    def nodes(self, graph: Graph) -> None:
+        """Lower the nodes of a graph whose Parameters have names."""
+        found = find_compressed(graph, self.types, self.weights, self.writer.opset)
+        replaced = {node for one in found.values() for node in one.nodes}
+        readers: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            for value in node.values_in:
+                readers.setdefault(value, []).append(node)
+        for node in graph.nodes:
+            op = node.op
+            if op is not None and (op.is_parameter or op.is_result):
+                continue
+            if node in found:
+                one = found[node]
+                self.compressed[one.value] = one
+                if not all(self._reads_compressed(one, reader) for reader in readers.get(one.value, ())):
+                    self.names[one.value] = emit_weight(self, one)
+                continue
+            if node in replaced:
+                continue
+            if isinstance(op, Const):
+                self._constant(node, op)
+                continue
+            outputs = self._outputs(node)
+            for value, name in zip(node.outputs, outputs, strict=False):
+                self.names[value] = name
+
+    def _reads_compressed(self, one: Compressed, node: Node) -> bool:
+        """Return True if the node reads a compressed weight itself, by an operator of onnxruntime."""
+        return self.writer.target == "onnxruntime" and (fits_matmul(one, node) or fits_gather(one, node))
+
+    def _constant(self, node: Node, op: Const) -> None:
+        value = node.outputs[0]
+        if self.weights is None:
+            raise UnsupportedError("the weights of the model are missing", code=Code.weights_missing).located(
+                node.location
+            )
+        reader = self.weights
+        shape = op.shape.static
+        self.names[value] = self.writer.element_constant(
+            self.value_name(value), op.element_type, shape, lambda: op.evaluate(weights=reader)
+        )
+
+    def value_name(self, value: Value) -> str:
+        """The name that a value asks for: its first tensor name, or its layer's."""
+        return value.names[0] if value.names else value.name
+
+    def _outputs(self, node: Node) -> Sequence[str]:
+        inputs = [self.names.get(value, "") if value is not None else "" for value in node.inputs]
+        try:
+            return self._lowered(node, inputs)
+        except UnsupportedError as error:
+            self.unsaid.append((node, error.message))
+        except IRError:
+            raise
+        except Exception as error:
+            raise internal_error(error).located(node.location) from error
+        return self._placeholder(node, inputs)
+
+    def _lowered(self, node: Node, inputs: list[str]) -> Sequence[str]:
+        op = node.op
+        if op is None:
+            raise UnsupportedError(f"ir_exec has no operator {node.type} of {node.layer.version}")
+        lowering = find_lowering(type(op))
+        if lowering is None:
+            raise UnsupportedError(reason_unsayable(type(op)))
+        if lowering.opset > self.writer.opset:
+            raise UnsupportedError(f"it needs opset {lowering.opset} of ONNX, and opset {self.writer.opset} is written")
+        types = [self.types.get(value, value.declared) if value else TensorType.unknown() for value in node.inputs]
+        out_types = [self.types.get(value, value.declared) for value in node.outputs]
+        export = ExportNode(self.writer, op, node.name, inputs, types, out_types, node.bodies, self)
+        writer = self.writer
+        with writer.inside() as scope:
+            found = self._of_compressed(node, inputs) or lowering.function(export)
+            outputs = [found] if isinstance(found, str) else list(found)
+            final = self._final_names(node, scope, outputs)
+        if self.functions and len(scope.nodes) >= _FUNCTION_FROM and not lowering.inline:
+            writer.function(node.type, scope, final, node_name=writer.node_name(node.name), given=inputs)
+        else:
+            if len(scope.nodes) == 1:
+                scope.nodes[0].name = writer.node_name(node.name)
+            writer.scope.nodes.extend(scope.nodes)
+        return final
+
+    def _of_compressed(self, node: Node, inputs: Sequence[str]) -> str | None:
+        """The output of an operator of onnxruntime that reads a compressed weight; None for other nodes."""
+        for value in node.values_in:
+            one = self.compressed.get(value)
+            if one is None or not self._reads_compressed(one, node):
+                continue
+            if fits_matmul(one, node):
+                return emit_matmul(self, one, inputs[0], node.name)
+            return emit_gather(self, one, inputs[1], node.name)
+        return None
+
+    def _final_names(self, node: Node, scope: Scope, outputs: Sequence[str]) -> list[str]:
+        """Give the outputs of a lowered layer the names that their values ask for."""
+        writer = self.writer
+        made = {one for proto in scope.nodes for one in proto.output}
+        final, renamed = [], {}
+        for value, name in zip(node.outputs, outputs, strict=False):
+            wanted = writer.unique(self.value_name(value))
+            writer.codes[wanted] = writer.codes.get(name, 0)
+            if name in made and name not in renamed:
+                renamed[name] = wanted
+            else:
+                source = renamed.get(name, name)
+                writer.node(
+                    "Identity", [source], [wanted], name=writer.node_name(f"{node.name}/Identity"), attributes={}
+                )
+            final.append(wanted)
+        for proto in scope.nodes:
+            rename(proto, renamed)
+        return final
+
+    def _placeholder(self, node: Node, inputs: list[str]) -> Sequence[str]:
+        """A node of a domain of its own in place of a layer that ONNX cannot express."""
+        writer = self.writer
+        outputs = [writer.unique(self.value_name(value)) for value in node.outputs]
+        for value, name in zip(node.outputs, outputs, strict=True):
+            kind = self.types.get(value, value.declared).element_type
+            writer.codes[name] = writer.code(kind if kind.is_known else ElementType.f32)
+        attributes = {key: str(value) for key, value in node.layer.data.items()}
+        writer.node(
+            node.type, inputs, outputs, name=writer.node_name(node.name), domain=PARTIAL_DOMAIN, attributes=attributes
+        )
+        return outputs
+
+    def past(self, node: ExportNode) -> str:
+        """The input that stands for a variable; an initial value that is small and known is its default."""
+        id = node.op.variable_id
+        if id in self.states:
+            return self.states[id][0]
+        name = self.writer.unique(f"past.{id}")
+        type = node.out_types[0].without_values()
+        self.writer.codes[name] = self.writer.code(type.element_type)
+        self.states[id] = (name, "")
+        self.state_inputs.append(self.value_info(name, type, dims=re.sub(r"\W+", "_", name)))
+        if not node.has(0):
+            shape = [dim.lo if dim.is_static else 0 for dim in type.shape.dims or ()]
+            initial = None if type.shape.dims is None else np.zeros(shape, type.element_type.dtype)
+        else:
+            initial = node.known(0)
+        if initial is not None:
+            self.writer.default(name, initial)
+            self.notes[f"initial {id}"] = "the default of the input"
+        elif node.has(0):
+            self.notes[f"initial {id}"] = f"the value of {node.inputs[0]}, of shape {node.types[0].shape}"
+        return name
+
+    def present(self, node: ExportNode) -> None:
+        """The output that is the value of a variable in the next run."""
+        id = node.op.variable_id
+        name = self.writer.unique(f"present.{id}")
+        self.writer.node("Identity", node.inputs[:1], [name], name=name, attributes={})
+        self.writer.codes[name] = self.writer.codes[node.inputs[0]]
+        self.states[id] = (self.states.get(id, ("", ""))[0], name)
+        self.state_outputs.append(self.value_info(name, node.types[0]))
+
+    def type_of(self, value: Value) -> TensorType:
+        """The inferred type of a value of a graph or a body."""
+        return self.types.get(value, value.declared)
+
+    def plain_info(self, name: str, shape: tuple[int, ...] | None = None) -> ValueInfoProto:
+        """The declaration of a tensor of a body, whose shape may change where none is given."""
+        from onnx import helper
+
+        return helper.make_tensor_value_info(name, self.writer.codes[name], shape)
+
+    def copies(self, node: ExportNode, scope: Scope, names: Sequence[str]) -> list[str]:
+        """Names for the outputs of a body: those that it does not make itself, and doubles, are copied."""
+        made = {one for proto in scope.nodes for one in proto.output}
+        found: list[str] = []
+        for name in names:
+            found.append(name if name in made and name not in found else node.emit("Identity", name))
+        return found
+
+    def branch(self, node: ExportNode, body: BodyGraph, results: Sequence[int], lifts: Sequence[bool]) -> GraphProto:
+        """A body without inputs of its own. lifts: outputs that become vectors of one element."""
+        assert body.ties is not None
+        for tie in body.ties.inputs:
+            if tie.position is not None:
+                self.names[body.graph.parameters[tie.parameter].outputs[0]] = node.inputs[tie.position]
+        with self.writer.inside() as scope:
+            self.nodes(body.graph)
+            names = [self.names[body.graph.results[one].values_in[0]] for one in results]
+            names = [node.reshape(name, [1]) if lift else name for name, lift in zip(names, lifts, strict=True)]
+            outputs = [self.plain_info(one) for one in self.copies(node, scope, names)]
+            return self.writer.graph(f"{node.name}/{body.name}", scope, [], outputs)
+
+    def value_info(self, name: str, type: TensorType, *, dims: str = "") -> ValueInfoProto:
+        """The declaration of a tensor; open dims are named where `dims` gives them a prefix."""
+        from onnx import helper
+
+        code = self.writer.codes.get(name) or self.writer.code(type.element_type)
+        if type.shape.dims is None:
+            return helper.make_tensor_value_info(name, code, None)
+        shape = [
+            dim.size if dim.is_static else (f"{dims}_{axis}" if dims else None) for axis, dim in enumerate(type.shape)
+        ]
+        return helper.make_tensor_value_info(name, code, shape)
+
+    def declare(self, value: Value, name: str) -> ValueInfoProto:
+        """Give the value of a Parameter its name, and return its declaration."""
+        type = self.types.get(value, value.declared)
+        if not type.element_type.is_known:
+            raise UnsupportedError(f"the element type of the input {name!r} is unknown")
+        self.names[value] = name
+        self.writer.codes[name] = self.writer.code(type.element_type)
+        return self.value_info(name, type, dims=re.sub(r"\W+", "_", name))
+
+
+def lower_model(
+    model: Model, *, opset: int = DEFAULT_OPSET, target: str = "", partial: bool = False, functions: bool = True
+) -> Exported:
+    """The ONNX model that computes what an IR model does.
+
+    target: "onnxruntime" for its own operators where they fit. partial: layers that ONNX cannot express become nodes
+    of a domain of their own. functions: compositions of many nodes are model-local functions.
+    Raises UnsupportedError that names every layer that ONNX cannot express, and why.
+    """
+    from onnx import helper
+
+    if not OLDEST_OPSET <= opset <= NEWEST:
+        raise UnsupportedError(f"opset {opset} of ONNX cannot be written, expected {OLDEST_OPSET} to {NEWEST}")
+    writer = Writer(opset, target)
+    lowerer = Lowerer(writer, file_types(model), model.weights, partial, functions)
+    graph = model.graph
+    writer.reserved |= {lowerer.value_name(one) for node in graph.all_nodes() for one in node.outputs}
+    inputs = []
+    for node, port in zip(graph.parameters, model.inputs, strict=True):
+        inputs.append(lowerer.declare(node.outputs[0], writer.unique(port.name)))
+    lowerer.nodes(graph)
+    outputs = [_output(lowerer, node, port.name) for node, port in zip(graph.results, model.outputs, strict=True)]
+    if lowerer.unsaid and not partial:
+        raise _unsaid(lowerer.unsaid)
+    kept = {one.name for one in (*outputs, *lowerer.state_outputs)}
+    writer.scope.nodes = _needed(writer.scope.nodes, kept)
+    used = {*kept, *free_names(writer.scope.nodes), *(one.name for one in lowerer.state_inputs)}
+    small = [tensor for name, tensor in writer.small.items() if name in used]
+    proto_graph = helper.make_graph(
+        writer.scope.nodes,
+        graph.name or "model",
+        [*inputs, *lowerer.state_inputs],
+        [*outputs, *lowerer.state_outputs],
+        small,
+    )
+    imports = [helper.make_opsetid("", opset)]
+    imports += [helper.make_opsetid(domain, 1) for domain in sorted(writer.domains)]
+    proto = helper.make_model(proto_graph, opset_imports=imports, functions=list(writer.functions.values()))
+    proto.ir_version = min(proto.ir_version, helper.find_min_ir_version_for([helper.make_opsetid("", opset)], True))
+    if writer.functions:
+        proto.ir_version = max(proto.ir_version, 8)
+    proto.producer_name = "ir_exec"
+    _add_metadata(proto, model, lowerer)
+    return Exported(
+        proto,
+        {name: tensor for name, tensor in writer.tensors.items() if name in used},
+        tuple(one.name for one in inputs),
+        tuple(one.name for one in outputs),
+        lowerer.states,
+        tuple(lowerer.unsaid),
+    )
+
+
+def _needed(nodes: Sequence[NodeProto], outputs: set[str]) -> list[NodeProto]:
+    """The nodes on which outputs depend; those of layers that ONNX cannot express stay."""
+    needed = set(outputs)
+    found = []
+    for node in reversed(nodes):
+        if node.domain == PARTIAL_DOMAIN or not needed.isdisjoint(node.output):
+            found.append(node)
+            needed.update(free_names([node]))
+    return found[::-1]
+
+
+def _output(lowerer: Lowerer, node: Node, wanted: str) -> ValueInfoProto:
+    """The declaration of an output; a value that bears another name, or is an output already, gets a copy."""
+    writer = lowerer.writer
+    value = node.values_in[0]
+    held = lowerer.names[value]
+    name = held
+    is_made = value.node.op is None or not (value.node.op.is_parameter or isinstance(value.node.op, Const))
+    if not is_made or held in lowerer.notes.setdefault("outputs", set()):
+        name = writer.unique(wanted if wanted != held else node.name)
+        writer.node("Identity", [held], [name], name=writer.node_name(f"{node.name}/Identity"), attributes={})
+        writer.codes[name] = writer.codes[held]
+    lowerer.notes["outputs"].add(name)
+    return lowerer.value_info(name, lowerer.types.get(value, value.declared))
+
+
+def _unsaid(unsaid: Sequence[tuple[Node, str]]) -> UnsupportedError:
+    """One error that names every layer that ONNX cannot express."""
+    lines = [f"  {node.type} {node.name!r}: {reason}" for node, reason in unsaid[:_MOST_NAMED]]
+    if len(unsaid) > _MOST_NAMED:
+        lines.append(f"  and {len(unsaid) - _MOST_NAMED} more")
+    count = f"{len(unsaid)} layer{'s' * (len(unsaid) != 1)}"
+    error = UnsupportedError("\n".join([f"ONNX cannot express {count} of the model:", *lines]))
+    return error.located(unsaid[0][0].location) if len(unsaid) == 1 else error
+
+
+def _flattened(info: RtInfo, path: str) -> Iterator[tuple[str, str]]:
+    """The values of an rt_info by their paths, `rt_info/conversion_parameters/framework`."""
+    for child in info.children:
+        name = f"{path}/{child.attributes.get('name', child.name) if child.name == 'info' else child.name}"
+        if "value" in child.attributes or child.text:
+            yield name, child.attributes.get("value", child.text)
+        yield from _flattened(child, name)
+
+
+def _add_metadata(proto: ModelProto, model: Model, lowerer: Lowerer) -> None:
+    found = {"ir_exec.ir_version": str(model.document.version)}
+    if model.graph.path:
+        found["ir_exec.source"] = os.path.basename(model.graph.path)
+    found |= dict(_flattened(model.document.rt_info, "rt_info"))
+    for name, (past, present) in lowerer.states.items():
+        note = {"past": past, "present": present, "initial": lowerer.notes.get(f"initial {name}", "")}
+        found[f"ir_exec.state.{name}"] = json.dumps(note)
+    for key, text in found.items():
+        if text:
+            entry = proto.metadata_props.add()
+            entry.key, entry.value = key, text

@@ -1,0 +1,288 @@
+"""A layer while it is lowered: its operator, its inputs, what is known of them, and what emits nodes of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+
+import numpy as np
+
+from ir_exec.errors import UnsupportedError
+from ir_exec.onnx.export.carriers import is_carried, table_of
+from ir_exec.onnx.export.writer import Writer
+from ir_exec.ops import Op
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.graph import BodyGraph
+    from ir_exec.onnx.export.lower import Lowerer
+
+__all__ = ["ExportNode"]
+
+
+class ExportNode:
+    """A layer while it is lowered.
+
+    op: the operator; its fields are the attributes. inputs: the names of the inputs, "" for one that is left out.
+    types, out_types: what is inferred of inputs and outputs. bodies: the graphs inside the layer.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        op: Op,
+        name: str,
+        inputs: Sequence[str],
+        types: Sequence[TensorType],
+        out_types: Sequence[TensorType],
+        bodies: Sequence[BodyGraph] = (),
+        lowerer: Lowerer | None = None,
+    ) -> None:
+        self.writer = writer
+        self.op: Any = op
+        self.name = name
+        self.inputs = list(inputs)
+        self.types = list(types)
+        self.out_types = list(out_types)
+        self.bodies = list(bodies)
+        self._lowerer = lowerer
+
+    @property
+    def opset(self) -> int:
+        return self.writer.opset
+
+    @property
+    def target(self) -> str:
+        return self.writer.target
+
+    @property
+    def lowerer(self) -> Lowerer:
+        """What lowers the graphs inside the layer."""
+        assert self._lowerer is not None
+        return self._lowerer
+
+    def has(self, position: int) -> bool:
+        """Return True if the input is there."""
+        return position < len(self.inputs) and bool(self.inputs[position])
+
+    def kind(self, position: int = 0) -> ElementType:
+        """The element type of an input."""
+        return self.types[position].element_type
+
+    @property
+    def out_kind(self) -> ElementType:
+        """The element type of the first output."""
+        return self.out_types[0].element_type
+
+    def rank(self, position: int = 0) -> int | None:
+        """The rank of an input, None where it is unknown."""
+        return self.types[position].rank
+
+    def known_rank(self, position: int = 0) -> int:
+        """The rank of an input; refused where it is unknown."""
+        rank = self.types[position].rank
+        if rank is None:
+            self.refuse(f"the rank of input {self.op.input_name(position)} is unknown")
+        return rank
+
+    def dims(self, position: int = 0) -> Shape:
+        """The shape of an input."""
+        return self.types[position].shape
+
+    def known(self, position: int) -> Array | None:
+        """The value of an input where it is known before a run."""
+        return self.types[position].value if self.has(position) else None
+
+    def known_ints(self, position: int) -> list[int] | None:
+        """The elements of an input of integers where they are known before a run."""
+        found = self.known(position)
+        return None if found is None else [int(one) for one in np.atleast_1d(found).reshape(-1)]
+
+    def required(self, position: int) -> Array:
+        """The value of an input; refused where it is not known before a run."""
+        found = self.known(position)
+        if found is None:
+            self.refuse(f"input {self.op.input_name(position)} is not known before a run")
+        return found
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise UnsupportedError: ONNX, or this opset of it, cannot express the layer."""
+        raise UnsupportedError(reason)
+
+    @overload
+    def emit(
+        self,
+        operator: str,
+        *inputs: str,
+        outputs: Literal[1] = 1,
+        domain: str = "",
+        kinds: Any = None,
+        **attributes: Any,
+    ) -> str: ...
+
+    @overload
+    def emit(
+        self, operator: str, *inputs: str, outputs: int, domain: str = "", kinds: Any = None, **attributes: Any
+    ) -> tuple[str, ...]: ...
+
+    def emit(
+        self, operator: str, *inputs: str, outputs: int = 1, domain: str = "", kinds: Any = None, **attributes: Any
+    ) -> str | tuple[str, ...]:
+        """Append a node; the name of its output, or a tuple of names where `outputs` is not 1.
+
+        Inputs of a type that onnxruntime's CPU kernel does not take are cast, and outputs cast back.
+        kinds: the element types of the outputs, one or a sequence, where they are not those of the first input.
+        """
+        codes = None
+        if kinds is not None:
+            codes = [self.writer.code(one) for one in (kinds if isinstance(kinds, (list, tuple)) else [kinds])]
+        found = self.writer.emit(
+            operator, inputs, outputs, name=self.name, domain=domain, codes=codes, attributes=attributes
+        )
+        return found[0] if outputs == 1 else found
+
+    def constant(self, value: Any, kind: ElementType | None = None, name: str = "") -> str:
+        """The name of a constant, of this element type where one is given, and i64 for Python integers."""
+        array = np.asarray(value) if kind is None else np.asarray(value).astype(kind.dtype)
+        return self.writer.constant(array, f"{self.name}/{name or 'constant'}")
+
+    def scalar_like(self, value: Any, input_name: str) -> str:
+        """A scalar constant of the element type of a tensor."""
+        from onnx import helper
+
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(self.writer.codes[input_name]))
+        return self.constant(np.asarray(value).astype(dtype))
+
+    def code_of(self, value: str) -> int:
+        """The TensorProto.DataType of a tensor."""
+        return self.writer.codes[value]
+
+    def cast(self, value: str, kind: ElementType) -> str:
+        """ONNX's Cast to an element type; the tensor itself where it has it."""
+        return self.writer.cast(value, self.writer.code(kind), self.name)
+
+    def cast_code(self, value: str, code: int) -> str:
+        """ONNX's Cast to a TensorProto.DataType; the tensor itself where it has it."""
+        return self.writer.cast(value, code, self.name)
+
+    def numbers(self, position: int, kind: ElementType = ElementType.f32) -> str:
+        """An input as numbers: itself, or the values of a type that the opset has not, in another type."""
+        own = self.kind(position)
+        if not is_carried(own, self.opset) or own in (ElementType.i4, ElementType.u4, ElementType.u2):
+            return self.inputs[position]
+        return self.decoded(self.inputs[position], own, kind)
+
+    def decoded(self, value: str, own: ElementType, kind: ElementType = ElementType.f32) -> str:
+        """Codes of a carried type as the numbers that they mean."""
+        codes = self.cast(value, ElementType.i64)
+        return self.cast(self.emit("Gather", self.constant(table_of(own)), codes, axis=0), kind)
+
+    def shape_of(self, value: str) -> str:
+        """The shape of a tensor, i64 of rank 1."""
+        return self.emit("Shape", value)
+
+    def dim_of(self, value: str, axis: int) -> str:
+        """A dim of a tensor, i64 with one element."""
+        if axis == -1:
+            return self.emit("Shape", value, start=-1)
+        return self.emit("Shape", value, start=axis, end=axis + 1)
+
+    def shape_input(self, position: int) -> str:
+        """The shape of an input: a constant where it is static."""
+        shape = self.dims(position)
+        if shape.is_static:
+            return self.ints(shape.static)
+        return self.shape_of(self.inputs[position])
+
+    def ints(self, values: Sequence[int]) -> str:
+        """A constant of rank 1 and i64."""
+        return self.constant(np.array(list(values), np.int64))
+
+    def i64(self, position: int) -> str:
+        """An input of integers as i64."""
+        return self.cast(self.inputs[position], ElementType.i64)
+
+    def reshape(self, value: str, dims: Sequence[int] | str, *, allow_zero: bool = False) -> str:
+        """Reshape to dims, or to a tensor of them."""
+        shape = dims if isinstance(dims, str) else self.ints(dims)
+        return self.emit("Reshape", value, shape, allowzero=1 if allow_zero else None)
+
+    def dim(self, axis: int, position: int = 0) -> int | str:
+        """A dim of an input: a number where it is static, else the name of a tensor of one i64."""
+        shape = self.dims(position)
+        if shape.dims is not None and shape[axis].is_static:
+            return shape[axis].size
+        return self.dim_of(self.inputs[position], axis)
+
+    def times(self, dim: int | str, factor: int | str) -> int | str:
+        """The product of dims."""
+        if isinstance(dim, int) and isinstance(factor, int):
+            return dim * factor
+        return self.emit("Mul", self.dim_name(dim), self.dim_name(factor))
+
+    def over(self, dim: int | str, divisor: int) -> int | str:
+        """The quotient of a dim."""
+        if isinstance(dim, int):
+            return dim // divisor
+        return dim if divisor == 1 else self.emit("Div", dim, self.ints([divisor]))
+
+    def plus(self, dim: int | str, other: int | str) -> int | str:
+        """The sum of dims."""
+        if isinstance(dim, int) and isinstance(other, int):
+            return dim + other
+        return self.emit("Add", self.dim_name(dim), self.dim_name(other))
+
+    def dim_name(self, dim: int | str) -> str:
+        """A dim as a tensor of one i64."""
+        return self.ints([dim]) if isinstance(dim, int) else dim
+
+    def shape_from(self, dims: Sequence[int | str]) -> str:
+        """A shape of dims, numbers and tensors of i64 of rank 1."""
+        parts: list[str] = []
+        numbers: list[int] = []
+        for dim in dims:
+            if isinstance(dim, int):
+                numbers.append(dim)
+                continue
+            parts += [self.ints(numbers)] if numbers else []
+            parts, numbers = [*parts, dim], []
+        parts += [self.ints(numbers)] if numbers or not parts else []
+        return self.concat(parts)
+
+    def reshape_to(self, value: str, dims: Sequence[int | str]) -> str:
+        """Reshape to dims of which each is a number or a tensor of i64 of rank 1; 0 means no elements."""
+        is_known = all(isinstance(dim, int) for dim in dims)
+        zero = 0 in dims if is_known else True
+        return self.emit("Reshape", value, self.shape_from(dims), allowzero=1 if zero else None)
+
+    def range_of(self, size: int | str) -> str:
+        """0, 1, 2, ... as i64 of rank 1."""
+        if isinstance(size, int):
+            return self.ints(range(size))
+        zero, one = self.constant(0, ElementType.i64), self.constant(1, ElementType.i64)
+        return self.emit("Range", zero, self.reshape(size, []), one)
+
+    def unsqueeze(self, value: str, axes: Sequence[int]) -> str:
+        return self.emit("Unsqueeze", value, self.ints(axes)) if axes else value
+
+    def squeeze(self, value: str, axes: Sequence[int]) -> str:
+        return self.emit("Squeeze", value, self.ints(axes)) if axes else value
+
+    def flat(self, value: str) -> str:
+        """The tensor with rank 1."""
+        return self.reshape(value, [-1])
+
+    def transpose(self, value: str, order: Sequence[int]) -> str:
+        return value if list(order) == sorted(order) else self.emit("Transpose", value, perm=list(order))
+
+    def concat(self, values: Sequence[str], axis: int = 0) -> str:
+        return values[0] if len(values) == 1 else self.emit("Concat", *values, axis=axis)
+
+    def slice(self, value: str, start: int, end: int, axis: int, step: int = 1) -> str:
+        """Elements `start` to `end`, exclusive, of an axis."""
+        return self.emit("Slice", value, self.ints([start]), self.ints([end]), self.ints([axis]), self.ints([step]))
+
+    def axis(self, axis: int, position: int = 0) -> int:
+        """An axis of an input, not negative where the rank is known."""
+        rank = self.rank(position)
+        return axis + rank if axis < 0 and rank is not None else axis

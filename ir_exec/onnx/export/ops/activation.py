@@ -1,0 +1,174 @@
+"""Lowerings of the folder activation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ir_exec.onnx.export.node import ExportNode
+from ir_exec.onnx.export.ops.common import narrow, of_reals, rounded_to, working, working_kind
+from ir_exec.onnx.export.registry import Outputs, export
+from ir_exec.ops import Op
+from ir_exec.ops.activation import functions as of
+from ir_exec.ops.activation.softmax import LogSoftmax, SoftMax1, SoftMax8
+from ir_exec.types import ElementType
+
+
+@export(of.Identity)
+def identity(node: ExportNode) -> Outputs:
+    return node.emit("Identity", node.inputs[0])
+
+
+def _real(cls: type[Op], operator: str, kind: ElementType = ElementType.f32, **attributes: Any) -> None:
+    @export(cls)
+    def lower(node: ExportNode) -> Outputs:
+        return of_reals(node, lambda value: node.emit(operator, value, **attributes), kind=kind)
+
+
+_real(of.Exp, "Exp", ElementType.f64)
+_real(of.Sigmoid, "Sigmoid", ElementType.f64)
+_real(of.HSigmoid, "HardSigmoid", alpha=1 / 6, beta=0.5)
+_real(of.HSwish, "HardSwish")
+_real(of.SoftSign, "Softsign")
+
+
+@export(of.SoftPlus)
+def soft_plus(node: ExportNode) -> Outputs:
+    return of_reals(node, lambda value: node.emit("Softplus", value))
+
+
+@export(of.ReLU)
+def relu(node: ExportNode) -> Outputs:
+    if not node.kind().is_signed:
+        return node.emit("Identity", node.inputs[0])
+    value = working(node, 0)
+    if node.kind().is_float:
+        return narrow(node, node.emit("Relu", value), node.kind())
+    return narrow(node, node.emit("Max", value, node.scalar_like(0, value)), node.kind())
+
+
+@export(of.Clamp)
+def clamp(node: ExportNode) -> Outputs:
+    value = working(node, 0)
+    low, high = node.op._limits(node.kind())
+    limits = [node.scalar_like(low, value), node.scalar_like(high, value)]
+    if node.kind().is_integer:
+        found = node.emit("Min", node.emit("Max", value, limits[0]), limits[1])
+    else:
+        found = node.emit("Clip", value, *limits)
+    return narrow(node, found, node.kind())
+
+
+@export(of.PReLU)
+def prelu(node: ExportNode) -> Outputs:
+    kind, slope_kind = node.kind(), node.kind(1)
+    rank = node.rank()
+    is_real = kind.is_integer and slope_kind.is_float
+    wide = ElementType.f64 if is_real else working_kind(kind)
+    value = node.cast(working(node, 0), wide)
+    slope = node.cast(working(node, 1), wide)
+    shape = node.dims(1)
+    if shape.rank == 1 and rank is not None and rank > 1 and (shape[0] == node.dims()[1] or shape[0] != 1):
+        slope = node.unsqueeze(slope, range(1, rank - 1))
+    if kind.is_float:
+        return narrow(node, node.emit("PRelu", value, slope), kind)
+    bent = node.emit("Mul", value, slope)
+    found = node.emit("Where", node.emit("Less", value, node.scalar_like(0, value)), bent, value)
+    return rounded_to(node, found, wide, kind) if is_real else narrow(node, found, kind)
+
+
+@export(of.HardSigmoid)
+def hard_sigmoid(node: ExportNode) -> Outputs:
+    alpha, beta = node.known(1), node.known(2)
+    if alpha is not None and beta is not None:
+        factor, offset = float(alpha.astype(np.float64)), float(beta.astype(np.float64))
+        return of_reals(
+            node, lambda value: node.emit("HardSigmoid", value, alpha=factor, beta=offset), kind=ElementType.f32
+        )
+
+    def composed(value: str) -> str:
+        code = node.code_of(value)
+        factor, offset = (node.cast_code(working(node, place), code) for place in (1, 2))
+        line = node.emit("Add", node.emit("Mul", value, factor), offset)
+        return node.emit("Clip", line, node.scalar_like(0, value), node.scalar_like(1, value))
+
+    return of_reals(node, composed)
+
+
+@export(of.Swish)
+def swish(node: ExportNode) -> Outputs:
+    def composed(value: str) -> str:
+        scaled = value
+        beta = node.known(1) if node.has(1) else np.float32(1)
+        if beta is None:
+            scaled = node.emit("Mul", value, working(node, 1))
+        elif float(np.asarray(beta, np.float64)) != 1:
+            scaled = node.emit("Mul", value, node.scalar_like(float(np.asarray(beta, np.float64)), value))
+        return node.emit("Mul", value, node.emit("Sigmoid", scaled))
+
+    return of_reals(node, composed)
+
+
+@export(of.Mish)
+def mish(node: ExportNode) -> Outputs:
+    if node.opset >= 18:
+        return of_reals(node, lambda value: node.emit("Mish", value))
+    return of_reals(node, lambda value: node.emit("Mul", value, node.emit("Tanh", node.emit("Softplus", value))))
+
+
+@export(of.Elu)
+def elu(node: ExportNode) -> Outputs:
+    alpha = node.op.alpha
+    if not math.isfinite(alpha):
+        node.refuse(f"alpha is {alpha}")
+    return of_reals(node, lambda value: node.emit("Elu", value, alpha=alpha), kind=ElementType.f32)
+
+
+@export(of.Selu)
+def selu(node: ExportNode) -> Outputs:
+    alpha, scale = node.known(1), node.known(2)
+    if alpha is not None and scale is not None:
+        numbers: dict[str, Any] = {
+            name: float(one.astype(np.float64).reshape(())) for name, one in (("alpha", alpha), ("gamma", scale))
+        }
+        return of_reals(node, lambda value: node.emit("Selu", value, **numbers))
+
+    def composed(value: str) -> str:
+        curve, factor = (node.reshape(working(node, place), []) for place in (1, 2))
+        zero = node.scalar_like(0, value)
+        grown = node.emit("Sub", node.emit("Exp", node.emit("Min", value, zero)), node.scalar_like(1, value))
+        below = node.emit("Mul", grown, curve)
+        return node.emit("Mul", factor, node.emit("Where", node.emit("Greater", value, zero), value, below))
+
+    return of_reals(node, composed)
+
+
+@export(of.Gelu2, of.Gelu7, inline=True)
+def gelu(node: ExportNode) -> Outputs:
+    is_tanh = getattr(node.op, "approximation_mode", "erf") == "tanh"
+
+    def composed(value: str) -> str:
+        if node.opset >= 20:
+            return node.emit("Gelu", value, approximate="tanh" if is_tanh else None)
+        one, half = node.scalar_like(1, value), node.scalar_like(0.5, value)
+        if not is_tanh:
+            odds = node.emit("Erf", node.emit("Div", value, node.scalar_like(math.sqrt(2), value)))
+            return node.emit("Mul", node.emit("Mul", value, node.emit("Add", odds, one)), half)
+        cube = node.emit("Pow", value, node.scalar_like(3, value))
+        inner = node.emit("Add", value, node.emit("Mul", cube, node.scalar_like(0.044715, value)))
+        odds = node.emit("Tanh", node.emit("Mul", inner, node.scalar_like(math.sqrt(2 / math.pi), value)))
+        return node.emit("Mul", node.emit("Mul", value, half), node.emit("Add", odds, one))
+
+    return of_reals(node, composed)
+
+
+@export(SoftMax1, SoftMax8)
+def softmax(node: ExportNode) -> Outputs:
+    return of_reals(node, lambda value: node.emit("Softmax", value, axis=node.op.axis))
+
+
+@export(LogSoftmax)
+def log_softmax(node: ExportNode) -> Outputs:
+    return of_reals(node, lambda value: node.emit("LogSoftmax", value, axis=node.op.axis))

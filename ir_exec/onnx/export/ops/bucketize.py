@@ -1,0 +1,62 @@
+"""The lowering of Bucketize, and the search that it shares with SearchSorted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ir_exec.onnx.export.algebra import I64, Tensor, given, loop, widened
+from ir_exec.onnx.export.registry import export
+from ir_exec.ops.condition import Bucketize
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.node import ExportNode
+
+_FEW = 64
+"""Elements of a sequence up to which every value is compared with all of them."""
+
+
+def search(rows: Tensor, values: Tensor, size: int | None, *, right: bool) -> Tensor:
+    """The places of values [r, m] in sorted rows [r, n], i64: before equal elements, or behind them if `right`.
+
+    size: n where it is known. Values that are not numbers get place 0.
+    """
+    if size == 0:
+        return values.sheet.zeros(values.shape(), I64)
+    if size is not None and size <= _FEW:
+        wide, each = values.unsqueeze(2), rows.unsqueeze(1)
+        return (each <= wide if right else each < wide).to(I64).sum([2], keep=False)
+    last = rows.dim(1).squeeze(0)
+    # One more element, which is never reached, so that the place behind the last one can be looked at.
+    looked = rows.pad([0, 0], [0, 1])
+    steps = ((last + 1).to(np.float64).log() / np.log(2)).ceil().to(I64) + 1
+    none = values.sheet.zeros(values.shape(), I64)
+
+    def body(_: Tensor, low: Tensor, high: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        middle = (low + high) // 2
+        found = looked.take_along(middle, 1)
+        goes_up = (found <= values if right else found < values) & (low < high)
+        return [goes_up.where(middle + 1, low), goes_up.where(high, middle)], []
+
+    return loop(steps, [none, none + last], body)[0]
+
+
+def common(*values: Tensor) -> list[Tensor]:
+    """Tensors in one dtype, in which NumPy compares them."""
+    kind = np.result_type(*[widened(one).dtype for one in values])
+    return [one.to(kind) for one in values]
+
+
+@export(Bucketize)
+def bucketize(node: ExportNode) -> str:
+    """The number of boundaries below each element."""
+    data, buckets = common(*given(node))
+    dims = node.types[1].shape.dims
+    size = dims[0].lo if dims is not None and dims[0].is_static else None
+    right = not node.op.with_right_bound
+    flat = data.reshape(1, -1)
+    found = search(buckets.unsqueeze(0), flat, size, right=right)
+    if right and data.dtype.kind == "f":
+        found = flat.call("IsNaN", dtype=np.bool_).where(buckets.dim(0), found)
+    return found.call("Reshape", data.shape(), allowzero=1).to(node.op.output_type.dtype).name

@@ -1,0 +1,117 @@
+"""Lowerings of CTC decoders and of CTCLoss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ir_exec.onnx.export.algebra import BOOL, I64, Tensor, concat, given, loop, rounded, widened
+from ir_exec.onnx.export.registry import export
+from ir_exec.ops.sequence.ctc import CTCGreedyDecoder, CTCGreedyDecoderSeqLen, CTCLoss
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.node import ExportNode
+
+
+def _compacted(values: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+    """The values [N, T] of each row where `kept`, moved to its beginning with -1 behind them, and their numbers."""
+    ones, width = kept.to(I64), values.dim(1)
+    # The others go to a column of their own, which is dropped.
+    places = kept.where(ones.cumsum(1) - 1, width)
+    empty = values.sheet.zeros(values.sheet.ints(values.dim(0), width + 1), I64, -1)
+    moved = empty.call("ScatterElements", places, values.to(I64), axis=1)
+    return moved.slice(1, 0, width), ones.sum([1], keep=False)
+
+
+def _without_repeats(values: Tensor) -> Tensor:
+    """A mask of the elements that differ from the one before."""
+    differs = ~values.slice(1, 1, 2**62).equals(values.slice(1, 0, -1))
+    first = values.slice(1, 0, 1)
+    return concat([first.equals(first), differs], 1)
+
+
+def _labels(classes: Tensor, inside: Tensor, blank: Tensor, merge: bool) -> tuple[Tensor, Tensor]:
+    kept = inside & ~classes.equals(blank)
+    if merge:
+        kept = kept & _without_repeats(classes)
+    return _compacted(classes, kept)
+
+
+@export(CTCGreedyDecoder)
+def greedy_decoder(node: ExportNode) -> str:
+    """The best classes of the steps before the mask ends, without blanks and repeats."""
+    data, mask = given(node)
+    ended = widened(mask).transpose(1, 0).equals(0).to(I64)
+    inside = ended.cumsum(1).equals(0)
+    classes = widened(data).transpose(1, 0, 2).argmax(2, keep=False)
+    labels, _ = _labels(classes, inside, data.dim(2) - 1, node.op.ctc_merge_repeated)
+    return labels.unsqueeze(2, 3).to(data.dtype).name
+
+
+@export(CTCGreedyDecoderSeqLen)
+def greedy_decoder_of_lengths(node: ExportNode) -> tuple[str, ...]:
+    """The best classes of the first steps, without blanks and repeats."""
+    data, lengths, *blanks = given(node)
+    op = node.op
+    blank = blanks[0].to(I64).reshape(1) if blanks else data.dim(2) - 1
+    inside = data.sheet.arange(data.dim(1)).reshape(1, -1) < lengths.to(I64).unsqueeze(1)
+    labels, counts = _labels(widened(data).argmax(2, keep=False), inside, blank, op.merge_repeated)
+    return labels.to(op.classes_index_type.dtype).name, counts.to(op.sequence_length_type.dtype).name
+
+
+@export(CTCLoss)
+def ctc_loss(node: ExportNode) -> str:
+    """The forward algorithm as a Loop over the steps."""
+    op = node.op
+    logits, logit_length, labels, label_length, *blanks = given(node)
+    sheet, wide = logits.sheet, widened(logits)
+    blank = blanks[0].to(I64).reshape(1) if blanks else logits.dim(2) - 1
+    lengths, counts, targets = logit_length.to(I64), label_length.to(I64).unsqueeze(1), labels.to(I64)
+    numbers = sheet.arange(targets.dim(1)).reshape(1, -1)
+    if op.unique or op.preprocess_collapse_repeated:
+        kept = numbers < counts
+        if op.unique:
+            equal = targets.unsqueeze(2).equals(targets.unsqueeze(1)) & kept.unsqueeze(1)
+            earlier = equal & (numbers.unsqueeze(1) < numbers.unsqueeze(2))
+            kept = kept & ~earlier.to(np.int32).max([2], keep=False).to(BOOL)
+        else:
+            kept = kept & _without_repeats(targets)
+        targets, number = _compacted(targets, kept)
+        counts = number.unsqueeze(1)
+    batch = targets.dim(0)
+    targets = (numbers < counts).where(targets, blank)
+    pairs = concat([targets.unsqueeze(2), (targets * 0 + blank).unsqueeze(2)], 2).reshape(batch, targets.dim(1) * 2)
+    states = concat([blank.unsqueeze(0).expand(batch, 1), pairs], 1)
+    places = sheet.arange(states.dim(1)).reshape(1, -1)
+    is_label = (places % 2).equals(1)
+    before = concat([states.slice(1, 0, 2), states], 1).slice(1, 0, -2)
+    may_skip = is_label & (places >= 3)
+    if op.ctc_merge_repeated:
+        may_skip = may_skip & ~states.equals(before)
+    scores = wide.call("LogSoftmax", axis=2)
+    start = (places.equals(0)).where(sheet.constant(0, wide.dtype), -np.inf).expand_to(states.shape())
+
+    def shifted(forward: Tensor, by: int) -> Tensor:
+        return forward.pad([0, by], [0, -by], -np.inf)
+
+    def body(time: Tensor, forward: Tensor, ends: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        stayed = forward if op.ctc_merge_repeated else is_label.where(-np.inf, forward)
+        skipped = may_skip.where(shifted(forward, 2), -np.inf)
+        arrived = _log_sum(_log_sum(stayed, shifted(forward, 1)), skipped)
+        after = arrived + scores.gather(time, 1).take_along(states, 1)
+        return [after, lengths.unsqueeze(1).equals(time + 1).where(after, ends)], []
+
+    _, ends = loop(wide.dim(1), [start, start], body)
+    last = counts * 2
+    at_blank = ends.take_along(last, 1)
+    at_label = (last > 0).where(ends.take_along((last - 1).at_least(0), 1), -np.inf)
+    return rounded(-_log_sum(at_blank, at_label).squeeze(1), logits.dtype).name
+
+
+def _log_sum(one: Tensor, other: Tensor) -> Tensor:
+    """log(exp(one) + exp(other)); minus infinity where both are."""
+    greatest = one.at_least(other)
+    is_nothing = greatest.equals(-np.inf)
+    held = is_nothing.where(0, greatest)
+    return held + ((one - held).exp() + (other - held).exp()).log()

@@ -1,0 +1,164 @@
+"""The lowering of DetectionOutput."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ir_exec.onnx.export.algebra import BOOL, I64, Tensor, given
+from ir_exec.onnx.export.boxes import Corners, above, chosen, joined, lexsorted, places_of, ranks, suppressed
+from ir_exec.onnx.export.registry import export
+from ir_exec.ops.detection.output import _CORNER, DetectionOutput1, DetectionOutput8
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.node import ExportNode
+
+_F32 = np.float32
+_ALL = 2**62
+
+
+@export(DetectionOutput1, DetectionOutput8)
+def detection_output(node: ExportNode) -> str:
+    """Prior boxes moved, suppressed class by class, and the best of each image."""
+    op = node.op
+    logits, predictions, proposals, *aux = (one.to(_F32) for one in given(node))
+    sheet, images = logits.sheet, logits.dim(0)
+    coordinates = 4 if op.normalized else 5
+    priors = proposals.dim(2) // coordinates
+    known = op._known_classes()
+    classes = sheet.ints(known) if known is not None else predictions.dim(1) // priors.at_least(1)
+    own = sheet.ints(1) if op.share_location else classes
+    scores = predictions.reshape(images, priors, classes).transpose(0, 2, 1)
+    if aux:
+        objects = aux[0].reshape(images, priors, 2).gather(1, 2).unsqueeze(1)
+        nothing = sheet.arange(classes).equals(op.background_label_id).to(_F32).reshape(1, -1, 1)
+        scores = (objects < _F32(op.objectness_score)).where(nothing, scores)
+    rows = proposals.gather(0, 1).reshape(proposals.dim(0), priors, coordinates)
+    start = [rows.gather(coordinates - 4 + place, 2).unsqueeze(1) for place in range(4)]
+    variance = None
+    if not op.variance_encoded_in_target:
+        each = proposals.gather(1, 1).slice(1, 0, priors * 4).reshape(proposals.dim(0), priors, 4)
+        variance = [each.gather(place, 2).unsqueeze(1) for place in range(4)]
+    if aux:
+        start = _decoded(node, start, _moves(aux[1], images, priors, own), variance)
+    boxes = _decoded(node, start, _moves(logits, images, priors, own), variance)
+    exists = None
+    if not op.normalized:
+        exists = rows.gather(0, 2).equals(-1).to(I64).cumsum(1).equals(0).unsqueeze(1)
+    label, box, score, image = _kept(node, boxes, scores, exists, images, classes, priors)
+    return _rows(node, boxes, image, label, box, score, (images, classes, priors), given(node)[0].dtype)
+
+
+def _moves(values: Tensor, images: Tensor, priors: Tensor, classes: Tensor) -> list[Tensor]:
+    """Four numbers for each prior and class, [images, classes or 1, priors] each."""
+    apart = values.reshape(images, priors, classes, 4)
+    return [apart.gather(place, 3).transpose(0, 2, 1) for place in range(4)]
+
+
+def _decoded(
+    node: ExportNode, priors: list[Tensor], moves: list[Tensor], variance: list[Tensor] | None
+) -> list[Tensor]:
+    """The prior boxes moved and scaled as predicted."""
+    op = node.op
+    if not op.normalized:
+        sizes = [_F32(op.input_width), _F32(op.input_height)] * 2
+        priors = [one / size for one, size in zip(priors, sizes, strict=True)]
+    if variance is not None:
+        moves = [factor * one for factor, one in zip(variance, moves, strict=True)]
+    if op.code_type == _CORNER:
+        boxes = [one + move for one, move in zip(priors, moves, strict=True)]
+    else:
+        ends = []
+        for axis in range(2):
+            size, centre = priors[2 + axis] - priors[axis], (priors[axis] + priors[2 + axis]) / 2
+            middle, half = moves[axis] * size + centre, moves[2 + axis].exp() * size / 2
+            ends.append((middle - half, middle + half))
+        boxes = [ends[0][0], ends[1][0], ends[0][1], ends[1][1]]
+    return [one.clip(0, 1) for one in boxes] if op.clip_before_nms else boxes
+
+
+def _kept(
+    node: ExportNode,
+    boxes: list[Tensor],
+    scores: Tensor,
+    exists: Tensor | None,
+    images: Tensor,
+    classes: Tensor,
+    priors: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Class, prior, score and image of the boxes that are kept, image by image, class by class."""
+    op, sheet = node.op, scores.sheet
+    numbers = sheet.arange(classes).reshape(1, -1, 1)
+    spread = [one.expand(images, classes, priors) for one in boxes]
+    most = _ALL if op.top_k < 0 else op.top_k
+    if op.decrease_label_id:
+        usable = (scores >= _F32(op.confidence_threshold)) & (scores > -1)
+        usable = usable & ~(numbers.equals(0) | numbers.equals(op.background_label_id))
+        usable = usable if exists is None else usable & exists
+        ranked = usable.where(scores, -np.inf)
+        best, greatest = ranked.argmax(1), ranked.max([1])
+        # Of equal scores the lower class comes first: sorted by the class before.
+        _, by_class = best.squeeze(1).topk(priors, 1, largest=False)
+        _, order = greatest.squeeze(1).take_along(by_class, 1).topk(priors.at_most(most), 1)
+        order = by_class.take_along(order, 1).unsqueeze(1)
+        order = order.expand(images, classes, order.dim(2))
+        is_there = usable.to(np.int32).take_along(order, 2).to(BOOL)
+        is_there = is_there & best.expand(images, classes, priors).take_along(order, 2).equals(numbers)
+        order, is_there = _flat(order, images, classes), _flat(is_there, images, classes)
+        final = _flat(scores, images, classes).take_along(order, 1)
+    else:
+        candidates = (scores > _F32(op.confidence_threshold)) & ~numbers.equals(op.background_label_id)
+        candidates = candidates if exists is None else candidates & exists
+        final, order, is_there = chosen(_flat(scores, images, classes), _flat(candidates, images, classes), most)
+    own = [_flat(one, images, classes).take_along(order, 1) for one in spread]
+    kept = suppressed(Corners(own), is_there, above(op.nms_threshold))
+    row, place = places_of(kept, 2)
+    where = joined([row, place], I64)
+    divisor = classes.at_least(1)
+    found = [row % divisor, order.gather_nd(where), final.gather_nd(where), row // divisor]
+    keep = op.keep_top_k[0]
+    if keep > -1:
+        label, box, score, image = found
+        by_score = lexsorted([image, -score, box, label])
+        found = [one.gather(by_score, 0) for one in found]
+        places, _ = ranks(found[3], images)
+        stays = (places < keep).call("NonZero", dtype=I64).reshape(-1)
+        found = [one.gather(stays, 0) for one in found]
+        by_label = lexsorted([found[3], found[0]])
+        found = [one.gather(by_label, 0) for one in found]
+    return found[0], found[1], found[2], found[3]
+
+
+def _flat(values: Tensor, images: Tensor, classes: Tensor) -> Tensor:
+    return values.reshape(images * classes, values.dim(2))
+
+
+def _rows(
+    node: ExportNode,
+    boxes: list[Tensor],
+    image: Tensor,
+    label: Tensor,
+    box: Tensor,
+    score: Tensor,
+    counts: tuple[Tensor, Tensor, Tensor],
+    dtype: np.dtype[np.generic],
+) -> str:
+    """Rows of image, class, score and box, -1 behind them, and zeros."""
+    op, (images, classes, priors) = node.op, counts
+    where = joined([image, label * 0 if op.share_location else label, box], I64)
+    corners = [one.expand(images, one.dim(1), priors).gather_nd(where) for one in boxes]
+    if op.clip_after_nms:
+        corners = [one.clip(0, 1) for one in corners]
+    found = joined([image, label - int(op.decrease_label_id), score, *corners], _F32)
+    keep = op.keep_top_k[0]
+    if keep > 0:
+        total = images * keep
+    else:
+        total = images * classes * (op.top_k if keep == -1 and op.top_k > 0 else priors)
+    found = found.slice(0, 0, total)
+    count = found.dim(0)
+    output = found.pad([0, 0], [total - count, 0])
+    numbers = found.sheet.arange(total).reshape(-1, 1)
+    ends = numbers.equals(count) & found.sheet.constant([[True, *[False] * 6]])
+    return ends.where(-1, output).unsqueeze(0, 1).to(dtype).name

@@ -1,0 +1,352 @@
+"""Lowerings of Interpolate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ir_exec.kernels.resample import Filter, Table
+from ir_exec.onnx.export.algebra import I64, Tensor, concat, given
+from ir_exec.onnx.export.registry import export
+from ir_exec.ops.image.interpolate import Interpolate1, Interpolate4, Interpolate11, _normal_axes
+from ir_exec.types import ElementType
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.node import ExportNode
+
+_RESIZED = {
+    "nearest": "nearest",
+    "linear": "linear",
+    "linear_onnx": "linear",
+    "cubic": "cubic",
+}
+_COORDINATES = {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners"}
+
+
+@export(Interpolate1)
+def interpolate_1(node: ExportNode) -> str:
+    """The axes resampled to sizes."""
+    op, rank = node.op, node.known_rank(0)
+    data, sizes = given(node)
+    axes, pads = op._resized(rank), op._pads(rank)
+    if op.mode == "area":
+        node.refuse("the specification does not define the mode area")
+    padded = any(begin or end for begin, end in pads)
+    return _interpolated(node, data, axes, pads, sizes, None, op._filter(rank, padded))
+
+
+@export(Interpolate4, Interpolate11)
+def interpolate(node: ExportNode) -> str:
+    """The axes resampled to sizes, or by scales."""
+    op, rank = node.op, node.known_rank(0)
+    values = given(node)
+    is_new = isinstance(op, Interpolate11)
+    position = 1 if is_new or op.shape_calculation_mode == "sizes" else 2
+    last = 2 if is_new else 3
+    axes: tuple[int, ...] = tuple(range(rank))
+    if node.has(last):
+        known = node.known_ints(last)
+        if known is None:
+            node.refuse("the axes are not known before a run")
+        axes = _normal_axes(known, rank)
+    by_scales = op.shape_calculation_mode == "scales"
+    target = values[position]
+    sizes, scales = (None, target) if by_scales else (target, None)
+    return _interpolated(node, values[0], axes, op._pads(rank), sizes, scales, op._filter(op.mode))
+
+
+def _interpolated(
+    node: ExportNode,
+    data: Tensor,
+    axes: tuple[int, ...],
+    pads: list[tuple[int, int]],
+    sizes: Tensor | None,
+    scales: Tensor | None,
+    how: Filter,
+) -> str:
+    if any(begin or end for begin, end in pads):
+        data = data.pad([begin for begin, _ in pads], [end for _, end in pads])
+    dims, out_dims = node.types[0].shape.dims, node.out_types[0].shape.dims
+    assert dims is not None
+    before = [dims[axis].lo + sum(pads[axis]) if dims[axis].is_static else None for axis in axes]
+    after = [out_dims[axis].lo if out_dims is not None and out_dims[axis].is_static else None for axis in axes]
+    factors = None
+    if scales is not None:
+        known = node.known(1 if isinstance(node.op, Interpolate11) else 2)
+        factors = None if known is None else known.ravel()[: len(axes)].astype(np.float32).tolist()
+    if None in before or None in after or (scales is not None and factors is None):
+        return _open(node, data, axes, sizes, scales, factors, how)
+    if factors is None:
+        factors = [np.float32(new) / np.float32(max(old or 0, 1)) for old, new in zip(before, after, strict=True)]
+    steps = [(a, o or 0, n or 0, np.float32(f)) for a, o, n, f in zip(axes, before, after, factors, strict=True)]
+    return _static(node, data, [step for step in steps if step[1] != step[2]], how, any(f < 1 for f in factors))
+
+
+def _static(
+    node: ExportNode, data: Tensor, steps: list[tuple[int, int, int, np.float32]], how: Filter, shrinks: bool
+) -> str:
+    """Resize where it means the same, else tables of indices and weights, one axis after the other."""
+    kind = ElementType.of_dtype(data.dtype)
+    out_dims = node.out_types[0].shape.dims
+    if out_dims is not None and any(dim.is_static and dim.lo == 0 for dim in out_dims):
+        return data.sheet.zeros(data.sheet.ints(*(dim.lo for dim in out_dims)), data.dtype).name
+    if not steps:
+        return data.call("Identity").name
+    antialias = how.antialias and shrinks
+    resized = _resize(node, data, steps, how) if not antialias else None
+    if resized is not None:
+        return resized
+    if how.of_pillow:
+        steps.reverse()
+    else:
+        steps.sort(key=lambda step: (step[2] / max(step[1], 1), -step[0]))
+    found = data
+    if how.mode != "nearest":
+        found = data.to(_working(kind, how))
+    rank = node.known_rank(0)
+    for axis, old, new, factor in steps:
+        found = _resampled(found, axis, rank, how.table(old, new, factor, antialias))
+        if kind.is_integer and how.of_pillow:
+            found = _saturated((found.abs() + 0.5).floor() * found.call("Sign"), data.dtype).to(found.dtype)
+    return _finished(found, data.dtype).name
+
+
+def _working(kind: ElementType, how: Filter) -> Any:
+    wide = kind.bits >= 32 and kind is not ElementType.f32
+    return np.float64 if wide or (kind.is_integer and how.of_pillow) else np.float32
+
+
+def _saturated(values: Tensor, dtype: Any) -> Tensor:
+    limits = np.iinfo(dtype)
+    return values.clip(float(limits.min), float(limits.max))
+
+
+def _finished(found: Tensor, dtype: Any) -> Tensor:
+    """In the element type of the data; integers rounded to the nearest and saturated."""
+    if found.dtype == dtype or not ElementType.of_dtype(np.dtype(dtype)).is_integer:
+        return found.to(dtype)
+    return _saturated(found.rint(), dtype).to(dtype)
+
+
+def _resampled(data: Tensor, axis: int, rank: int, table: Table) -> Tensor:
+    """An axis resampled by a table: gathered, or multiplied by the matrix of weights."""
+    sheet = data.sheet
+    if table.weights is None:
+        return data.gather(sheet.constant(table.indices[:, 0].astype(np.int64)), axis)
+    total = None
+    for tap in range(table.indices.shape[1]):
+        weights = sheet.constant(table.weights[:, tap].astype(data.dtype).reshape(-1, *[1] * (rank - axis - 1)))
+        found = data.gather(sheet.constant(table.indices[:, tap].astype(np.int64)), axis) * weights
+        total = found if total is None else total + found
+    assert total is not None
+    return total
+
+
+def _resize(node: ExportNode, data: Tensor, steps: list[tuple[int, int, int, np.float32]], how: Filter) -> str | None:
+    """ONNX's Resize, in the forms that onnxruntime computes, where its scales are those of the layer."""
+    rank, axes = node.known_rank(0), {step[0] for step in steps}
+    if any(np.float32(new) / np.float32(old) != factor for _, old, new, factor in steps):
+        return None
+    attributes = _attributes(how, rank, axes, {bool(factor < 1) for *_, factor in steps})
+    if attributes is None or data.dtype != np.float32:
+        return None
+    dims = node.out_types[0].shape.dims
+    assert dims is not None
+    sizes = [data.dim(axis) if not dim.is_static else dim.lo for axis, dim in enumerate(dims)]
+    return data.call("Resize", None, None, data.sheet.ints(*sizes), **attributes).name
+
+
+def _attributes(how: Filter, rank: int, axes: set[int], shrinks: set[bool]) -> dict[str, Any] | None:
+    """The attributes of a Resize that means the same; None where none does."""
+    if how.mode not in _RESIZED or how.coordinates not in _COORDINATES:
+        return None
+    if rank not in (4, 5) or not axes <= set(range(2, rank)) or (how.mode == "cubic" and rank != 4):
+        return None
+    found: dict[str, Any] = {"mode": _RESIZED[how.mode], "coordinate_transformation_mode": how.coordinates}
+    if how.mode == "nearest":
+        nearest = how.nearest
+        if nearest == "simple":
+            if len(shrinks) > 1:
+                return None
+            nearest = "ceil" if True in shrinks else "floor"
+        found["nearest_mode"] = nearest
+    if how.mode == "cubic":
+        found["cubic_coeff_a"] = how.cube_coeff
+    return found
+
+
+def _open(
+    node: ExportNode,
+    data: Tensor,
+    axes: tuple[int, ...],
+    sizes: Tensor | None,
+    scales: Tensor | None,
+    factors: list[Any] | None,
+    how: Filter,
+) -> str:
+    """Axes whose sizes are known in a run only: Resize to sizes, else places and weights computed there."""
+    rank, sheet = node.known_rank(0), data.sheet
+    kind = ElementType.of_dtype(data.dtype)
+    if sizes is not None and kind is ElementType.f32 and not how.antialias:
+        attributes = _attributes(how, rank, {axis for axis in axes if axis > 1 or not _keeps(node, axis)}, set())
+        if attributes is not None and how.nearest != "simple":
+            wanted: list[Tensor | int] = [data.dim(axis) for axis in range(rank)]
+            for place, axis in enumerate(axes):
+                wanted[axis] = sizes.slice(0, place, place + 1)
+            return data.call("Resize", None, None, sheet.ints(*wanted), **attributes).name
+    found = data if how.mode == "nearest" else data.to(_working(kind, how))
+    steps = []
+    for place, axis in enumerate(axes):
+        old = data.dim(axis)
+        if sizes is not None:
+            new = sizes.to(I64).slice(0, place, place + 1)
+            factor = new.to(np.float32) / old.to(np.float32)
+        else:
+            assert scales is not None
+            factor = scales.to(np.float32).slice(0, place, place + 1)
+            grown = (old.to(np.float32) * (factor + np.float32(1e-6))).to(I64)
+            new = factor.equals(1).where(old, grown)
+        steps.append((axis, old, new, factor))
+    if how.of_pillow:
+        # Pillow goes from the last axis to the first, and rounds integers in between.
+        for axis, old, new, _ in reversed(steps):
+            after = _weighed(found, axis, rank, *_pillow_taps(old, new, cubic=how.mode == "bicubic_pillow"))
+            if kind.is_integer:
+                after = _saturated((after.abs() + 0.5).floor() * after.call("Sign"), data.dtype).to(found.dtype)
+            found = after
+        return _finished(found, data.dtype).name
+    slopes = None
+    if how.antialias and how.mode == "linear":
+        factors_of_all = concat([factor for *_, factor in steps], 0)
+        shrinks = factors_of_all.min([0]) < 1
+        slopes = [shrinks.where(factor, 1) for *_, factor in steps]
+    for place, (axis, old, new, factor) in enumerate(steps):
+        if slopes is not None:
+            source = _source(how, old, new, factor)
+            found = _weighed(found, axis, rank, *_triangle_taps(source, old, slopes[place]))
+        else:
+            found = _open_axis(found, axis, rank, old, new, factor, how)
+    return _finished(found, data.dtype).name
+
+
+def _keeps(node: ExportNode, axis: int) -> bool:
+    one, other = node.types[0].shape.dims, node.out_types[0].shape.dims
+    return one is not None and other is not None and one[axis] == other[axis]
+
+
+def _weighed(data: Tensor, axis: int, rank: int, taps: Tensor, weights: Tensor) -> Tensor:
+    """The sums of gathered taps [new, n] times their weights."""
+    behind = [1] * (rank - axis - 1)
+    read = data.gather(taps, axis) * weights.to(data.dtype).reshape(taps.shape(), *behind)
+    return read.sum([axis + 1], keep=False)
+
+
+def _triangle_taps(source: Tensor, old: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
+    """Elements around places and their shares, of a triangle that is the wider, the less its slope."""
+    sheet = source.sheet
+    radius = (2.0 / slope).ceil().at_most(float(2**31)).to(I64)
+    radius = (slope >= 1).where(2, radius.at_most(old))
+    middle = (source + source.call("Sign") * 0.5).truncated().unsqueeze(1)
+    taps = middle + sheet.arange(radius + 1, -radius).to(np.float32).unsqueeze(0)
+    weights = (1 - (source.unsqueeze(1) - taps).abs() * slope).at_least(0)
+    last = (old - 1).to(np.float32)
+    weights = ((taps >= 0) & (taps <= last)).where(weights, 0)
+    return taps.at_least(0).at_most(last).to(I64), _shares(weights)
+
+
+def _pillow_taps(old: Tensor, new: Tensor, *, cubic: bool) -> tuple[Tensor, Tensor]:
+    """Elements around places and their shares, as the Pillow library computes them in f64."""
+    sheet = old.sheet
+    scale = old.to(np.float64) / new.to(np.float64)
+    stretch = scale.at_least(1.0)
+    support = stretch * (2.0 if cubic else 1.0)
+    centers = (sheet.arange(new).to(np.float64) + 0.5) * scale
+    begin = (centers - support + 0.5).truncated().at_least(0).to(I64).unsqueeze(1)
+    end = (centers + support + 0.5).truncated().to(I64).at_most(old).unsqueeze(1)
+    longest = (end - begin).pad([0, 0], [1, 0]).max([0, 1], keep=False).reshape(1)
+    taps = begin + sheet.arange(longest).unsqueeze(0)
+    distance = (taps.to(np.float64) - centers.unsqueeze(1) + 0.5).abs() / stretch
+    if cubic:
+        inner = (distance * 1.5 - 2.5) * distance * distance + 1
+        outer = (((distance - 5) * distance + 8) * distance - 4) * -0.5
+        weights = (distance < 1).where(inner, (distance < 2).where(outer, 0))
+    else:
+        weights = (1 - distance).at_least(0)
+    weights = (taps < end).where(weights, 0)
+    return taps.at_most(old - 1), _shares(weights)
+
+
+def _shares(weights: Tensor) -> Tensor:
+    """Weights of which those of each element add up to 1; all 0 where they were."""
+    total = weights.sum([1])
+    return weights / total.equals(0).where(1, total)
+
+
+def _source(how: Filter, old: Tensor, new: Tensor, factor: Tensor) -> Tensor:
+    """Where on the input axis each element of the output axis is, in f32."""
+    places = old.sheet.arange(new).to(np.float32)
+    half = np.float32(0.5)
+    if how.coordinates == "asymmetric":
+        source = places / factor
+    elif how.coordinates == "tf_half_pixel_for_nn":
+        source = (places + half) / factor
+    elif how.coordinates == "align_corners":
+        source = places * (old - 1).to(np.float32) / (new - 1).at_least(1).to(np.float32)
+    else:
+        source = (places + half) / factor - half
+        if how.coordinates == "pytorch_half_pixel":
+            source = new.equals(1).where(0, source)
+    return (factor.equals(1) | new.equals(old)).where(places, source)
+
+
+def _open_axis(data: Tensor, axis: int, rank: int, old: Tensor, new: Tensor, factor: Tensor, how: Filter) -> Tensor:
+    """One axis of a size that only a run knows, by gathered taps."""
+    source = _source(how, old, new, factor)
+    last = old - 1
+    behind = [1] * (rank - axis - 1)
+
+    def read(index: Tensor) -> Tensor:
+        return data.gather(index.to(I64).at_least(0).at_most(last), axis)
+
+    if how.mode == "nearest":
+        exact = source.to(np.float64)
+        rounded = {
+            "round_prefer_floor": lambda: (exact - 0.5).ceil(),
+            "round_prefer_ceil": lambda: (exact + 0.5).floor(),
+            "floor": exact.floor,
+            "ceil": exact.ceil,
+            "simple": lambda: (factor < 1).where(exact.ceil(), exact.floor()),
+        }[how.nearest]()
+        return read(rounded)
+    low = source.floor()
+    near = source - low
+    far = 1 - near
+    if how.mode == "cubic":
+        a = np.float32(how.cube_coeff)
+        weights = [
+            near * far * far * a,
+            (near * (a + 2) - (a + 3)) * near * near + 1,
+            (far * (a + 2) - (a + 3)) * far * far + 1,
+            near * near * far * a,
+        ]
+        taps = list(zip((low - 1, low, low + 1, low + 2), weights, strict=True))
+    else:
+        if how.mode == "linear_onnx":
+            source = source.at_least(0).at_most(last.to(np.float32))
+            low = source.floor()
+            near = source - low
+            far = 1 - near
+        taps = []
+        for index, weight in ((low, far), (low + 1, near)):
+            inside = (index >= 0) & (index <= last.to(np.float32))
+            taps.append((index, inside.where(weight, 0)))
+        total = taps[0][1] + taps[1][1]
+        total = total.equals(0).where(1, total)
+        taps = [(index, weight / total) for index, weight in taps]
+    found = None
+    for index, weight in taps:
+        one = read(index) * weight.to(data.dtype).reshape(-1, *behind)
+        found = one if found is None else found + one
+    assert found is not None
+    return found

@@ -1,0 +1,74 @@
+"""Lowerings of the folder matrix."""
+
+from __future__ import annotations
+
+from ir_exec.onnx.export.node import ExportNode
+from ir_exec.onnx.export.ops.common import narrow, working, working_kind
+from ir_exec.onnx.export.registry import Outputs, export
+from ir_exec.ops.matrix.einsum import Einsum
+from ir_exec.ops.matrix.linear_algebra import GroupedMatMul
+from ir_exec.ops.matrix.matmul import MatMul
+from ir_exec.types import ElementType
+
+
+def _wide(node: ExportNode, position: int) -> str:
+    """An input in the type in which products are summed."""
+    kind = working_kind(node.kind(position))
+    if kind is ElementType.boolean:
+        return node.cast(node.inputs[position], ElementType.f32)
+    value = working(node, position)
+    return node.cast(value, ElementType.i64) if kind.is_integer else value
+
+
+def _limited(node: ExportNode, value: str) -> str:
+    """A product as the type of the inputs: 8 bits saturate, longer integers wrap."""
+    kind = node.kind()
+    if kind is ElementType.boolean:
+        return node.cast(value, kind)
+    if kind.is_integer and kind.bits <= 8:
+        low, high = (-(2 ** (kind.bits - 1)) if kind.is_signed else 0), 2 ** (kind.bits - kind.is_signed) - 1
+        value = node.emit("Min", node.emit("Max", value, node.scalar_like(low, value)), node.scalar_like(high, value))
+    return narrow(node, value, kind)
+
+
+def _turned(node: ExportNode, value: str, position: int, is_turned: bool) -> str:
+    if not is_turned or node.rank(position) == 1:
+        return value
+    rank = node.known_rank(position)
+    return node.transpose(value, [*range(rank - 2), rank - 1, rank - 2])
+
+
+@export(MatMul, inline=True)
+def matmul(node: ExportNode) -> Outputs:
+    op = node.op
+    a = _turned(node, _wide(node, 0), 0, op.transpose_a)
+    b = _turned(node, _wide(node, 1), 1, op.transpose_b)
+    return _limited(node, node.emit("MatMul", a, b))
+
+
+@export(Einsum)
+def einsum(node: ExportNode) -> Outputs:
+    values = [_wide(node, place) for place in range(len(node.inputs))]
+    return narrow(node, node.emit("Einsum", *values, equation=node.op.equation.replace(" ", "")), node.kind())
+
+
+@export(GroupedMatMul)
+def grouped_matmul(node: ExportNode) -> Outputs:
+    a, b = _wide(node, 0), node.transpose(_wide(node, 1), [0, 2, 1])
+    if node.known_rank() == 3:
+        return _limited(node, node.emit("MatMul", a, b))
+    groups = node.dims(1)[0]
+    if not groups.is_static:
+        node.refuse("the number of groups is not known before a run")
+    offsets = node.i64(2)
+    parts: list[str] = []
+    start, axis = node.ints([0]), node.ints([0])
+    for group in range(groups.size):
+        end = node.slice(offsets, group, group + 1, 0)
+        rows = node.emit("Slice", a, start, end, axis)
+        matrix = node.emit("Gather", b, node.constant(group, ElementType.i64), axis=0)
+        parts.append(node.emit("MatMul", rows, matrix))
+        start = end
+    rest = node.emit("Sub", node.dim_of(a, 0), start)
+    empty = node.emit("Expand", node.scalar_like(0, a), node.concat([rest, node.dim_name(node.dim(1, 1))]))
+    return _limited(node, node.concat([*parts, empty], 0))

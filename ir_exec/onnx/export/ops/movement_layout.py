@@ -1,0 +1,279 @@
+"""Lowerings of the folder movement: broadcasting, padding, rearranging, reordering."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy as np
+
+from ir_exec.onnx.export.node import ExportNode
+from ir_exec.onnx.export.registry import Outputs, export
+from ir_exec.ops.movement.broadcast import Broadcast, Broadcast1, Tile
+from ir_exec.ops.movement.pad import Pad, Pad1
+from ir_exec.ops.movement.rearrange import (
+    BatchToSpace,
+    Col2Im,
+    DepthToSpace,
+    ExtractImagePatches,
+    ShuffleChannels,
+    SpaceToBatch,
+    SpaceToDepth,
+)
+from ir_exec.ops.movement.reorder import Reverse, ReverseSequence, Roll
+from ir_exec.types import ElementType
+
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
+
+@export(Tile)
+def tile(node: ExportNode) -> Outputs:
+    rank = node.known_rank()
+    length = node.dims(1)[0]
+    if not length.is_static:
+        node.refuse("the number of repeats is not known before a run")
+    data = node.inputs[0]
+    found = node.known_ints(1)
+    if found is not None:
+        repeats = node.ints([1] * (rank - len(found)) + [max(one, 0) for one in found])
+    else:
+        repeats = node.emit("Max", node.i64(1), node.ints([0]))
+        if length.size < rank:
+            repeats = node.concat([node.ints([1] * (rank - length.size)), repeats])
+    if length.size > rank:
+        data = node.unsqueeze(data, range(length.size - rank))
+    if not max(rank, length.size):
+        return node.emit("Identity", data)
+    return node.emit("Tile", data, repeats)
+
+
+@export(Broadcast1, Broadcast)
+def broadcast(node: ExportNode) -> Outputs:
+    mode = node.op._mode(node.has(2))
+    data, target = node.inputs[0], node.i64(1)
+    if mode == "explicit" and node.has(2):
+        axes = [int(one) for one in node.required(2)]
+        length = node.dims(1)
+        if length.dims is None or not length[0].is_static:
+            node.refuse("the rank of target_shape is unknown")
+        rank = node.known_rank()
+        data = node.unsqueeze(data, [axis for axis in range(length[0].size) if axis not in axes[:rank]])
+    elif mode == "pdpd":
+        length = node.dims(1)
+        rank = node.known_rank()
+        if length.dims is None or not length[0].is_static:
+            node.refuse("the rank of target_shape is unknown")
+        start = node.op._first_axis(rank, length[0].size)
+        data = node.unsqueeze(data, range(rank, length[0].size - start))
+    return node.emit("Expand", data, target)
+
+
+@export(Pad, Pad1)
+def pad(node: ExportNode) -> Outputs:
+    mode = node.op.pad_mode
+    begins, ends = node.known_ints(1), node.known_ints(2)
+    data = node.inputs[0]
+    is_plain = mode == "constant" or (
+        mode != "symmetric" and begins is not None and ends is not None and min([0, *begins, *ends]) >= 0
+    )
+    if is_plain:
+        pads = node.concat([node.i64(1), node.i64(2)])
+        if begins is not None and ends is not None:
+            pads = node.ints([*begins, *ends])
+        fill = [node.inputs[3]] if node.has(3) and mode == "constant" else []
+        return node.emit("Pad", data, pads, *fill, mode=mode)
+    if begins is None or ends is None:
+        node.refuse("the pads are not known before a run")
+    rank = node.known_rank()
+    changed = [axis for axis in range(rank) if begins[axis] or ends[axis]]
+    for axis in sorted(changed, key=lambda axis: begins[axis] + ends[axis]):
+        data = node.emit("Gather", data, _places(node, axis, begins[axis], ends[axis], mode), axis=axis)
+    return data if changed else node.emit("Identity", data)
+
+
+def _places(node: ExportNode, axis: int, begin: int, end: int, mode: str) -> str:
+    """The indices of the elements that a padded axis has copies of."""
+    size = node.dim(axis)
+    if isinstance(size, int):
+        return node.ints([int(one) for one in node.op._mapped(np.arange(-begin, max(size + end, -begin)), size)])
+    start, one = node.constant(-begin, ElementType.i64), node.constant(1, ElementType.i64)
+    places = node.emit("Range", start, node.reshape(node.dim_name(node.plus(size, end)), []), one)
+    last = node.emit("Sub", size, one)
+    if mode == "edge":
+        return node.emit("Min", node.emit("Max", places, node.ints([0])), last)
+    mirror = 0 if mode == "reflect" else 1
+    turned = node.emit("Sub", node.ints([-mirror]), places)
+    places = node.emit("Where", node.emit("Less", places, node.ints([0])), turned, places)
+    back = node.emit("Sub", node.emit("Add", node.emit("Add", last, last), node.ints([mirror])), places)
+    return node.emit("Where", node.emit("Less", places, size), places, back)
+
+
+@export(ShuffleChannels)
+def shuffle_channels(node: ExportNode) -> Outputs:
+    rank = node.known_rank()
+    axis, group = node.op.axis % rank, node.op.group
+    dims = [node.dim(one) for one in range(rank)]
+    split = [*dims[:axis], group, node.over(dims[axis], group), *dims[axis + 1 :]]
+    order = list(range(rank + 1))
+    order[axis : axis + 2] = [axis + 1, axis]
+    return node.reshape_to(node.transpose(node.reshape_to(node.inputs[0], split), order), dims)
+
+
+@export(DepthToSpace)
+def depth_to_space(node: ExportNode) -> Outputs:
+    rank, block = node.known_rank(), node.op.block_size
+    data = node.inputs[0]
+    blocks_first = node.op.mode == "blocks_first"
+    if rank == 4 and block > 1:
+        return node.emit("DepthToSpace", data, blocksize=block, mode="DCR" if blocks_first else "CRD")
+    count = rank - 2
+    batch, depth, *space = [node.dim(axis) for axis in range(rank)]
+    depth = node.over(depth, block**count)
+    blocks = [block] * count
+    split = [batch, *blocks, depth, *space] if blocks_first else [batch, depth, *blocks, *space]
+    cut = node.reshape_to(data, split)
+    channel, first = (count + 1, 1) if blocks_first else (1, 2)
+    order = [0, channel, *chain.from_iterable((2 + count + i, first + i) for i in range(count))]
+    return node.reshape_to(node.transpose(cut, order), [batch, depth, *(node.times(one, block) for one in space)])
+
+
+@export(SpaceToDepth)
+def space_to_depth(node: ExportNode) -> Outputs:
+    rank, block = node.known_rank(), node.op.block_size
+    data = node.inputs[0]
+    if rank == 4 and node.op.mode == "blocks_first":
+        return node.emit("SpaceToDepth", data, blocksize=block)
+    count = rank - 2
+    batch, depth, *space = [node.dim(axis) for axis in range(rank)]
+    space = [node.over(one, block) for one in space]
+    cut = node.reshape_to(data, [batch, depth, *chain.from_iterable((one, block) for one in space)])
+    places, blocks = range(2, 2 + 2 * count, 2), range(3, 3 + 2 * count, 2)
+    order = [0, *blocks, 1, *places] if node.op.mode == "blocks_first" else [0, 1, *blocks, *places]
+    return node.reshape_to(node.transpose(cut, order), [batch, node.times(depth, block**count), *space])
+
+
+@export(BatchToSpace)
+def batch_to_space(node: ExportNode) -> Outputs:
+    blocks, begins, ends = ([int(one) for one in node.required(place)] for place in (1, 2, 3))
+    rank = node.known_rank()
+    count = rank - 1
+    dims = [node.dim(axis) for axis in range(rank)]
+    batch = node.over(dims[0], int(np.prod(blocks)))
+    cut = node.reshape_to(node.inputs[0], [*blocks[1:], batch, *dims[1:]])
+    order = [count, *chain.from_iterable((count + 1 + i, i) for i in range(count))]
+    whole = [node.times(dim, block) for dim, block in zip(dims[1:], blocks[1:], strict=True)]
+    found = node.reshape_to(node.transpose(cut, order), [batch, *whole])
+    axes = [axis for axis in range(1, rank) if begins[axis] or ends[axis]]
+    if not axes:
+        return found
+    stops = [-ends[axis] if ends[axis] else _HIGHEST for axis in axes]
+    return node.emit("Slice", found, node.ints([begins[axis] for axis in axes]), node.ints(stops), node.ints(axes))
+
+
+@export(SpaceToBatch)
+def space_to_batch(node: ExportNode) -> Outputs:
+    blocks, begins, ends = ([int(one) for one in node.required(place)] for place in (1, 2, 3))
+    rank = node.known_rank()
+    count = rank - 1
+    dims = [node.dim(axis) for axis in range(rank)]
+    data = node.inputs[0]
+    if any(begins) or any(ends):
+        data = node.emit("Pad", data, node.ints([*begins, *ends]))
+    space = [
+        node.over(node.plus(dim, begins[axis] + ends[axis]), blocks[axis]) for axis, dim in enumerate(dims) if axis
+    ]
+    cut = node.reshape_to(data, [dims[0], *chain.from_iterable(zip(space, blocks[1:], strict=True))])
+    order = [*range(2, 2 + 2 * count, 2), 0, *range(1, 1 + 2 * count, 2)]
+    return node.reshape_to(node.transpose(cut, order), [node.times(dims[0], int(np.prod(blocks))), *space])
+
+
+@export(ExtractImagePatches)
+def extract_image_patches(node: ExportNode) -> Outputs:
+    op = node.op
+    batch, depth, *space = [node.dim(axis) for axis in range(4)]
+    if not all(isinstance(size, int) for size in space):
+        node.refuse("the size of the image is not known before a run")
+    sizes = [int(size) for size in space]
+    data = node.inputs[0]
+    counts = [op._patches(size, axis) for axis, size in enumerate(sizes)]
+    begins, ends = [0, 0], [0, 0]
+    for axis, count in enumerate(counts):
+        missing = max((count - 1) * op.strides[axis] + op._reach(axis) - sizes[axis], 0) if count else 0
+        if op.auto_pad != "valid":
+            begins[axis] = (missing + (op.auto_pad == "same_lower")) // 2
+        ends[axis] = missing - begins[axis]
+    if any(begins) or any(ends):
+        data = node.emit("Pad", data, node.ints([0, 0, *begins, 0, 0, *ends]))
+    places = [
+        np.arange(op.sizes[axis])[:, None] * op.rates[axis] + np.arange(counts[axis]) * op.strides[axis]
+        for axis in range(2)
+    ]
+    data = node.emit("Gather", data, node.constant(places[0].astype(np.int64)), axis=2)
+    data = node.emit("Gather", data, node.constant(places[1].astype(np.int64)), axis=4)
+    data = node.transpose(data, [0, 2, 4, 1, 3, 5])
+    return node.reshape_to(data, [batch, node.times(depth, int(np.prod(op.sizes))), *counts])
+
+
+@export(Col2Im, opset=18)
+def col2im(node: ExportNode) -> Outputs:
+    op, kind = node.op, node.kind()
+    data = node.inputs[0]
+    value = node.cast(data, ElementType.f32) if kind is not ElementType.f16 else data
+    has_batch = node.known_rank() == 3
+    found = node.emit(
+        "Col2Im",
+        value if has_batch else node.unsqueeze(value, [0]),
+        node.i64(1),
+        node.i64(2),
+        strides=list(op.strides),
+        dilations=list(op.dilations),
+        pads=[*op.pads_begin, *op.pads_end],
+    )
+    return node.cast(found if has_batch else node.squeeze(found, [0]), kind)
+
+
+@export(Roll)
+def roll(node: ExportNode) -> Outputs:
+    axes = [node.axis(int(one)) for one in node.required(2).reshape(-1)]
+    shifts = node.known_ints(1)
+    data = node.inputs[0]
+    if shifts is not None:
+        shifts = shifts * len(axes) if node.rank(1) == 0 else shifts
+    for place, axis in enumerate(axes):
+        size = node.dim(axis)
+        if shifts is not None and isinstance(size, int):
+            shift = shifts[place] % size if size else 0
+            if shift:
+                parts = [node.slice(data, size - shift, size, axis), node.slice(data, 0, size - shift, axis)]
+                data = node.concat(parts, axis)
+            continue
+        shift_name = node.i64(1) if node.rank(1) == 0 else node.slice(node.i64(1), place, place + 1, 0)
+        places = node.emit("Sub", node.range_of(size), shift_name)
+        data = node.emit("Gather", data, node.emit("Mod", places, node.dim_name(size)), axis=axis)
+    return data if data != node.inputs[0] else node.emit("Identity", data)
+
+
+@export(Reverse)
+def reverse(node: ExportNode) -> Outputs:
+    axis = node.required(1)
+    if node.op.mode == "mask":
+        axes = [int(one) for one in np.flatnonzero(axis)]
+    else:
+        axes = sorted({node.axis(int(one)) for one in axis})
+    if not axes:
+        return node.emit("Identity", node.inputs[0])
+    count = len(axes)
+    first, last, step = node.ints([-1] * count), node.ints([_LOWEST] * count), node.ints([-1] * count)
+    return node.emit("Slice", node.inputs[0], first, last, node.ints(axes), step)
+
+
+@export(ReverseSequence)
+def reverse_sequence(node: ExportNode) -> Outputs:
+    rank = node.known_rank()
+    batch, sequence = node.op.batch_axis % rank, node.op.seq_axis % rank
+    lengths = node.i64(1)
+    data = node.inputs[0]
+    if {batch, sequence} == {0, 1}:
+        return node.emit("ReverseSequence", data, lengths, batch_axis=batch, time_axis=sequence)
+    order = [batch, sequence, *(axis for axis in range(rank) if axis not in (batch, sequence))]
+    turned = node.emit("ReverseSequence", node.transpose(data, order), lengths, batch_axis=0, time_axis=1)
+    return node.transpose(turned, [order.index(axis) for axis in range(rank)])

@@ -1,0 +1,175 @@
+"""Lowerings of normalizations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ir_exec.onnx.export.algebra import I64, Tensor, given, rounded, widened
+from ir_exec.onnx.export.registry import export
+from ir_exec.ops.base.dims import axes_of
+from ir_exec.ops.normalization import (
+    GRN,
+    LRN,
+    MVN1,
+    MVN6,
+    BatchNormInference1,
+    BatchNormInference5,
+    GroupNormalization,
+    NormalizeL2,
+)
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.node import ExportNode
+
+
+def rank_of(node: ExportNode, position: int = 0) -> int:
+    """The rank of an input; the node is refused where it is not known."""
+    rank = node.types[position].rank
+    if rank is None:
+        node.refuse(f"the rank of input {position} is not known")
+    return rank
+
+
+def known_axes(node: ExportNode, position: int, rank: int) -> tuple[int, ...] | None:
+    """The axes that an input holds, from 0 on; None where they are not known."""
+    axes = node.known(position)
+    return None if axes is None else axes_of(axes, rank)
+
+
+@export(BatchNormInference1, BatchNormInference5, inline=True)
+def batch_norm(node: ExportNode) -> str:
+    """BatchNormalization; floats that onnxruntime has no kernel for go through f32."""
+    values = given(node)
+    order = (2, 0, 1, 3, 4) if isinstance(node.op, BatchNormInference1) else (0, 1, 2, 3, 4)
+    data, *vectors = [widened(values[i]) for i in order]
+    found = data.call("BatchNormalization", *vectors, epsilon=float(node.op.epsilon))
+    return found.to(values[order[0]].dtype).name
+
+
+@export(GroupNormalization)
+def group_normalization(node: ExportNode) -> str:
+    """InstanceNormalization of the groups as channels, then scale and bias."""
+    data, scale, bias = given(node)
+    wide = widened(data)
+    rank, groups = rank_of(node), node.op.num_groups
+    shape = data.shape()
+    apart = wide.reshape(data.dim(0), groups, -1) if _has_elements(node) else wide.reshape(data.dim(0), groups, 0)
+    ones, zeros = (wide.sheet.constant(np.full(groups, value, wide.dtype)) for value in (1, 0))
+    if wide.dtype == np.float32 and _has_elements(node):
+        normal = apart.call("InstanceNormalization", ones, zeros, epsilon=float(node.op.epsilon))
+    else:
+        centred = apart - apart.mean([2])
+        normal = centred / ((centred * centred).mean([2]) + node.op.epsilon).sqrt()
+    result = normal.call("Reshape", shape, allowzero=1)
+    factors, terms = (widened(one).to(wide.dtype).reshape(-1, *[1] * (rank - 2)) for one in (scale, bias))
+    return (result * factors + terms).to(data.dtype).name
+
+
+def _has_elements(node: ExportNode) -> bool:
+    dims = node.types[0].shape.dims
+    return dims is not None and all(dim.lo > 0 or not dim.is_static for dim in dims)
+
+
+@export(GRN)
+def grn(node: ExportNode) -> str:
+    (data,) = given(node)
+    wide = widened(data)
+    return (wide / ((wide * wide).sum([1]) + node.op.bias).sqrt()).to(data.dtype).name
+
+
+@export(NormalizeL2)
+def normalize_l2(node: ExportNode) -> str:
+    """The elements over the norm along axes; without axes 1, but 0 where the element is 0."""
+    data, axes = given(node)
+    wide = widened(data)
+    known = known_axes(node, 1, rank_of(node))
+    signs = (~wide.equals(0)).to(data.dtype)
+    if known == ():
+        return signs.name
+    squares = wide * wide
+    if known is not None:
+        total = squares.sum(known)
+    else:
+        total = squares.call("ReduceSum", axes.to(I64).reshape(-1), keepdims=1, noop_with_empty_axes=1)
+    eps = node.op.eps
+    total = total + eps if node.op.eps_mode == "add" else total.at_least(eps)
+    result = (wide / total.sqrt()).to(data.dtype)
+    if known is not None:
+        return result.name
+    return axes.call("Size", dtype=I64).equals(0).where(signs, result).name
+
+
+@export(LRN)
+def lrn(node: ExportNode) -> str:
+    """LRN along the channels of images; else sums of shifted squares."""
+    op, rank = node.op, rank_of(node)
+    data, axes = given(node)
+    wide, reach = widened(data), (node.op.size - 1) // 2
+    known = known_axes(node, 1, rank)
+    width = 2 * reach + 1
+    if known == (1,) and rank == 4 and wide.dtype == np.float32:
+        alpha = op.alpha * width / op.size
+        return wide.call("LRN", size=width, alpha=alpha, beta=op.beta, bias=op.bias).to(data.dtype).name
+    total = wide * wide
+    for axis in range(rank) if known is None else known:
+        around = _sum_around(total, axis, reach, rank)
+        if known is None:
+            chosen = (axes.to(I64).equals(axis) | axes.to(I64).equals(axis - rank)).to(np.int32).max([0], keep=False)
+            around = chosen.to(np.bool_).where(around, total)
+        total = around
+    if known is None:
+        count = axes.call("Size", dtype=I64).to(wide.dtype)
+        share = wide.like(op.alpha) / (wide.like(op.size) ** count)
+    else:
+        share = wide.like(op.alpha / float(op.size) ** len(known))
+    return rounded(wide / ((total * share + op.bias) ** op.beta), data.dtype).name
+
+
+def _sum_around(data: Tensor, axis: int, reach: int, rank: int) -> Tensor:
+    """The sums of the elements at most `reach` away along an axis."""
+    pads = [reach if i == axis else 0 for i in range(rank)]
+    wide, size = data.pad(pads, pads), data.dim(axis)
+    total = data
+    for shift in range(2 * reach + 1):
+        if shift != reach:
+            total = total + wide.slice(axis, shift, size + shift)
+    return total
+
+
+@export(MVN1)
+def mvn_1(node: ExportNode) -> str:
+    (data,) = given(node)
+    axes = node.op._axes(rank_of(node))
+    return _centred(data, axes, None, node.op.eps if node.op.normalize_variance else None, True)
+
+
+@export(MVN6)
+def mvn_6(node: ExportNode) -> str:
+    data, axes = given(node)
+    known = known_axes(node, 1, rank_of(node))
+    inside = node.op.eps_mode == "inside_sqrt"
+    return _centred(data, known, axes, node.op.eps if node.op.normalize_variance else None, inside)
+
+
+def _centred(data: Tensor, known: tuple[int, ...] | None, axes: Tensor | None, eps: float | None, inside: bool) -> str:
+    """The elements less their mean, over their deviation unless eps is None.
+
+    With this order of nodes onnxruntime's optimizer finds a LayerNormalization, the scale and bias behind it included.
+    """
+
+    def mean(one: Tensor) -> Tensor:
+        if known is not None:
+            return one.mean(known) if known else one
+        assert axes is not None
+        total = one.call("ReduceSum", axes.to(I64), keepdims=1, noop_with_empty_axes=1)
+        return total * (total.call("Size", dtype=I64).to(one.dtype) / one.call("Size", dtype=I64).to(one.dtype))
+
+    wide = widened(data)
+    centred = wide - mean(wide)
+    if eps is None:
+        return rounded(centred, data.dtype).name
+    variance = mean(centred**2)
+    deviation = (variance + eps).sqrt() if inside else variance.sqrt() + eps
+    return rounded(centred / deviation, data.dtype).name

@@ -1,0 +1,149 @@
+"""Lowerings of operators that propose regions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ir_exec.onnx.export.algebra import I64, Tensor, concat, given
+from ir_exec.onnx.export.boxes import Corners, above, compacted, joined, moved, places_of, suppressed
+from ir_exec.onnx.export.registry import export
+from ir_exec.ops.detection.proposals import (
+    _LARGEST_GROWTH,
+    ExperimentalDetectronGenerateProposalsSingleImage,
+    GenerateProposals,
+    Proposal1,
+    Proposal4,
+    _anchors,
+)
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.node import ExportNode
+
+_F32 = np.float32
+
+
+def _by_points(values: Tensor, numbers: int) -> list[Tensor]:
+    """Numbers of anchors [N, anchors * numbers, H, W] as rows [N, points * anchors], point by point."""
+    batch, rows, columns = values.dim(0), values.dim(2), values.dim(3)
+    anchors = values.dim(1) // numbers
+    apart = values.reshape(batch, anchors, numbers, rows, columns)
+    flat = rows * columns * anchors
+    return [apart.gather(i, 2).transpose(0, 2, 3, 1).reshape(batch, flat) for i in range(numbers)]
+
+
+def _best(scores: Tensor, most: int) -> tuple[Tensor, Tensor]:
+    """The greatest scores of each row and their numbers."""
+    return scores.topk(scores.dim(1).at_most(most), 1)
+
+
+@export(Proposal1, Proposal4)
+def proposal(node: ExportNode) -> str | tuple[str, ...]:
+    """Anchors at every point, moved, clipped, and suppressed."""
+    op = node.op
+    probs, deltas, info = (one.to(_F32) for one in given(node))
+    sheet, kind = probs.sheet, given(node)[0].dtype
+    most, margin = op.post_nms_topn, op._margin()
+    numbers = [info.slice(0, place, place + 1) for place in range(2)]
+    height, width = reversed(numbers) if op.framework else numbers
+    least_height, least_width = info.slice(0, 2, 3) * _F32(op.min_size), info.slice(0, -1, 2**62) * _F32(op.min_size)
+    anchors = _anchors(op.base_size, op.ratio, op.scale, bool(op.framework))
+    rows, columns = deltas.dim(2), deltas.dim(3)
+    x = (sheet.arange(columns).to(_F32) * _F32(op.feat_stride)).reshape(1, -1, 1)
+    y = (sheet.arange(rows).to(_F32) * _F32(op.feat_stride)).reshape(-1, 1, 1)
+    edges = (width, height, width, height)
+    boxes = []
+    points = rows * columns * anchors.shape[1]
+    for place in range(4):
+        is_x = place % 2 == (1 if op.framework else 0)
+        spread = (x + y * 0) if is_x else (y + x * 0)
+        one = (spread + sheet.constant(anchors[place].copy())).reshape(1, points)
+        boxes.append(one.at_least(0).at_most(edges[place]) if op.framework else one)
+    scales = [op.box_coordinate_scale] * 2 + [op.box_size_scale] * 2
+    moves = [one / _F32(scale) for one, scale in zip(_by_points(deltas, 4), scales, strict=True)]
+    boxes = moved(boxes, moves, margin)
+    if op.clip_before_nms:
+        boxes = [one.at_least(0).at_most((edge - margin).at_least(0)) for one, edge in zip(boxes, edges, strict=True)]
+    count = anchors.shape[1]
+    (scores,) = _by_points(probs.slice(1, count, 2**62), 1)
+    own_width, own_height = (boxes[2 + axis] - boxes[axis] + margin for axis in (0, 1))
+    is_large = (own_width >= least_width) & (own_height >= least_height)
+    scores = is_large.where(scores, scores * 0)
+    best, order = _best(scores, op.pre_nms_topn)
+    boxes = [one.take_along(order, 1) for one in boxes]
+    exists = order >= 0
+    kept = suppressed(Corners(boxes, margin, touching=False), exists, above(op.nms_thresh), most)
+    found = boxes
+    if op.clip_after_nms:
+        found = [one.at_least(0).at_most(edge) for one, edge in zip(found, edges, strict=True)]
+    if op.normalize:
+        found = [one / edge for one, edge in zip(found, edges, strict=True)]
+    number = kept.to(I64).sum([1])
+    places, batch = sheet.arange(most).reshape(1, -1), sheet.arange(probs.dim(0)).reshape(-1, 1)
+    first = places.equals(number).where(-1, (places < number).where(batch, 0)).to(_F32)
+    columns_out = [first, *(compacted(one, kept, most) for one in found)]
+    rois = concat([one.unsqueeze(2) for one in columns_out], 2).reshape(-1, 5).to(kind)
+    if isinstance(op, Proposal1):
+        return rois.name
+    return rois.name, compacted(best, kept, most).reshape(-1).to(kind).name
+
+
+def _proposed(
+    anchors: list[Tensor],
+    deltas: Tensor,
+    edges: tuple[Tensor, Tensor],
+    least: tuple[Tensor | np.float32, Tensor | np.float32],
+    margin: float,
+) -> tuple[list[Tensor], Tensor]:
+    """Anchors [1, n] moved and clipped to the image, and whether they are large enough. edges, least: height, width."""
+    moves = _by_points(deltas, 4)
+    moves[2:] = [one.at_most(_F32(_LARGEST_GROWTH)) for one in moves[2:]]
+    boxes = moved(anchors, moves, margin)
+    boxes[2:] = [one - margin for one in boxes[2:]] if margin else boxes[2:]
+    height, width = edges
+    ends = [edge - margin for edge in (width, height, width, height)]
+    boxes = [one.at_most(end).at_least(0) for one, end in zip(boxes, ends, strict=True)]
+    is_large = (boxes[3] - boxes[1] + margin >= least[0]) & (boxes[2] - boxes[0] + margin >= least[1])
+    return boxes, is_large
+
+
+@export(ExperimentalDetectronGenerateProposalsSingleImage)
+def proposals_of_one_image(node: ExportNode) -> tuple[str, ...]:
+    """Anchors moved, clipped and suppressed."""
+    op = node.op
+    info, anchors, deltas, scores = (one.to(_F32) for one in given(node))
+    kind, most = given(node)[3].dtype, op.post_nms_count
+    own = [anchors.gather(place, 1).unsqueeze(0) for place in range(4)]
+    least = _F32(op.min_size)
+    edges = info.slice(0, 0, 1), info.slice(0, 1, 2)
+    boxes, is_large = _proposed(own, deltas.unsqueeze(0), edges, (least, least), 1.0)
+    (ranked,) = _by_points(scores.unsqueeze(0), 1)
+    ranked = is_large.where(ranked, ranked * 0)
+    best, order = _best(ranked, op.pre_nms_count)
+    boxes = [one.take_along(order, 1) for one in boxes]
+    kept = suppressed(Corners(boxes), order >= 0, above(op.nms_threshold), most)
+    rois = joined([compacted(one, kept, most).squeeze(0) for one in boxes], kind)
+    return rois.name, compacted(best, kept, most).squeeze(0).to(kind).name
+
+
+@export(GenerateProposals)
+def generate_proposals(node: ExportNode) -> tuple[str, ...]:
+    """Anchors moved, clipped and suppressed, for each image."""
+    op = node.op
+    info, anchors, deltas, scores = (one.to(_F32) for one in given(node))
+    kind, margin = given(node)[0].dtype, 0.0 if op.normalized else 1.0
+    own = [anchors.reshape(-1, 4).gather(place, 1).unsqueeze(0) for place in range(4)]
+    edges = info.slice(1, 0, 1), info.slice(1, 1, 2)
+    least = info.slice(1, 2, 3) * _F32(op.min_size), info.slice(1, -1, 2**62) * _F32(op.min_size)
+    boxes, is_large = _proposed(own, deltas, edges, least, margin)
+    (ranked,) = _by_points(scores, 1)
+    best, order = _best(ranked, op.pre_nms_count)
+    boxes = [one.take_along(order, 1) for one in boxes]
+    exists = is_large.to(np.int32).take_along(order, 1).to(np.bool_)
+    corners = Corners(boxes, margin, touching=False)
+    kept = suppressed(corners, exists, above(op.nms_threshold), op.post_nms_count, op.nms_eta)
+    where = joined(places_of(kept, 2), I64)
+    rois = joined([one.gather_nd(where) for one in boxes], kind)
+    numbers = kept.to(I64).sum([1], keep=False).to(op.roi_num_type.dtype)
+    return rois.name, best.gather_nd(where).to(kind).name, numbers.name

@@ -1,0 +1,200 @@
+"""Lowerings of recurrent cells and sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ir_exec.onnx.export.algebra import I64, Tensor, concat, given, loop, widened
+from ir_exec.onnx.export.registry import export
+from ir_exec.ops.sequence.cells import GRUCell, LSTMCell1, LSTMCell4, RNNCell
+from ir_exec.ops.sequence.recurrent import GRU, LSTM
+from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
+from ir_exec.types import ElementType, convert
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.node import ExportNode
+
+_LSTM_ORDER = (1, 3, 0, 2)
+"""The gates i, o, f, c of ONNX among f, i, c, o."""
+
+
+def _operator(op: Any) -> str:
+    return "LSTM" if isinstance(op, LSTM) else "GRU" if isinstance(op, GRU) else "RNN"
+
+
+def _weights(node: ExportNode, position: int, kind: np.dtype[Any], gates: int, axis: int) -> Tensor:
+    """An input whose axis holds gates, in ONNX's order of them."""
+    known, op = node.known(position), node.op
+    wide = given(node)[position].to(kind)
+    if not isinstance(op, LSTM):
+        return wide
+    if known is not None:
+        parts = np.split(convert(known, ElementType.of_dtype(kind)), gates, axis)
+        return wide.sheet.constant(np.concatenate([parts[i] for i in _LSTM_ORDER], axis))
+    size = wide.dim(axis) // gates
+    pieces = [wide.slice(axis, size * i, size * (i + 1)) for i in range(gates)]
+    return concat([pieces[i] for i in _LSTM_ORDER], axis)
+
+
+def _bias(node: ExportNode, position: int, kind: np.dtype[Any], axis: int) -> Tensor:
+    """The biases of ONNX: those of the input, and those of the hidden state."""
+    op = node.op
+    bias = _weights(node, position, kind, op.gates, axis)
+    if isinstance(op, GRU) and op.linear_before_reset:
+        size = bias.dim(axis) // 4
+        own = bias.slice(axis, 0, size * 3)
+        nothing = bias.slice(axis, 0, size * 2) * 0
+        return concat([own, nothing, bias.slice(axis, size * 3, size * 4)], axis)
+    return concat([bias, bias * 0], axis)
+
+
+def _attributes(op: Any, directions: int) -> dict[str, Any]:
+    functions = [name.title() for name in op.activations[: len(type(op).activations)]]
+    found: dict[str, Any] = {"activations": functions * directions}
+    if op._is_clipped:
+        found["clip"] = float(op.clip)
+    if isinstance(op, GRU):
+        found["linear_before_reset"] = int(op.linear_before_reset)
+    return found
+
+
+def _hidden_size(node: ExportNode, position: int) -> int:
+    """The size of the states: ONNX demands it as an attribute."""
+    op, gates = node.op, node.op.gates
+    for place, axis, divisor in ((1, -1, 1), (position, -2, gates), (position + 1, -1, 1)):
+        dims = node.types[place].shape.dims
+        if dims is not None and dims[axis].is_static:
+            return int(dims[axis].lo) // divisor
+    return int(op.hidden_size)
+
+
+@export(RNNCell, GRUCell, LSTMCell1, LSTMCell4)
+def cell(node: ExportNode) -> tuple[str, ...]:
+    """One step of RNN, GRU or LSTM; arithmetic for f64, which onnxruntime's kernels do not compute."""
+    op, values = node.op, given(node)
+    count = 2 if isinstance(op, LSTM) else 1
+    x, states, first = values[0], values[1 : 1 + count], 1 + count
+    kind = widened(x).dtype
+    has_bias = node.has(first + 2)
+    if kind == np.float64:
+        step = _step(node, kind, *(values[i].to(kind) for i in range(first, first + 2 + has_bias)))
+        found = step(x, *states)
+        return tuple(one.to(x.dtype).name for one in found)
+    w = _weights(node, first, kind, op.gates, 0).unsqueeze(0)
+    r = _weights(node, first + 1, kind, op.gates, 0).unsqueeze(0)
+    bias = _bias(node, first + 2, kind, 0).unsqueeze(0) if has_bias else None
+    inputs = [x.to(kind).unsqueeze(0), w, r, bias, None, *[state.to(kind).unsqueeze(0) for state in states]]
+    names = ["" if one is None else one.name for one in inputs]
+    attributes = _attributes(op, 1) | {"hidden_size": _hidden_size(node, first)}
+    found = x.sheet.emit(_operator(op), *names, dtypes=[kind] * (1 + count), **attributes)
+    return tuple(one.squeeze(0).to(x.dtype).name for one in found[1:])
+
+
+@export(RNNSequence, GRUSequence, LSTMSequence)
+def sequence(node: ExportNode) -> tuple[str, ...]:
+    """RNN, GRU or LSTM; a Loop for f64, which onnxruntime's kernels do not compute."""
+    op, values = node.op, given(node)
+    count = 2 if isinstance(op, LSTM) else 1
+    x, states, first = values[0], values[1 : 1 + count], 2 + count
+    kind, lengths = widened(x).dtype, values[1 + count]
+    exists = (lengths.to(np.int32) > 0).to(kind).reshape(-1, 1, 1)
+    begun = [state.to(kind) * exists for state in states]
+    if kind == np.float64:
+        return _looped(node, x, begun, lengths.to(I64), [values[i].to(kind) for i in range(first, first + 3)])
+    w = _weights(node, first, kind, op.gates, 1)
+    r = _weights(node, first + 1, kind, op.gates, 1)
+    names = [
+        x.to(kind).transpose(1, 0, 2).name,
+        w.name,
+        r.name,
+        _bias(node, first + 2, kind, 1).name,
+        "" if _are_whole(node, 1 + count) else lengths.to(np.int32).name,
+        *[state.transpose(1, 0, 2).name for state in begun],
+    ]
+    attributes = _attributes(op, op._directions)
+    attributes |= {"hidden_size": _hidden_size(node, first), "direction": op.direction}
+    y, *last = x.sheet.emit(_operator(op), *names, dtypes=[kind] * (1 + count), **attributes)
+    ends = [state.transpose(1, 0, 2) * exists for state in last]
+    return y.transpose(2, 1, 0, 3).to(x.dtype).name, *[state.to(x.dtype).name for state in ends]
+
+
+def _are_whole(node: ExportNode, position: int) -> bool:
+    """Every sequence is known to have all steps."""
+    known, dims = node.known(position), node.types[0].shape.dims
+    return bool(known is not None and dims is not None and dims[1].is_static and (known == dims[1].lo).all())
+
+
+def _looped(
+    node: ExportNode, x: Tensor, states: list[Tensor], lengths: Tensor, weights: list[Tensor]
+) -> tuple[str, ...]:
+    """A sequence as a Loop over its steps, for each direction."""
+    op, kind = node.op, states[0].dtype
+    steps, found_y, found_last = x.dim(1), [], []
+    ends = lengths.reshape(-1, 1)
+    for way in range(op._directions):
+        backward = op.direction == "reverse" or way == 1
+        step = _step(node, kind, *[one.gather(way, 0) for one in weights])
+
+        def body(time: Tensor, *before: Tensor, step: Any = step, backward: bool = backward) -> Any:
+            place = (ends - 1 - time).at_least(0) if backward else (ends * 0 + time)
+            width = x.dim(2)
+            row = x.to(kind).take_along(place.unsqueeze(2).expand(x.dim(0), 1, width), 1).squeeze(1)
+            inside = ends > time
+            after = step(row, *before)
+            kept = [inside.where(new, old) for new, old in zip(after, before, strict=True)]
+            return kept, [inside.where(after[0], 0)]
+
+        *last, y = loop(steps, [state.gather(way, 1) for state in states], body, [2])
+        y = y.transpose(1, 0, 2)
+        if backward:
+            place = x.sheet.arange(steps).reshape(1, -1)
+            order = (place < ends).where(ends - 1 - place, place).unsqueeze(2)
+            y = y.take_along(order.expand_to(y.shape()), 1)
+        found_y.append(y.unsqueeze(1))
+        found_last.append([state.unsqueeze(1) for state in last])
+    y = concat(found_y, 1)
+    finals = [concat([last[i] for last in found_last], 1) for i in range(len(states))]
+    return y.to(x.dtype).name, *[state.to(x.dtype).name for state in finals]
+
+
+def _step(node: ExportNode, kind: Any, w: Tensor, r: Tensor, b: Tensor | None = None) -> Callable[..., list[Tensor]]:
+    """One step by arithmetic, from x and the states to the next states."""
+    op, gates = node.op, node.op.gates
+    functions: dict[str, Callable[[Tensor], Tensor]] = {
+        "relu": lambda one: one.at_least(0),
+        "sigmoid": lambda one: one.call("Sigmoid"),
+        "tanh": lambda one: one.call("Tanh"),
+    }
+
+    def activate(which: int, value: Tensor, clips: bool = True) -> Tensor:
+        held = value.clip(-op.clip, op.clip) if clips and op._is_clipped else value
+        return functions[op.activations[which]](held)
+
+    def parts(value: Tensor, count: int, axis: int) -> list[Tensor]:
+        size = value.dim(axis) // count
+        return [value.slice(axis, size * i, size * (i + 1)) for i in range(count)]
+
+    def step(x: Tensor, hidden: Tensor, *cells: Tensor) -> list[Tensor]:
+        biases = None if b is None else parts(b, op.bias_gates, 0)
+        shares = [x.to(kind) @ one.transpose(1, 0) for one in parts(w, gates, 0)]
+        rows = [one.transpose(1, 0) for one in parts(r, gates, 0)]
+        if biases is not None:
+            shares = [share + bias for share, bias in zip(shares, biases, strict=False)]
+        if isinstance(op, LSTM):
+            f, i, c, o = (share + hidden @ row for share, row in zip(shares, rows, strict=True))
+            after = activate(0, f) * cells[0] + activate(0, i) * activate(1, c)
+            return [activate(0, o) * activate(2, after, clips=False), after]
+        if not isinstance(op, GRU):
+            return [activate(0, shares[0] + hidden @ rows[0])]
+        z, reset = (activate(0, shares[i] + hidden @ rows[i]) for i in range(2))
+        if op.linear_before_reset:
+            linear = hidden @ rows[2]
+            candidate = activate(1, shares[2] + reset * (linear if biases is None else linear + biases[3]))
+        else:
+            candidate = activate(1, shares[2] + (reset * hidden) @ rows[2])
+        return [(1 - z) * candidate + z * hidden]
+
+    return step

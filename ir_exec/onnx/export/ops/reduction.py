@@ -1,0 +1,121 @@
+"""Lowerings of the folder reduction."""
+
+from __future__ import annotations
+
+from ir_exec.onnx.export.node import ExportNode
+from ir_exec.onnx.export.ops.common import narrow, working, working_kind
+from ir_exec.onnx.export.registry import Outputs, export
+from ir_exec.ops import Op, reduction
+from ir_exec.types import ElementType
+
+
+def _reduced(node: ExportNode, operator: str, value: str, axes: str | list[int]) -> str:
+    """Emit a reduction; `axes` are known and not empty, or the name of a tensor."""
+    keep = int(node.op.keep_dims)
+    if operator == "ReduceSum" or node.opset >= 18:
+        given = node.ints(axes) if isinstance(axes, list) else axes
+        noop = None if isinstance(axes, list) else 1
+        return node.emit(operator, value, given, keepdims=keep, noop_with_empty_axes=noop)
+    if not isinstance(axes, list):
+        node.refuse("axes that are not known before a run need opset 18 of ONNX")
+    return node.emit(operator, value, axes=axes, keepdims=keep)
+
+
+def _axes(node: ExportNode) -> str | list[int]:
+    """The reduced axes: distinct numbers where they are known, else a tensor."""
+    found = node.known_ints(1)
+    if found is None:
+        return node.flat(node.i64(1))
+    rank = node.rank()
+    if rank == 0:
+        return []
+    return sorted({axis + rank if axis < 0 and rank is not None else axis for axis in found})
+
+
+def _limited(node: ExportNode, value: str) -> str:
+    """A result of wider integers as the type of the data: 8 bits saturate, longer ones wrap."""
+    kind = node.kind()
+    if kind.is_integer and kind.bits <= 8:
+        signed = kind.is_signed
+        low, high = (-(2 ** (kind.bits - 1)) if signed else 0), 2 ** (kind.bits - signed) - 1
+        least, most = node.scalar_like(low, value), node.scalar_like(high, value)
+        value = node.emit("Min", node.emit("Max", value, least), most)
+    return narrow(node, value, kind)
+
+
+def _wide(node: ExportNode) -> str:
+    """The data in the type in which it is summed."""
+    kind = working_kind(node.kind())
+    value = working(node, 0)
+    if kind.is_integer:
+        return node.cast(value, ElementType.i64)
+    return node.cast(value, ElementType.f32) if kind is ElementType.f16 else value
+
+
+def _reduction(cls: type[Op], operator: str, alone: str = "Identity") -> None:
+    @export(cls)
+    def lower(node: ExportNode) -> Outputs:
+        axes = _axes(node)
+        value = _wide(node)
+        if axes == []:
+            return _limited(node, node.emit(alone, value))
+        return _limited(node, _reduced(node, operator, value, axes))
+
+
+_reduction(reduction.ReduceSum, "ReduceSum")
+_reduction(reduction.ReduceProd, "ReduceProd")
+_reduction(reduction.ReduceL1, "ReduceL1", "Abs")
+
+
+@export(reduction.ReduceMean)
+def reduce_mean(node: ExportNode) -> Outputs:
+    axes = _axes(node)
+    value = _wide(node)
+    if axes == []:
+        return _limited(node, node.emit("Identity", value))
+    if node.kind().is_float:
+        return _limited(node, _reduced(node, "ReduceMean", value, axes))
+    ones = node.emit("Expand", node.constant(1, ElementType.i64), node.shape_of(value))
+    sums, counts = _reduced(node, "ReduceSum", value, axes), _reduced(node, "ReduceSum", ones, axes)
+    return _limited(node, node.emit("Div", sums, counts))
+
+
+@export(reduction.ReduceL2)
+def reduce_l2(node: ExportNode) -> Outputs:
+    axes = _axes(node)
+    value = _wide(node)
+    if node.kind().is_integer:
+        value = node.cast(value, ElementType.f64)
+    found = node.emit("Abs", value) if axes == [] else _reduced(node, "ReduceL2", value, axes)
+    whole = node.cast(found, ElementType.i64) if node.kind().is_integer else found
+    return narrow(node, whole, node.kind())
+
+
+def _extreme(cls: type[Op], operator: str) -> None:
+    @export(cls)
+    def lower(node: ExportNode) -> Outputs:
+        axes = _axes(node)
+        value = working(node, 0)
+        if axes == []:
+            return node.emit("Identity", node.inputs[0])
+        if node.kind() is ElementType.u64:
+            node.refuse("onnxruntime and ONNX's types of reductions differ for u64")
+        return narrow(node, _reduced(node, operator, value, axes), node.kind())
+
+
+_extreme(reduction.ReduceMax, "ReduceMax")
+_extreme(reduction.ReduceMin, "ReduceMin")
+
+
+def _logical(cls: type[Op], operator: str) -> None:
+    @export(cls)
+    def lower(node: ExportNode) -> Outputs:
+        axes = _axes(node)
+        if axes == []:
+            return node.emit("Identity", node.inputs[0])
+        found = _reduced(node, operator, node.cast(node.inputs[0], ElementType.i32), axes)
+        return node.cast(found, ElementType.boolean)
+
+
+_logical(reduction.ReduceLogicalAnd, "ReduceMin")
+_logical(reduction.ReduceLogicalOr, "ReduceMax")

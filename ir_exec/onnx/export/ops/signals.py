@@ -1,0 +1,204 @@
+"""Lowerings of Fourier transforms."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from ir_exec.onnx.export.algebra import I64, Tensor, concat, given, rounded, widened
+from ir_exec.onnx.export.registry import export
+from ir_exec.ops.signals import DFT, IDFT, IRDFT, ISTFT, RDFT, STFT
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.node import ExportNode
+
+
+def _transform(data: Tensor, axis: int | Tensor, *, inverse: bool = False, onesided: bool = False) -> Tensor:
+    """ONNX's DFT along an axis of complex data, or of real data with a last axis of one element."""
+    if data.sheet.node.opset < 20:
+        if isinstance(axis, Tensor):
+            data.sheet.node.refuse("DFT has an axis as an input from opset 20 on")
+        return data.call("DFT", axis=axis, inverse=int(inverse), onesided=int(onesided))
+    where = axis.reshape() if isinstance(axis, Tensor) else data.sheet.constant(axis, I64)
+    return data.call("DFT", None, where, inverse=int(inverse), onesided=int(onesided))
+
+
+def _size(data: Tensor, axis: int | Tensor) -> Tensor:
+    """The size of an axis, a vector of one element."""
+    return data.shape().gather(axis, 0) if isinstance(axis, Tensor) else data.dim(axis)
+
+
+def _padded(data: Tensor, axis: int | Tensor, before: Tensor, behind: Tensor) -> Tensor:
+    """The data with zeros at both ends of an axis, or cut off where a number is negative."""
+    sheet = data.sheet
+    zero = sheet.constant(0, data.dtype)
+    return data.call("Pad", concat([before, behind], 0), zero, sheet.ints(axis), mode="constant")
+
+
+def _sized(data: Tensor, axis: int | Tensor, size: Tensor | int) -> Tensor:
+    """The data with an axis cut off, or filled with zeros, to a size."""
+    sheet = data.sheet
+    return _padded(data, axis, sheet.ints(0), sheet.ints(size) - _size(data, axis))
+
+
+def _axes(node: ExportNode, rank: int) -> list[tuple[int | Tensor, Tensor | int | None]]:
+    """The axes with the numbers of elements that are transformed, None for those of the data."""
+    known, sizes = node.known_ints(1), node.known_ints(2) if node.has(2) else None
+    axes: list[int | Tensor]
+    if known is not None:
+        axes = [axis % rank for axis in known]
+    else:
+        dims = node.types[1].shape.dims
+        if dims is None or not dims[0].is_static:
+            node.refuse("the number of axes is not known before a run")
+        every = given(node)[1].to(I64) % rank
+        axes = [every.slice(0, position, position + 1) for position in range(dims[0].lo)]
+    found: list[tuple[int | Tensor, Tensor | int | None]] = []
+    for position, axis in enumerate(axes):
+        size: Tensor | int | None = None
+        if sizes is not None:
+            size = None if sizes[position] == -1 else sizes[position]
+        elif node.has(2):
+            size = given(node)[2].to(I64).slice(0, position, position + 1)
+        found.append((axis, size))
+    return found
+
+
+def _held(size: Tensor | int | None, whole: Tensor) -> Tensor | int | None:
+    """A size, with the whole one for -1 in a tensor."""
+    return size.equals(-1).where(whole, size) if isinstance(size, Tensor) else size
+
+
+def _is_empty(node: ExportNode) -> bool:
+    """The output is known to have no elements."""
+    dims = node.out_types[0].shape.dims
+    return dims is not None and any(dim.is_static and dim.lo == 0 for dim in dims)
+
+
+def _nothing(node: ExportNode, data: Tensor) -> str:
+    dims = node.out_types[0].shape.dims or ()
+    return data.sheet.zeros(data.sheet.ints(*(dim.lo for dim in dims)), data.dtype).name
+
+
+@export(DFT, IDFT)
+def dft(node: ExportNode) -> str:
+    """DFT along each of the axes."""
+    data = given(node)[0]
+    if _is_empty(node):
+        return _nothing(node, data)
+    rank = node.known_rank(0)
+    found = widened(data)
+    for axis, size in _axes(node, rank - 1):
+        size = _held(size, _size(data, axis))
+        if size is not None:
+            found = _sized(found, axis, size)
+        found = _transform(found, axis, inverse=isinstance(node.op, IDFT))
+    return found.to(data.dtype).name if found.name != data.name else data.call("Identity").name
+
+
+@export(RDFT)
+def rdft(node: ExportNode) -> str:
+    """A one-sided DFT along the last of the axes, then DFT along the others."""
+    data = given(node)[0]
+    if _is_empty(node):
+        return _nothing(node, data)
+    rank = node.known_rank(0)
+    found = widened(data).unsqueeze(rank)
+    *others, last = _axes(node, rank)
+    for axis, size in (*others, last):
+        size = _held(size, _size(data, axis))
+        if size is not None:
+            found = _sized(found, axis, size)
+    found = _transform(found, last[0], onesided=True)
+    for axis, _ in others:
+        found = _transform(found, axis)
+    return found.to(data.dtype).name
+
+
+@export(IRDFT)
+def irdft(node: ExportNode) -> str:
+    """An inverse DFT of the numbers and their conjugates."""
+    data = given(node)[0]
+    if _is_empty(node):
+        return _nothing(node, data)
+    rank = node.known_rank(0)
+    found = widened(data)
+    *others, (last, signal) = _axes(node, rank - 1)
+    for axis, size in others:
+        size = _held(size, _size(data, axis))
+        if size is not None:
+            found = _sized(found, axis, size)
+        found = _transform(found, axis, inverse=True)
+    whole = (_size(data, last) - 1) * 2
+    signal = _held(signal, whole)
+    return _real_inverse(found, last, whole if signal is None else signal, rank).to(data.dtype).name
+
+
+def _real_inverse(half: Tensor, axis: int | Tensor, size: Tensor | int, rank: int) -> Tensor:
+    """The `size` real numbers whose one-sided transform this is; complex data of this rank."""
+    sheet = half.sheet
+    total = sheet.ints(size)
+    kept = total // 2 + 1
+    half = _sized(half, axis, kept)
+    # Number k of the second half is the conjugate of number size - k.
+    mirrored = half.call("Slice", total - kept, sheet.ints(0), sheet.ints(axis), sheet.ints(-1))
+    conjugate = mirrored * sheet.constant([1, -1], half.dtype)
+    none = sheet.ints(0)
+    whole = _padded(half, axis, none, total - kept) + _padded(conjugate, axis, kept, none)
+    return _transform(whole, axis, inverse=True).slice(rank - 1, 0, 1).squeeze(rank - 1)
+
+
+def _window(window: Tensor, size: Tensor) -> Tensor:
+    """The window in the middle of a frame of zeros."""
+    missing = size - window.dim(0)
+    before = missing // 2
+    return widened(window).pad([before], [missing - before])
+
+
+@export(STFT)
+def stft(node: ExportNode) -> str:
+    """One-sided DFT of gathered frames."""
+    signal, window, frame_size, frame_step = given(node)
+    rank, sheet = node.known_rank(0), signal.sheet
+    size, step = sheet.ints(frame_size), sheet.ints(frame_step)
+    count = (signal.dim(-1) - size) // step + 1
+    places = sheet.arange(count).unsqueeze(1) * step + sheet.arange(size)
+    frames = widened(signal).gather(places, rank - 1) * _window(window, size)
+    found = _transform(frames.unsqueeze(rank + 1), rank, onesided=True)
+    if node.op.transpose_frames:
+        found = found.transpose(*range(rank - 1), rank, rank - 1, rank + 1)
+    return found.to(signal.dtype).name
+
+
+@export(ISTFT)
+def istft(node: ExportNode) -> str:
+    """Real inverse transforms of the frames, added where they overlap, over the squares of the window."""
+    data, window, frame_size, frame_step, *lengths = given(node)
+    op, rank, sheet = node.op, node.known_rank(0), data.sheet
+    size, step = sheet.ints(frame_size), sheet.ints(frame_step)
+    count = data.dim(rank - 2)
+    weights = _window(window, size)
+    wide = widened(data).transpose(*range(rank - 3), rank - 2, rank - 3, rank - 1)
+    frames = _real_inverse(wide, rank - 2, size, rank) * weights
+    total = (count - 1).at_least(0) * step + size
+    places = (sheet.arange(count).unsqueeze(1) * step + sheet.arange(size)).reshape(1, -1)
+
+    def overlapped(rows: Tensor) -> Tensor:
+        where = places.expand_to(rows.shape())
+        zeros = sheet.zeros(sheet.ints(rows.dim(0), total), rows.dtype)
+        return zeros.call("ScatterElements", where, rows, axis=1, reduction="add")
+
+    signal = overlapped(frames.reshape(-1, count * size))
+    squares = overlapped((weights * weights).unsqueeze(0).expand(count, size).reshape(1, -1))
+    if op.normalized:
+        known = node.known(2)
+        signal = signal * (sqrt(int(known)) if known is not None else size.to(signal.dtype).sqrt())
+    is_nothing = squares.equals(0)
+    signal = is_nothing.where(0, signal / is_nothing.where(1, squares))
+    margin = size // 2 if op.center else sheet.ints(0)
+    length = sheet.ints(lengths[0]) if lengths else total - margin * 2
+    kept = signal.slice(1, margin, margin + length)
+    result = kept.pad([0, 0], [0, (length - kept.dim(1)).at_least(0)])
+    if rank == 3:
+        result = result.squeeze(0)
+    return rounded(result, data.dtype).name

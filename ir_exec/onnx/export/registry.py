@@ -1,0 +1,156 @@
+"""From an operator class of IR to the function that lowers it to ONNX.
+
+    @export(Gather, opset=13)
+    def gather(node: ExportNode) -> Outputs:
+        return node.emit("Gather", ...)
+
+The function emits nodes and returns the names of the outputs. `opset` is the oldest opset of ONNX that it can write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+
+from ir_exec.ops import Op
+
+if TYPE_CHECKING:
+    from ir_exec.onnx.export.node import ExportNode
+
+__all__ = [
+    "FAMILIES",
+    "OLDEST_OPSET",
+    "UNSAYABLE",
+    "Lowering",
+    "Outputs",
+    "export",
+    "find_lowering",
+    "load_families",
+    "reason_unsayable",
+    "register",
+    "unregister",
+    "unsayable",
+]
+
+OLDEST_OPSET = 17
+"""The oldest opset of ONNX that is written."""
+
+Outputs: TypeAlias = "str | tuple[str, ...] | list[str]"
+"""The name of the output of a lowered node, or the names of its outputs."""
+
+FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "activation": ("activation",),
+        "arithmetic": ("arithmetic",),
+        "bitwise": ("bitwise",),
+        "comparison": ("comparison",),
+        "condition": ("condition", "bucketize"),
+        "convolution": ("convolution",),
+        "detection": ("detection_output", "detectron", "priors", "proposals", "roi_align", "roi_pooling", "yolo"),
+        "generation": ("generation",),
+        "image": ("color", "grid_sample", "interpolate"),
+        "infrastructure": ("infrastructure", "loops"),
+        "logical": ("logical",),
+        "matrix": ("matrix", "inverse"),
+        "movement": ("movement", "gather_tree", "movement_layout", "movement_scatter", "movement_slice"),
+        "normalization": ("normalization",),
+        "pooling": ("pooling",),
+        "quantization": ("quantization",),
+        "reduction": ("reduction",),
+        "sequence": ("recurrent", "attention", "ctc", "one_hot"),
+        "shape": ("shape",),
+        "signals": ("signals",),
+        "sort": ("sort", "nms", "class_nms"),
+        "sparse": ("sparse",),
+        "type": ("type",),
+    }
+)
+"""The modules of `ir_exec.onnx.export.ops` for each folder of the specification."""
+
+
+class Lowering(NamedTuple):
+    """A function that lowers an operator, and the oldest opset that it can write.
+
+    inline: its nodes stand in the graph itself, however many they are.
+    """
+
+    function: Callable[[ExportNode], Outputs]
+    opset: int
+    inline: bool
+
+
+_lowerings: dict[type[Op], Lowering] = {}
+
+UNSAYABLE: dict[type[Op], str] = {}
+"""The operators that ONNX cannot express, with the reason."""
+
+Function = TypeVar("Function", bound="Callable[[ExportNode], Outputs]")
+
+
+def export(*classes: type[Op], opset: int = OLDEST_OPSET, inline: bool = False) -> Callable[[Function], Function]:
+    """Register a function as the lowering of operator classes; TypeError where a class has one already."""
+
+    def decorate(function: Function) -> Function:
+        for cls in classes:
+            register(cls, function, opset=opset, inline=inline)
+        return function
+
+    return decorate
+
+
+def register(
+    cls: type[Op], function: Callable[[ExportNode], Outputs], *, opset: int = OLDEST_OPSET, inline: bool = False
+) -> None:
+    """Register the lowering of an operator class; TypeError where it has one, or is declared unsayable."""
+    if cls in _lowerings or cls in UNSAYABLE:
+        other = _lowerings[cls].function.__name__ if cls in _lowerings else "declared unsayable"
+        raise TypeError(f"the lowering of {cls.__name__} is {other} already, {function.__name__} cannot be too")
+    _lowerings[cls] = Lowering(function, opset, inline)
+
+
+def unregister(cls: type[Op]) -> None:
+    """Remove the lowering of an operator class; KeyError where there is none."""
+    del _lowerings[cls]
+
+
+def unsayable(*classes: type[Op], reason: str) -> None:
+    """Declare operators that ONNX cannot express; TypeError where one has a lowering."""
+    for cls in classes:
+        if cls in _lowerings or cls in UNSAYABLE:
+            raise TypeError(f"{cls.__name__} is registered already")
+        UNSAYABLE[cls] = reason
+
+
+def find_lowering(cls: type[Op]) -> Lowering | None:
+    """The lowering of an operator class; None where there is none."""
+    _load(_family(cls))
+    return _lowerings.get(cls)
+
+
+def reason_unsayable(cls: type[Op]) -> str:
+    """The reason why an operator class has no lowering."""
+    _load(_family(cls))
+    return UNSAYABLE.get(cls, "no lowering to ONNX is registered for it")
+
+
+def load_families() -> None:
+    """Import every family, so that the registry is whole."""
+    for family in FAMILIES:
+        _load(family)
+
+
+def _family(cls: type[Op]) -> str:
+    parts = cls.__module__.split(".")
+    return parts[2] if parts[:2] == ["ir_exec", "ops"] and len(parts) > 2 else ""
+
+
+@cache
+def _load(family: str) -> None:
+    for module in FAMILIES.get(family, ()):
+        name = f"ir_exec.onnx.export.ops.{module}"
+        if find_spec(name) is not None:
+            import_module(name)

@@ -1,0 +1,126 @@
+"""Attention in operators of IR, for the operators of com.microsoft that compute it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.onnx.values import checked_gather, concat, ints, known_size, number, shape_of, size_along
+from ir_exec.types import ElementType
+
+__all__ = [
+    "attended",
+    "causal",
+    "heads_of",
+    "heads_of_size",
+    "joined",
+    "lowest",
+    "repeated",
+    "rotated",
+    "size_of",
+]
+
+
+def size_of(value: Value, axis: int) -> Value:
+    """A size as a tensor of rank 1."""
+    return build.gather(shape_of(value), ints(axis), 0)
+
+
+def heads_of(value: Value, count: int) -> Value:
+    """[batch, length, heads * size] as [batch, heads, length, size]."""
+    return build.transpose(build.reshape(value, ints(0, 0, count, -1), special_zero=True), ints(0, 2, 1, 3))
+
+
+def joined(value: Value) -> Value:
+    """The inverse."""
+    return build.reshape(build.transpose(value, ints(0, 2, 1, 3)), ints(0, 0, -1), special_zero=True)
+
+
+def causal(queries: Value, keys: Value, like: Value) -> Value:
+    """[queries, keys]: 0 for keys up to the query itself, of which the last stands at the last key."""
+    many, all_keys = build.gather(shape_of(queries), 2, 0), build.gather(shape_of(keys), 2, 0)
+    rows = build.add(build.range(0, many, 1, output_type="i64"), build.subtract(all_keys, many))
+    columns = build.range(0, all_keys, 1, output_type="i64")
+    seen = build.less_equal(columns, build.unsqueeze(rows, 1))
+    return build.select(seen, number(0, like), lowest(like))
+
+
+def lowest(like: Value) -> Value:
+    kind = ElementType.f32 if like.element_type is not ElementType.f64 else like.element_type
+    low = float(np.finfo(np.float16).min) if like.element_type is ElementType.f16 else float(np.finfo(kind.dtype).min)
+    return number(low, like)
+
+
+def attended(
+    q: Value,
+    k: Value,
+    v: Value,
+    mask: Value | None,
+    scale: float | None,
+    softcap: float = 0.0,
+    sink: Value | None = None,
+) -> Value:
+    """softmax(q k^T scale + mask) v, all [batch, heads, length, size].
+
+    sink: [heads], scores of a key that takes part in the softmax and gives nothing.
+    """
+    if softcap == 0 and sink is None:
+        factor = None if scale is None else number(scale, q)
+        if factor is not None and mask is None:
+            mask = number(0, q)
+        return build.scaled_dot_product_attention(q, k, v, mask, factor, causal=False)
+    if scale is None:
+        scale = 1 / float(np.sqrt(known_size(q, -1, "the size of a head")))
+    scores = build.multiply(build.matmul(q, k, transpose_b=True), number(scale, q))
+    if softcap:
+        scores = build.multiply(build.tanh(build.divide(scores, number(softcap, q))), number(softcap, q))
+    scores = scores if mask is None else build.add(scores, mask)
+    if sink is None:
+        return build.matmul(build.softmax(scores, axis=-1), v)
+    column = build.broadcast(
+        build.unsqueeze(sink, ints(1, 2)), concat([*(size_of(scores, at) for at in range(3)), ints(1)])
+    )
+    shares = build.softmax(build.concat([scores, column], -1), axis=-1)
+    return build.matmul(build.slice(shares, ints(0), ints(-1), ints(1), ints(-1)), v)
+
+
+def rotated(x: Value, cosines: Value, sines: Value, positions: Value, size: int, interleaved: bool) -> Value:
+    """Pairs of the first `size` features turned by the angles of their positions. x: [batch, heads, length, features];
+    cosines, sines: [most positions, size / 2]; positions: [batch, length]."""
+    cosine, sine = (build.unsqueeze(checked_gather(one, positions, 0), 1) for one in (cosines, sines))
+    features = size_along(x, 3)
+    turned, left = x, None
+    if not features.is_static or features.size != size:
+        turned = build.slice(x, ints(0), ints(size), ints(1), ints(3))
+        left = build.slice(x, ints(size), ints(2**31 - 1), ints(1), ints(3))
+    if interleaved:
+        paired = build.reshape(turned, ints(0, 0, 0, -1, 2), special_zero=True)
+        a, b = build.gather(paired, 0, 4), build.gather(paired, 1, 4)
+    else:
+        a, b = build.split(turned, 3, num_splits=2)
+    first = build.subtract(build.multiply(a, cosine), build.multiply(b, sine))
+    second = build.add(build.multiply(a, sine), build.multiply(b, cosine))
+    if interleaved:
+        stacked = build.concat([build.unsqueeze(first, 4), build.unsqueeze(second, 4)], 4)
+        found = build.reshape(stacked, ints(0, 0, 0, -1), special_zero=True)
+    else:
+        found = build.concat([first, second], 3)
+    return found if left is None else build.concat([found, left], 3)
+
+
+def heads_of_size(value: Value, size: int) -> Value:
+    """[batch, length, heads * size] as [batch, heads, length, size], for a known size."""
+    return build.transpose(build.reshape(value, ints(0, 0, -1, size), special_zero=True), ints(0, 2, 1, 3))
+
+
+def repeated(value: Value, group: int) -> Value:
+    """Each head as often as it is shared."""
+    if group == 1:
+        return value
+    apart = build.unsqueeze(value, 2)
+    sizes = concat([size_of(value, 0), size_of(value, 1), ints(group), size_of(value, 2), size_of(value, 3)])
+    spread = build.broadcast(apart, sizes)
+    return build.reshape(
+        spread, concat([size_of(value, 0), ints(-1), size_of(value, 2), size_of(value, 3)]), special_zero=False
+    )

@@ -1,0 +1,203 @@
+"""Attention of the domain com.microsoft whose keys and values are kept in a cache."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.errors import UnsupportedError
+from ir_exec.onnx.ops.attention import attended, heads_of, joined, lowest, repeated, rotated, size_of
+from ir_exec.onnx.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.values import as_i64, cast, concat, ints, known_size, number, reshape, shape_of
+from ir_exec.types import ElementType
+
+__all__: list[str] = []
+
+
+class _Cache(NamedTuple):
+    """Keys and values up to the last query, and the place of each query among them, [batch, queries]."""
+
+    keys: Value
+    values: Value
+    places: Value
+
+
+def _cached(k: Value, v: Value, past_k: Value | None, past_v: Value | None, places: Value, total: Value) -> _Cache:
+    """The new keys and values, written behind those of each entry of the batch."""
+    if past_k is None or past_v is None:
+        return _Cache(k, v, places)
+    length = build.maximum(size_of(past_k, 2), total)
+    grown = build.subtract(length, size_of(past_k, 2))
+    zeros = ints(0, 0, 0, 0)
+    ends = concat([ints(0, 0), grown, ints(0)])
+    found = []
+    for past, new in ((past_k, k), (past_v, v)):
+        room = build.pad(past, zeros, ends, number(0, past), pad_mode="constant")
+        where = build.broadcast(build.unsqueeze(places, ints(1, 3)), shape_of(new))
+        found.append(build.scatter_elements_update(room, where, new, 2))
+    return _Cache(found[0], found[1], places)
+
+
+def _unpacked(packed: Value, heads: int, shared: int) -> tuple[Value, Value, Value]:
+    """Queries, keys and values from one tensor that holds them side by side."""
+    size = known_size(packed, 2, "the last dim of the query") // (heads + 2 * shared)
+    query, key, value = build.variadic_split(packed, 2, ints(heads * size, shared * size, shared * size))
+    return query, key, value
+
+
+def _places(lengths: Value, queries: Value, total: Value) -> Value:
+    """[batch, queries]: the place of each query among the keys of its entry of the batch, of which there are `lengths`.
+
+    A first prompt may be shorter than others of the batch: it still starts at the first place.
+    """
+    is_first = build.equal(queries, total)
+    start = build.select(is_first, ints(0), build.subtract(lengths, queries))
+    steps = build.range(0, build.squeeze(queries, 0), 1, output_type="i64")
+    return build.add(build.unsqueeze(start, 1), steps)
+
+
+def _both_rotated(
+    q: Value, k: Value, cosines: Value | None, sines: Value | None, places: Value, interleaved: bool
+) -> tuple[Value, Value]:
+    if cosines is None or sines is None:
+        raise UnsupportedError("rotary embeddings without their angles")
+    size = 2 * known_size(cosines, 1, "the last dim of cos_cache")
+    return tuple(rotated(one, cosines, sines, places, size, interleaved) for one in (q, k))  # type: ignore[return-value]
+
+
+@onnx_op("GroupQueryAttention", since=1, domain=MICROSOFT)
+def group_query_attention(
+    query: Value,
+    key: Value | None,
+    value: Value | None,
+    past_key: Value | None,
+    past_value: Value | None,
+    seqlens_k: Value,
+    total_sequence_length: Value,
+    cos_cache: Value | None = None,
+    sin_cache: Value | None = None,
+    position_ids: Value | None = None,
+    attention_bias: Value | None = None,
+    head_sink: Value | None = None,
+    k_scale: Value | None = None,
+    v_scale: Value | None = None,
+    q_norm_weight: Value | None = None,
+    k_norm_weight: Value | None = None,
+    query_seqlens: Value | None = None,
+    *,
+    causal: bool = True,
+    do_rotary: bool = False,
+    k_norm_epsilon: float | None = None,
+    k_quant_type: str = "NONE",
+    kv_cache_bit_width: int = 0,
+    kv_num_heads: int,
+    local_window_size: int = -1,
+    num_heads: int,
+    q_norm_epsilon: float | None = None,
+    qk_norm_epsilon: float = 1e-6,
+    qk_output: int = 0,
+    rotary_interleaved: bool = False,
+    scale: float | None = None,
+    sliding_window_cache: bool = False,
+    smooth_softmax: int = -1,
+    softcap: float = 0.0,
+    v_quant_type: str = "NONE",
+) -> list[Value]:
+    """Groups of heads share keys and values; the cache grows by those of this call.
+
+    seqlens_k: for each entry of the batch, the number of its keys less one.
+    """
+    quantized = (k_quant_type, v_quant_type) != ("NONE", "NONE") or k_scale is not None or v_scale is not None
+    if quantized or q_norm_weight is not None or k_norm_weight is not None or query_seqlens is not None:
+        raise UnsupportedError("quantized caches, norms or lengths of queries in GroupQueryAttention")
+    if qk_output or sliding_window_cache or not causal:
+        raise UnsupportedError("scores as an output, a cache of a window, or attention that is not causal")
+    if key is None or value is None:
+        query, key, value = _unpacked(query, num_heads, kv_num_heads)
+    q, k, v = heads_of(query, num_heads), heads_of(key, kv_num_heads), heads_of(value, kv_num_heads)
+    total = as_i64(reshape(total_sequence_length, 1))
+    lengths = build.add(as_i64(reshape(seqlens_k, -1)), ints(1))
+    places = _places(lengths, size_of(q, 2), total)
+    if do_rotary:
+        at = places if position_ids is None else position_ids
+        q, k = _both_rotated(q, k, cos_cache, sin_cache, at, rotary_interleaved)
+    cache = _cached(k, v, past_key, past_value, places, total)
+    columns = build.range(0, build.gather(shape_of(cache.keys), 2, 0), 1, output_type="i64")
+    rows = build.unsqueeze(places, 2)
+    seen = build.less_equal(columns, rows)
+    if local_window_size > 0:
+        seen = build.logical_and(seen, build.greater(columns, build.subtract(rows, ints(local_window_size))))
+    mask = build.unsqueeze(build.select(seen, number(0, q), lowest(q)), 1)
+    if attention_bias is not None:
+        mask = build.add(mask, attention_bias)
+    group = num_heads // kv_num_heads
+    shared = [repeated(one, group) for one in (cache.keys, cache.values)]
+    sink = head_sink
+    if sink is None and smooth_softmax == 1:
+        sink = build.broadcast(number(0, q), ints(num_heads))
+    found = attended(q, shared[0], shared[1], mask, scale or None, softcap, sink)
+    return [joined(found), cache.keys, cache.values]
+
+
+@onnx_op("SparseAttention", since=1, domain=MICROSOFT)
+def sparse_attention(
+    query: Value,
+    key: Value | None,
+    value: Value | None,
+    past_key: Value,
+    past_value: Value,
+    block_row_indices: Value,
+    block_col_indices: Value,
+    total_sequence_length: Value,
+    key_total_sequence_lengths: Value,
+    cos_cache: Value | None = None,
+    sin_cache: Value | None = None,
+    *,
+    do_rotary: bool = False,
+    kv_num_heads: int,
+    num_heads: int,
+    rotary_interleaved: bool = False,
+    scale: float = 0.0,
+    sparse_block_size: int,
+) -> list[Value]:
+    """Causal attention to the blocks of keys that the layout of a head lists for the block of the query.
+
+    The caches have room for all keys: [batch, heads, most keys, size]. block_row_indices, block_col_indices: for each
+    layout the blocks of each row, compressed: [layouts, rows + 1] and [layouts, entries].
+    """
+    if key is None or value is None:
+        query, key, value = _unpacked(query, num_heads, kv_num_heads)
+    q, k, v = heads_of(query, num_heads), heads_of(key, kv_num_heads), heads_of(value, kv_num_heads)
+    total = as_i64(reshape(total_sequence_length, 1))
+    places = _places(as_i64(reshape(key_total_sequence_lengths, -1)), size_of(q, 2), total)
+    if do_rotary:
+        q, k = _both_rotated(q, k, cos_cache, sin_cache, places, rotary_interleaved)
+    cache = _cached(k, v, past_key, past_value, places, total)
+    columns = build.range(0, build.gather(shape_of(cache.keys), 2, 0), 1, output_type="i64")
+    seen = build.unsqueeze(build.less_equal(columns, build.unsqueeze(places, 2)), 1)
+    listed = _listed_blocks(as_i64(block_row_indices), as_i64(block_col_indices))
+    block = ints(sparse_block_size)
+    # [layouts, batch, queries, keys], then a layout for each head in turn.
+    by_query = build.gather(listed, build.divide(places, block), 1)
+    last = build.subtract(size_of(listed, 2), ints(1))
+    by_key = build.gather(by_query, build.minimum(build.divide(columns, block), last), 3)
+    heads = build.floor_mod(build.range(0, num_heads, 1, output_type="i64"), size_of(listed, 0))
+    chosen = build.transpose(build.gather(by_key, heads, 0), ints(1, 0, 2, 3))
+    mask = build.select(build.logical_and(seen, chosen), number(0, q), lowest(q))
+    shared = [repeated(one, num_heads // kv_num_heads) for one in (cache.keys, cache.values)]
+    return [joined(attended(q, shared[0], shared[1], mask, scale or None)), cache.keys, cache.values]
+
+
+def _listed_blocks(rows: Value, columns: Value) -> Value:
+    """[layouts, rows, columns], as many columns as rows: the blocks that compressed rows list."""
+    count = build.subtract(size_of(rows, 1), ints(1))
+    ends = build.slice(rows, ints(1), ints(2**31 - 1), ints(1), ints(1))
+    starts = build.slice(rows, ints(0), ints(-1), ints(1), ints(1))
+    entries = build.range(0, build.gather(shape_of(columns), 1, 0), 1, output_type="i64")
+    behind = build.greater_equal(entries, build.unsqueeze(starts, 2))
+    within = build.logical_and(behind, build.less(entries, build.unsqueeze(ends, 2)))
+    blocks = build.range(0, build.squeeze(count, 0), 1, output_type="i64")
+    at = build.equal(build.unsqueeze(columns, 2), blocks)
+    found = build.matmul(cast(within, ElementType.f32), cast(at, ElementType.f32))
+    return build.greater(found, number(0, found))

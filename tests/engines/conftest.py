@@ -1,0 +1,28 @@
+"""The engine of the tests, registered by an entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ir_exec.engines import interface
+from tests.engines.other import OtherEngine
+
+
+class _Entry:
+    def __init__(self, engine: OtherEngine) -> None:
+        self.name = "other"
+        self._engine = engine
+
+    def load(self) -> OtherEngine:
+        return self._engine
+
+
+@pytest.fixture
+def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[OtherEngine], OtherEngine]:
+    def registered(engine: OtherEngine) -> OtherEngine:
+        monkeypatch.setattr(interface, "_registered", lambda: [_Entry(engine)])
+        return engine
+
+    return registered

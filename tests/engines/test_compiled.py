@@ -1,0 +1,202 @@
+"""Models that an engine runs in parts: results, state, errors, limits, observers, copies and the report."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec import EvaluationError, IRError, Model, ResourceError, build, compile_model
+from ir_exec.engines.compiled import EngineModel
+from tests.engines.other import OtherEngine
+
+NETWORKS = Path(__file__).parents[1] / "networks"
+X = np.linspace(0.1, 2, 12, dtype=np.float32).reshape(3, 4)
+
+Register = Callable[[OtherEngine], OtherEngine]
+
+
+def network() -> Model:
+    x = build.parameter([None, 4], name="x")
+    first = build.sqrt(build.exp(build.abs(x)), name="first")
+    middle = build.tanh(first, name="middle")
+    last = build.abs(build.cos(build.add(middle, first)), name="last")
+    return build.model([build.result(last, name="y"), build.result(middle, name="m")])
+
+
+def compiled(model: Model | str | Path, **options: object) -> EngineModel:
+    found = compile_model(model, engine="other", **options)  # type: ignore[arg-type]  # options of compile_model
+    assert isinstance(found, EngineModel)
+    return found
+
+
+@pytest.mark.parametrize("refuses", [(), ("Tanh",), ("Exp", "Cos")])
+def test_the_outputs_are_those_of_the_interpreter(register: Register, refuses: tuple[str, ...]) -> None:
+    engine = register(OtherEngine(refuses=refuses))
+    found, expected = compiled(network())([X]), compile_model(network())([X])
+    for name in ("y", "m"):
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-6)
+        found[name][...] = 0  # it is the caller's
+    assert engine.parts
+
+
+def test_parts_run_once_in_a_call_for_any_shape(register: Register) -> None:
+    engine = register(OtherEngine(refuses=["Tanh"]))
+    model = compiled(network())
+    for rows in (1, 3, 2):
+        assert model([X[:rows]])["y"].shape == (rows, 4)
+    assert [part.runs for part in engine.parts] == [3, 3]
+
+
+def test_the_partition_says_who_runs_what(register: Register) -> None:
+    register(OtherEngine(refuses=["Tanh"]))
+    report = compiled(network()).partition
+    assert (report.engine, report.layers, report.on_engine, report.crossings) == ("other 1.0", 7, 6, 3)
+    assert [part.engine for part in report.parts] == [True, False, True]
+    assert report.parts[1].layers == ("middle",)
+    assert [(one.name, one.type, one.reason) for one in report.interpreted] == [("middle", "Tanh", "it is refused")]
+    assert len(str(report).splitlines()) == 5
+
+
+@pytest.mark.parametrize("names", [True, False])
+def test_what_turns_out_to_be_refused_is_interpreted(register: Register, names: bool) -> None:
+    register(OtherEngine(late=["Tanh"], names=names))
+    model = compiled(network())
+    np.testing.assert_allclose(model([X])["y"], compile_model(network())([X])["y"], rtol=1e-6)
+    assert "Tanh" in {one.type for one in model.partition.interpreted}
+    assert model.partition.on_engine == (6 if names else 0)
+
+
+def test_constants_that_are_refused_are_computed_once(register: Register) -> None:
+    x = build.parameter([4], name="x")
+    scale = build.tanh(build.constant(np.full(4, 0.5, np.float32)))
+    model = build.model(
+        build.result(build.abs(build.sqrt(build.multiply(x, build.exp(scale, name="raised")))), name="y")
+    )
+    engine = register(OtherEngine(refuses=["Tanh"]))
+    found = compiled(model)([X[0]])["y"]
+    np.testing.assert_allclose(found, np.sqrt(X[0] * np.exp(np.tanh(np.float32(0.5)))), rtol=1e-6)
+    assert len(engine.parts) == 1
+    assert "raised" in engine.parts[0].layers
+
+
+def stateful() -> Model:
+    """The variable begins with x * x, and grows by x; the output is |sum|."""
+    x = build.parameter([None], name="x")
+    state = build.read_value(build.multiply(x, x), "v")
+    total = build.add(state, x, name="sum")
+    grown = build.abs(build.sqrt(build.multiply(total, total)))
+    return build.model(build.result(grown, name="y"), sinks=[build.assign(total, "v")])
+
+
+@pytest.mark.parametrize("refuses", [(), ("Sqrt",)])
+def test_variables_live_between_calls(register: Register, refuses: tuple[str, ...]) -> None:
+    register(OtherEngine(refuses=refuses))
+    model = compiled(stateful())
+    x = np.array([2, 3], np.float32)
+    assert model([x])["y"].tolist() == [6, 12]
+    assert model([x])["y"].tolist() == [8, 15]
+    other = model.session()
+    assert other([x])["y"].tolist() == [6, 12]
+    kept = model.snapshot()
+    assert model([x])["y"].tolist() == [10, 18]
+    model.restore(kept)
+    state = model.state["v"]
+    assert state is not None
+    assert state.tolist() == [8, 15]
+    assert not state.flags.writeable
+    model.reset_state()
+    assert model([x])["y"].tolist() == [6, 12]
+    model.state["v"] = np.zeros(2, np.float32)
+    assert model([x])["y"].tolist() == [2, 3]
+
+
+def test_observers_see_every_layer_of_the_interpreter(register: Register) -> None:
+    engine = register(OtherEngine())
+    seen = []
+    compiled(network())([X], observe=lambda node, *_: seen.append(node.type))
+    assert seen == ["Abs", "Exp", "Sqrt", "Tanh", "Add", "Cos", "Abs"]
+    assert [part.runs for part in engine.parts] == [0]
+
+
+def test_what_fails_on_the_engine_is_interpreted_and_told(register: Register) -> None:
+    register(OtherEngine(fails=True))
+    model = compiled(network())
+    for _ in range(2):
+        np.testing.assert_allclose(model([X])["y"], compile_model(network())([X])["y"], rtol=1e-6)
+    assert model.partition.failures == ("the other engine fails",)
+
+
+def test_an_error_is_that_of_the_layer(register: Register) -> None:
+    table, indices = build.parameter([5], name="table"), build.parameter([None], "i64", name="indices")
+    picked = build.gather_elements(table, indices, axis=0, name="pick")
+    model = build.model(build.result(build.abs(build.sqrt(picked))))
+    register(OtherEngine(fails=True))
+    with pytest.raises(IRError) as caught:
+        compiled(model)([np.ones(5, np.float32), np.array([9])])
+    assert caught.value.location.layer_name == "pick"
+
+
+def test_the_budget_is_looked_at_before_the_engine_runs(register: Register) -> None:
+    engine = register(OtherEngine())
+    model = compiled(network(), max_memory=100_000)
+    model([X])
+    runs = engine.parts[0].runs
+    with pytest.raises(ResourceError):
+        model([np.ones((10_000, 4), np.float32)])
+    assert engine.parts[0].runs == runs
+
+
+def test_a_copy_is_compiled_with_the_same_engine(register: Register) -> None:
+    engine = register(OtherEngine(refuses=["Tanh"]))
+    model = pickle.loads(pickle.dumps(compiled(network(), providers=["A"], options={"b": 1}, threads=1)))
+    assert isinstance(model, EngineModel)
+    assert engine.setting is not None
+    assert (engine.setting.providers, engine.setting.options, engine.setting.threads) == (("A",), {"b": 1}, 1)
+    assert model([X])["y"].shape == (3, 4)
+
+
+def test_a_closed_model_runs_no_more(register: Register) -> None:
+    engine = register(OtherEngine())
+    with compiled(network()) as model:
+        model([X])
+    assert engine.parts[0].is_closed
+    with pytest.raises(EvaluationError):
+        model([X])
+
+
+def test_outputs_that_are_inputs_and_constants(register: Register) -> None:
+    register(OtherEngine())
+    x = build.parameter([4], name="x")
+    constant = build.result(build.constant(np.arange(3, dtype=np.int32)), name="c")
+    model = build.model([build.result(x, name="same"), constant, build.result(build.abs(x), name="y")])
+    found = compiled(model)([X[0]])
+    assert found["c"].tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(found["same"], X[0])
+    assert not np.may_share_memory(found["same"], X)
+
+
+def test_what_cannot_be_asked_for() -> None:
+    for options in ({"engine": "none"}, {"providers": ["CPU"]}, {"engine": "onnxruntime", "options": 3}):
+        with pytest.raises(EvaluationError) as caught:
+            compile_model(network(), **options)  # type: ignore[arg-type]  # it is wrong
+        assert caught.value.code == "IR704"
+
+
+@pytest.mark.parametrize("name", ["bert_tiny_fp16", "index_ops", "same_padding", "keras"])
+@pytest.mark.parametrize("refuses", [("MatMul", "Convolution"), ("Add", "ShapeOf"), ("Multiply", "Convert")])
+def test_networks_in_many_parts(register: Register, name: str, refuses: tuple[str, ...]) -> None:
+    register(OtherEngine(refuses=refuses))
+    with np.load(NETWORKS / f"{name}.inputs.npz") as stored:
+        inputs = dict(stored)
+    found = compiled(NETWORKS / f"{name}.xml")(inputs)
+    expected = ir_exec.compile_model(NETWORKS / f"{name}.xml")(inputs)
+    for key in expected:
+        if expected[key].dtype.kind == "f":
+            np.testing.assert_allclose(found[key], expected[key], rtol=1e-3, atol=1e-3)
+        else:
+            np.testing.assert_array_equal(found[key], expected[key])

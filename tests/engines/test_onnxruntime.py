@@ -1,0 +1,251 @@
+"""onnxruntime as an engine: the networks, weights, precision, state, limits, errors, threads and times."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_exec import CompiledModel, EvaluationError, IRError, Model, ResourceError, build, compile_model
+from ir_exec.engines import onnxruntime as module
+from ir_exec.engines.compiled import EngineModel
+from ir_exec.types import Array
+
+NETWORKS = sorted((Path(__file__).parents[1] / "networks").glob("*.xml"))
+X = np.linspace(0.1, 2, 12, dtype=np.float32).reshape(3, 4)
+RANDOM = np.random.default_rng(0)
+
+
+def compiled(model: Model | Path, **options: Any) -> EngineModel:
+    found = compile_model(model, engine="onnxruntime", **options)
+    assert isinstance(found, EngineModel)
+    return found
+
+
+def inputs_of(path: Path) -> list[Array]:
+    with np.load(path.with_suffix(".inputs.npz"), allow_pickle=True) as stored:
+        return [stored[f"in{i}"] for i in range(len(stored.files))]
+
+
+def assert_close(found: Array, expected: Array) -> None:
+    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+    if expected.dtype.kind != "f":
+        np.testing.assert_array_equal(found, expected)
+        return
+    finite = np.abs(expected[np.isfinite(expected)].astype(np.float64)).max(initial=0)
+    np.testing.assert_allclose(found.astype(np.float64), expected.astype(np.float64), rtol=2e-3, atol=1e-3 * finite)
+
+
+@pytest.mark.parametrize("path", NETWORKS, ids=lambda path: path.stem)
+def test_networks(path: Path) -> None:
+    inputs = inputs_of(path)
+    ours, engine = compile_model(path), compiled(path)
+    for _ in range(2):
+        for found, expected in zip(engine(inputs).to_tuple(), ours(inputs).to_tuple(), strict=True):
+            assert_close(found, expected)
+        ours.reset_state()
+        engine.reset_state()
+    assert engine.partition.failures == ()
+
+
+def test_most_layers_are_on_the_engine() -> None:
+    reports = [compiled(path).partition for path in NETWORKS]
+    assert sum(report.on_engine for report in reports) > 0.8 * sum(report.layers for report in reports)
+
+
+def linear(kind: str = "f32") -> Model:
+    weights = RANDOM.normal(size=(4, 64)).astype(np.float32)
+    x = build.parameter([None, 4], kind, name="x")
+    y = build.matmul(x, build.constant(weights, kind))
+    return build.model(build.result(build.relu(build.add(y, build.constant(weights[0], kind))), name="y"))
+
+
+def test_any_size_runs_in_the_same_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = compiled(linear())
+    monkeypatch.setattr(module.OnnxRuntime, "compile", lambda *_: pytest.fail("another session"))
+    for rows in (1, 3, 0):
+        assert model([X[:rows]])["y"].shape == (rows, 64)
+
+
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+def test_short_floats_are_computed_in_f32(kind: str) -> None:
+    # A sum that f16 cannot hold on the way to a small difference.
+    x = build.parameter([2], kind, name="x")
+    large = build.multiply(x, build.constant(np.array([300, 300], np.float32), kind))
+    square = build.multiply(large, large)
+    model = build.model(build.result(build.divide(square, build.multiply(large, x)), name="y"))
+    values = np.array([1, 2], np.float32)
+    found, expected = compiled(model)([values])["y"], compile_model(model)([values])["y"]
+    assert found.dtype == expected.dtype
+    assert found.astype(np.float32).tolist() == expected.astype(np.float32).tolist() == [300, 300]
+
+
+def test_outputs_are_the_callers() -> None:
+    model = compiled(linear())
+    first, second = model([X])["y"], model([X])["y"]
+    assert first.flags.writeable
+    first[...] = 0
+    assert second.any()
+    assert not np.may_share_memory(first, second)
+
+
+def accumulating(shape: list[int | None], *, initial: bool) -> Model:
+    x = build.parameter([None], name="x")
+    state = (
+        build.read_value(build.multiply(x, x), "v")
+        if initial
+        else build.read_value(None, "v", shape=shape, element_type="f32")
+    )
+    total = build.add(state, x)
+    out = build.relu(build.abs(build.multiply(total, total)))
+    return build.model(build.result(out, name="y"), sinks=[build.assign(total, "v")])
+
+
+def test_variables() -> None:
+    model, x = compiled(accumulating([None], initial=True)), np.array([2, 3], np.float32)
+    assert [model([x])["y"].tolist() for _ in range(3)] == [[36, 144], [64, 225], [100, 324]]
+    session = model.session()
+    assert session([x])["y"].tolist() == [36, 144]
+    model.reset_state()
+    assert model([x])["y"].tolist() == [36, 144]
+    other = compiled(accumulating([2], initial=False))
+    assert [other([x])["y"].tolist() for _ in range(2)] == [[4, 9], [16, 36]]
+
+
+def test_the_state_of_a_failed_call_is_that_before_it() -> None:
+    model, x = compiled(accumulating([2], initial=False)), np.array([2, 3], np.float32)
+    model([x])
+    with pytest.raises(IRError):
+        model([np.ones(3, np.float32)])
+    assert model([x])["y"].tolist() == [16, 36]
+
+
+def gathering(function: str) -> Model:
+    table, indices = build.parameter([5], name="table"), build.parameter([None], "i64", name="indices")
+    if function == "gather":
+        picked = build.gather(table, indices, 0, name="pick")
+    elif function == "gather_elements":
+        picked = build.gather_elements(table, indices, axis=0, name="pick")
+    elif function == "gather_nd":
+        picked = build.gather_nd(table, build.unsqueeze(indices, [1]), name="pick")
+    elif function == "scatter_update":
+        picked = build.scatter_update(table, indices, build.gather(table, [0], 0), 0, name="pick")
+    elif function == "scatter_elements_update":
+        picked = build.scatter_elements_update(table, indices, build.gather(table, [0], 0), 0, name="pick")
+    else:
+        picked = build.scatter_nd_update(table, build.unsqueeze(indices, [1]), build.gather(table, [0], 0), name="pick")
+    return build.model(build.result(build.abs(build.relu(picked)), name="y"))
+
+
+@pytest.mark.parametrize(
+    "function",
+    ["gather", "gather_elements", "gather_nd", "scatter_update", "scatter_elements_update", "scatter_nd_update"],
+)
+@pytest.mark.parametrize("index", [5, -6, 2**31, -(2**62)])
+def test_indices_out_of_range_are_as_the_interpreter_has_them(function: str, index: int) -> None:
+    model, given = gathering(function), [np.arange(1, 6, dtype=np.float32), np.array([index])]
+    expected, found = [outcome(one, given) for one in (compile_model(model), compiled(model))]
+    assert found == expected
+
+
+def outcome(model: CompiledModel, given: list[Array]) -> object:
+    """The output as a list, or what the error is and where."""
+    try:
+        found: object = model(given)["y"].tolist()
+    except IRError as error:
+        return type(error), error.code, error.location.layer_name
+    return found
+
+
+@pytest.mark.parametrize("function", ["divide", "mod", "floor_mod"])
+@pytest.mark.parametrize("kind", ["i32", "u8", "i64"])
+def test_integers_divided_by_what_may_be_zero_are_interpreted(function: str, kind: str) -> None:
+    x, y = build.parameter([None], kind, name="x"), build.parameter([None], kind, name="y")
+    model = build.model(build.result(getattr(build, function)(x, y, name="quotient"), name="z"))
+    found = compiled(model)
+    assert [one.name for one in found.partition.interpreted] == ["quotient"]
+    with pytest.raises(IRError):
+        found([[1], [0]])
+    known = build.abs(build.convert(getattr(build, function)(x, build.constant([3], kind)), destination_type="f32"))
+    partition = compiled(build.model(build.result(build.relu(known)))).partition
+    assert partition.on_engine == partition.layers
+
+
+def test_a_size_that_follows_from_values_is_interpreted() -> None:
+    x, sizes = build.parameter([1], name="x"), build.parameter([1], "i64", name="sizes")
+    model = build.model(build.result(build.abs(build.relu(build.tile(x, sizes, name="large"))), name="y"))
+    found = compiled(model, max_memory=10**8)
+    assert "large" in [one.name for one in found.partition.interpreted]
+    with pytest.raises(ResourceError):
+        found([X[0, :1], np.array([2**40])])
+    assert found([X[0, :1], np.array([3])])["y"].shape == (3,)
+
+
+def test_the_time_is_limited() -> None:
+    x = build.parameter([1, 8, None, None], name="x")
+    value = x
+    for _ in range(20):
+        value = build.convolution(
+            value,
+            np.ones((8, 8, 5, 5), np.float32),
+            strides=[1, 1],
+            pads_begin=[2, 2],
+            pads_end=[2, 2],
+            dilations=[1, 1],
+        )
+    model = compiled(build.model(build.result(value)), max_seconds=0.01, threads=1)
+    with pytest.raises(ResourceError):
+        model([np.ones((1, 8, 512, 512), np.float32)])
+
+
+def test_threads_share_a_model() -> None:
+    model = compiled(linear())
+    given = [RANDOM.normal(size=(rows, 4)).astype(np.float32) for rows in range(1, 30)]
+    alone = [model([x])["y"] for x in given]
+    with ThreadPoolExecutor(4) as pool:
+        for found, known in zip(pool.map(lambda x: model([x])["y"], given), alone, strict=True):
+            np.testing.assert_array_equal(found, known)
+
+
+def test_compressed_weights() -> None:
+    codes = RANDOM.integers(0, 16, (64, 64)).astype(np.uint8)
+    weights = build.constant(codes, "u4")
+    scale = RANDOM.normal(size=(64, 1)).astype(np.float32)
+    decoded = build.multiply(build.subtract(build.convert(weights, destination_type="f32"), 8.0), scale)
+    x = build.parameter([None, 64], name="x")
+    model = build.model(build.result(build.matmul(x, decoded, transpose_b=True), name="y"))
+    values = RANDOM.normal(size=(2, 64)).astype(np.float32)
+    for mode in ("expand", "keep"):
+        found = compiled(model, weights=mode)([values])["y"]
+        np.testing.assert_allclose(found, values @ ((codes.astype(np.float32) - 8) * scale).T, rtol=1e-4, atol=1e-4)
+
+
+def test_its_own_times_have_the_names_of_the_layers() -> None:
+    path = next(path for path in NETWORKS if path.stem == "conv_zoo")
+    model = compiled(path, options={"profile": True})
+    model(inputs_of(path))
+    names = {node.name for node in model._model.graph.nodes}
+    times = model.engine_times()
+    assert times
+    assert {time.layer for time in times if time.layer} <= names
+    assert sum(time.seconds for time in times if time.layer) > 0
+
+
+def test_providers_and_options() -> None:
+    assert "CPUExecutionProvider" in compiled(linear(), providers=["cpu"]).engine
+    for options in ({"providers": ["Nope"]}, {"options": {"nope": 1}}, {"options": {"execution_mode": "x"}}):
+        with pytest.raises(EvaluationError) as caught:
+            compiled(linear(), **options)
+        assert caught.value.code == "IR704"
+    settings = {"spinning": False, "prepack": False, "graph_optimization_level": "basic", "inter_op_num_threads": 2}
+    assert compiled(linear(), options=settings)([X])["y"].shape == (3, 64)
+
+
+def test_without_the_package_one_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    with pytest.raises(EvaluationError) as caught:
+        compiled(linear())
+    assert "ir-exec[onnxruntime]" in (caught.value.hint or "")

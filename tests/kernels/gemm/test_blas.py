@@ -1,0 +1,142 @@
+"""The limit of BLAS to one thread: set once it is needed, and taken back by the last run that holds it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from ir_exec.kernels.gemm import blas
+from ir_exec.kernels.gemm.blas import CLAIM, Claim, blas_is_single_threaded
+
+
+def threads_of_blas() -> set[int]:
+    return {library["num_threads"] for library in ThreadpoolController().select(user_api="blas").info()}
+
+
+@pytest.fixture(autouse=True)
+def three_threads() -> Iterator[None]:
+    """BLAS has a number of threads that nothing else gives it."""
+    with threadpool_limits(3, user_api="blas"):
+        if threads_of_blas() != {3}:
+            pytest.skip("threadpoolctl knows no BLAS here")
+        yield
+
+
+@pytest.fixture
+def claims() -> Iterator[Callable[[], Claim]]:
+    made: list[Claim] = []
+
+    def make() -> Claim:
+        made.append(Claim())
+        return made[-1]
+
+    yield make
+    for claim in made:
+        claim.release()
+
+
+def test_blas_has_one_thread_while_a_claim_is_held(claims: Callable[[], Claim]) -> None:
+    claim = claims()
+    assert threads_of_blas() == {3}, "a claim that nobody needs changes nothing"
+    assert claim.hold()
+    assert claim.hold()
+    assert threads_of_blas() == {1}
+    claim.release()
+    assert threads_of_blas() == {3}
+
+
+def test_the_last_of_several_claims_gives_the_threads_back(claims: Callable[[], Claim]) -> None:
+    first, second = claims(), claims()
+    first.hold()
+    second.hold()
+    first.release()
+    first.release()
+    assert threads_of_blas() == {1}
+    second.release()
+    assert threads_of_blas() == {3}
+
+
+def test_a_claim_may_end_on_another_thread_than_it_began(claims: Callable[[], Claim]) -> None:
+    first, second = claims(), claims()
+    first.hold()
+    begun, ended = threading.Event(), threading.Event()
+
+    def other() -> None:
+        second.hold()
+        begun.set()
+        ended.wait(30)
+        second.release()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    begun.wait(30)
+    first.release()
+    assert threads_of_blas() == {1}
+    ended.set()
+    thread.join()
+    assert threads_of_blas() == {3}
+
+
+def test_a_claim_that_is_over_is_made_no_more(claims: Callable[[], Claim]) -> None:
+    claim = claims()
+    claim.release()
+    assert not claim.hold()
+    assert threads_of_blas() == {3}
+
+
+def test_blas_is_single_threaded_in_a_run_only(claims: Callable[[], Claim]) -> None:
+    assert not blas_is_single_threaded()
+    token = CLAIM.set(claims())
+    try:
+        assert blas_is_single_threaded()
+    finally:
+        CLAIM.reset(token)
+
+
+def test_a_blas_that_cannot_be_limited_keeps_its_threads(
+    monkeypatch: pytest.MonkeyPatch, claims: Callable[[], Claim]
+) -> None:
+    claim = claims()
+    with monkeypatch.context() as patch:
+        patch.setattr(blas, "blas_libraries", lambda: ())
+        patch.setattr(blas, "_LIMIT", blas._Limit())
+        assert not claim.hold()
+        claim.release()
+    assert threads_of_blas() == {3}
+
+
+def test_whether_blas_is_limited_is_true_where_another_thread_has_set_its_number(
+    claims: Callable[[], Claim],
+) -> None:
+    found: list[tuple[bool, set[int]]] = []
+
+    def other() -> None:
+        claim = claims()
+        found.append((claim.hold(), threads_of_blas()))
+        claim.release()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join(30)
+    ((is_held, numbers),) = found
+    assert is_held == (numbers == {1})
+    assert threads_of_blas() == {3}
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_of_a_process_that_runs_has_the_threads_back(claims: Callable[[], Claim]) -> None:
+    claims().hold()
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: sender.send((threads_of_blas(), float(np.ones((9, 9)).sum()))))
+    process.start()
+    found = receiver.recv() if receiver.poll(60) else None
+    process.join(60)
+    assert found == ({3}, 81.0)
+    assert threads_of_blas() == {1}

@@ -1,0 +1,1 @@
+"""The writing side of ONNX, held against onnxruntime and the interpreter."""

@@ -1,0 +1,69 @@
+"""Replay tables of cases as ONNX: `python -m tests.onnx.export FAMILY... [-k TEXT] [--form FORM] [-v] [--types]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+
+from tests.conformance.build import FORMS
+from tests.conformance.checks import TOGETHER, families, table
+from tests.onnx.export.engine import Engine
+from tests.onnx.export.rows import Outcome, outcomes, summary
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.onnx.export", description=__doc__)
+    parser.add_argument("family", nargs="*", help="modules of tests/cases, or their folders; all without any")
+    parser.add_argument("-k", default="", metavar="TEXT", help="only cases whose name holds TEXT")
+    parser.add_argument("--form", choices=FORMS, default="static", help="what the inputs declare of their shapes")
+    parser.add_argument("-q", "--quiet", action="store_true", help="counts only")
+    parser.add_argument("-v", "--verbose", action="store_true", help="faults in full")
+    options = parser.parse_args()
+    start, everything = time.perf_counter(), list[Outcome]()
+    with Engine(timeout=30) as engine:
+        for family in _chosen(parser, options.family):
+            rows = [case for case in table(family) if options.k in str(case)]
+            found: list[Outcome] = []
+            for at in range(0, len(rows), TOGETHER):
+                for one in outcomes(rows[at : at + TOGETHER], engine, options.form):
+                    found.append(one)
+                    if one.faults and not options.quiet:
+                        faults = [fault if options.verbose else _short(fault) for fault in one.faults]
+                        sys.stdout.write("\n    ".join([str(one.case)[:300], *faults]) + "\n")
+            everything += found
+            sys.stdout.write(f"{family}: {_told(summary(found))}\n")
+            by_type = {one.case.type: summary([o for o in found if o.case.type == one.case.type]) for one in found}
+            for kind, counts in by_type.items():
+                if len(by_type) > 1 and (counts["wrong"] or counts["unsayable"]):
+                    sys.stdout.write(f"    {kind}: {_told(counts)}\n")
+    sys.stdout.write(f"{_told(summary(everything))}, {time.perf_counter() - start:.1f} s\n")
+    return 0 if all(one.is_right or one.unsayable for one in everything) else 1
+
+
+def _told(counts: Counter[str]) -> str:
+    right = counts["onnxruntime"] + counts["reference"]
+    return (
+        f"{right} of {counts.total()} right ({counts['reference']} by the reference), "
+        f"{counts['unsayable']} refused, {counts['wrong']} wrong"
+    )
+
+
+def _chosen(parser: argparse.ArgumentParser, wanted: list[str]) -> list[str]:
+    chosen = []
+    for name in wanted:
+        found = [family for family in families() if f"{family}.".startswith(f"{name}.")]
+        if not found:
+            parser.error(f"there is no family {name}")
+        chosen += found
+    return chosen or families()
+
+
+def _short(fault: str) -> str:
+    line = " ".join(fault.split())
+    return line if len(line) <= 400 else line[:200] + " ... " + line[-200:]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+"""Rows of the operator tables as ONNX models: exported, checked, run by onnxruntime, compared with `evaluate`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+import ir_exec
+from ir_exec.errors import IRError
+from ir_exec.onnx.export.carriers import to_carrier
+from ir_exec.onnx.export.files import to_bytes
+from ir_exec.onnx.export.lower import DEFAULT_OPSET, lower_model
+from ir_exec.types import Array, ElementType
+from tests.conformance import ours
+from tests.conformance.build import Form, build
+from tests.conformance.case import Case
+from tests.conformance.compare import value_faults
+from tests.conformance.oracle import Refused
+from tests.onnx.export.engine import WIDER, Answer, Engine, Question
+
+__all__ = ["Outcome", "outcomes", "summary"]
+
+_ROUNDING = {"f64": 1e-12, "f32": 1e-5, "f16": 4e-3, "bf16": 3e-2}
+"""Relative error that another order of sums and products may bring, where the row allows rounding at all."""
+
+
+class Outcome(NamedTuple):
+    """How a row came out. engine: who ran the model. unsayable: the export refused it, with a reason in `faults`."""
+
+    case: Case
+    faults: list[str]
+    engine: str = ""
+    unsayable: bool = False
+
+    @property
+    def is_right(self) -> bool:
+        """No fault was found."""
+        return not self.faults
+
+
+def outcomes(rows: Sequence[Case], engine: Engine, form: Form = "static") -> Iterator[Outcome]:
+    """How each of the rows comes out, in their order."""
+    asked: list[tuple[Case, Question | Outcome]] = [(case, _question(case, form)) for case in rows]
+    answers = engine.run([one for _, one in asked if isinstance(one, Question)])
+    for case, one in asked:
+        yield one if isinstance(one, Outcome) else _judged(case, next(answers))
+
+
+def _question(case: Case, form: Form) -> Question | Outcome:
+    file = build(case, form)
+    try:
+        exported = lower_model(ir_exec.read_model(file.xml, weights=file.weights))
+        content = to_bytes(exported)
+    except IRError as error:
+        return Outcome(case, [f"export: {error}"], unsayable=type(error).__name__ == "UnsupportedError")
+    except Exception as error:  # the table goes on after any fault
+        return Outcome(case, [f"export raised {type(error).__name__}: {error}"])
+    names = exported.inputs
+    if len(names) != len(file.inputs):
+        return Outcome(case, [f"{len(names)} inputs, expected {len(file.inputs)}"])
+    held = [to_carrier(array, DEFAULT_OPSET) for array in file.inputs]
+    return Question(content, dict(zip(names, held, strict=True)))
+
+
+def _judged(case: Case, answer: Answer | Refused) -> Outcome:
+    if isinstance(answer, Refused):
+        return Outcome(case, [answer.reason])
+    wanted = ours.evaluate(case)
+    if len(answer.outputs) != len(wanted):
+        return Outcome(case, [f"{len(answer.outputs)} outputs, expected {len(wanted)}"], answer.engine)
+    wanted = tuple(to_carrier(one, DEFAULT_OPSET) for one in wanted)
+    found = [_narrow(one, other) for one, other in zip(answer.outputs, wanted, strict=True)]
+    rounding = max((_ROUNDING.get(ElementType.of(one).name, 0.0) for one in (*case.inputs, *wanted)), default=0.0)
+    is_rounded = case.rtol > 0 or case.atol > 0
+    rtol, atol = (max(one, rounding) if is_rounded else one for one in (case.rtol, case.atol))
+    return Outcome(case, value_faults(found, wanted, rtol, atol, case.summed), answer.engine)
+
+
+def _narrow(found: Array, wanted: Array) -> Array:
+    """An array that travelled in a wider type, or as strings, in its own type."""
+    if wanted.dtype == object:
+        return np.asarray(found, object)
+    return found.astype(wanted.dtype) if wanted.dtype in WIDER and found.dtype == WIDER[wanted.dtype] else found
+
+
+def summary(found: Sequence[Outcome]) -> Counter[str]:
+    """How many rows are right, by engine, unsayable and wrong."""
+    return Counter(one.engine if one.is_right else "unsayable" if one.unsayable else "wrong" for one in found)
