@@ -5,6 +5,7 @@ Over many inputs it gives a verdict for each.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays, te
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
+from ir_exec.cli.folder import TokenOptions, compare_folder
 from ir_exec.cli.options import MODEL, REFERENCE, FiniteRange, Tolerance, read_tolerances, tolerances_of
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.terminal import (
@@ -185,6 +187,10 @@ _WIDE = 120
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
+@click.option("--prompt", metavar="TEXT", help="Of a folder: the text whose next tokens are compared.")
+@click.option("--ids", metavar="1,2,3", help="Of a folder: tokens instead of text.")
+@click.option("--max-new-tokens", type=click.IntRange(min=1), default=50, show_default=True, help="Of a folder.")
+@click.option("--source", metavar="FOLDER", type=click.Path(), help="Of a folder: where transformers reads the model.")
 def command(
     model: str,
     other: str | None,
@@ -211,6 +217,10 @@ def command(
     jobs: int | None,
     scheduler: str | None,
     every: bool,
+    prompt: str | None,
+    ids: str | None,
+    max_new_tokens: int,
+    source: str | None,
 ) -> None:
     """Tell which layer of a network is wrong, by the values of a reference.
 
@@ -228,9 +238,15 @@ def command(
     Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet).
     Each is compared for itself, from the initial values of the variables.
 
+    A folder that is a language model is compared by its tokens, with openvino, genai, transformers or a file of JSON
+    (`ids`): the first token that differs, how near both were, and which setting of the runtime explains it.
+
     Exit code: 0 where the outputs are equal, 1 where one differs (or with --fail-on layers, a layer), 2 where they
     could not be compared, as where an output is NaN or infinite in every element on both sides.
     """
+    if os.path.isdir(model):
+        tokens = TokenOptions(prompt, ids, max_new_tokens, device, source, timeout)
+        compare_folder(model, reference or other, tokens, output_format, output)
     relative, absolute = read_tolerances(tolerances)
     rtol, atol = tolerances_of(rtols, relative), tolerances_of(atols, absolute)
     if other is not None and reference is not None:

@@ -2,15 +2,100 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+import click
 
 from ir_exec.check import printable
-from ir_exec.cli.terminal import Table, Unusable, show, show_json, table
+from ir_exec.cli.files import write_text
+from ir_exec.cli.terminal import UNUSABLE, Table, Unusable, echo, errors_as_messages, show, show_json, styled, table
 
 if TYPE_CHECKING:
+    from ir_exec.text.comparing import TokenComparison
     from ir_exec.text.describing import FolderFacts
+    from ir_exec.text.generation import Pipeline
 
-__all__ = ["show_folder"]
+__all__ = ["TokenOptions", "compare_folder", "show_folder", "tokens_of"]
+
+
+def tokens_of(text: str) -> list[int]:
+    """The tokens of `1,2,3`."""
+    try:
+        return [int(one) for one in text.split(",")]
+    except ValueError:
+        raise Unusable(f"--ids {text!r} is no list of tokens such as 1,2,3") from None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenOptions:
+    """What `compare` compares of a folder: the prompt as text or tokens, and how many tokens after it."""
+
+    prompt: str | None
+    ids: str | None
+    count: int
+    device: str
+    source: str | None
+    timeout: float
+
+
+def compare_folder(
+    path: str, reference: str | None, options: TokenOptions, output_format: str, output: str | None
+) -> NoReturn:
+    """Compare the tokens of a folder with those of a reference, and end the program: with 0 where they are equal."""
+    if reference is None:
+        raise Unusable("give --with openvino, genai, transformers or FILE.json")
+    if output_format not in ("text", "json"):
+        raise Unusable(f"--format {output_format} is for networks: tokens are compared as text or json")
+    is_stored = reference.lower().endswith(".json")
+    if options.prompt is not None and options.ids is not None:
+        raise Unusable("give one of --prompt and --ids")
+    if options.prompt is None and options.ids is None and not is_stored:
+        raise Unusable("give --prompt TEXT or --ids 1,2,3")
+    with errors_as_messages(exit_code=UNUSABLE):
+        from ir_exec.text.comparing import compare_tokens  # networks alone do without it
+        from ir_exec.text.generation import load
+
+        pipeline = load(path)
+        found = compare_tokens(
+            pipeline,
+            reference,
+            options.prompt if options.prompt is not None else tokens_of(options.ids) if options.ids else [],
+            count=options.count,
+            device=options.device,
+            source=options.source,
+            timeout=options.timeout,
+        )
+        text = found.model_dump_json(indent=2) if output_format == "json" else _compared(found, pipeline)
+    if output is not None:
+        write_text(text + "\n", output)
+    else:
+        echo(text)
+    raise click.exceptions.Exit(0 if found.equal else 1)
+
+
+def _compared(found: TokenComparison, pipeline: Pipeline) -> str:
+    """The verdict, the first token that differs, and what explains it."""
+    if found.first is None:
+        return styled("message", f"equal: all {len(found.ours)} tokens of {found.reference}")
+    first = found.first
+    lines = [f"different from {found.reference} at token {first.position + 1} of {len(found.theirs)}"]
+    if first.is_tie:
+        lines = [f"equal up to a tie at token {first.position + 1} of {len(found.theirs)}"]
+    has_text = "detokenizer" in pipeline.folder.parts
+    for name, token in (("here", first.ours), ("there", first.theirs)):
+        lines.append(f"  {name:5}   {token}" + (f"   {printable(pipeline.decode([token]))!r}" if has_text else ""))
+    lines.append(f"  the logit of ours is {first.margin:.3g} above theirs, {first.gap:.3g} above the second best")
+    for trial in found.trials:
+        result = trial.error or ("equal" if trial.position is None else f"different at token {trial.position + 1}")
+        lines.append(f"  {trial.name}: {printable(result)}")
+    if found.explanation is not None:
+        lines.append(f"explained by: {found.explanation}")
+    elif not first.is_tie and found.trials:
+        lines.append(
+            "no setting explains it: compare the networks, `ir-exec compare openvino_model.xml --with openvino`"
+        )
+    return "\n".join(lines)
 
 
 def show_folder(path: str, *, is_json: bool) -> None:

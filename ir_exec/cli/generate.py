@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ir_exec.cli.arrays import write_arrays
 from ir_exec.cli.files import read_text
+from ir_exec.cli.folder import tokens_of
 from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show_json
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def command(
         pipeline = load(folder)
         start: str | list[int] = prompt or ""
         if ids is not None:
-            start = _tokens(ids)
+            start = tokens_of(ids)
         elif chat is not None:
             start = pipeline.encode(pipeline.chat(_messages(chat)), special_tokens=False)
         has_text = "detokenizer" in pipeline.folder.parts
@@ -94,12 +94,6 @@ def command(
 
 def _tell(text: str) -> None:
     click.echo(text, nl=False)
-
-
-def _tokens(text: str) -> list[int]:
-    if not re.fullmatch(r"\s*\d+(\s*,\s*\d+)*\s*", text):
-        raise Unusable(f"--ids {text!r} is no list of tokens such as 1,2,3")
-    return [int(one) for one in text.split(",")]
 
 
 def _messages(path: str) -> Sequence[dict[str, Any]]:

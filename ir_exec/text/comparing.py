@@ -1,4 +1,4 @@
-"""Are these tokens right? The tokens of another runtime against those of the reference, and which option explains them."""
+"""Are these tokens right? Those of another runtime against ours, and the setting that explains the difference."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class _Record(BaseModel):
 class Difference(_Record):
     """The first token that differs.
 
-    position: among the new tokens, from 0. ours, theirs: the tokens. margin: by how much our logit of ours is above that
-    of theirs; gap: by how much it is above the second best one. is_tie: both are so near that rounding decides.
+    position: among the new tokens, from 0. ours, theirs: the tokens. margin: by how much our logit of ours is above
+    that of theirs; gap: by how much it is above the second best one. is_tie: both are so near that rounding decides.
     """
 
     position: int
@@ -217,4 +217,4 @@ def _stored(path: str) -> Mapping[str, Any]:
     ids = stored.get("ids") if isinstance(stored, Mapping) else None
     if not isinstance(ids, list) or not all(isinstance(token, int) for token in ids):
         raise EvaluationError(f"{path} holds no list of tokens as `ids`", code=Code.bad_value)
-    return stored
+    return dict(stored)
