@@ -32,8 +32,8 @@ class Convolver(Protocol):
 
 
 class ConvVariant(NamedTuple):
-    """applies: whether it computes a convolution at all. pays: whether it does so faster than those behind it. why: what
-    is faster then."""
+    """applies: whether it computes a convolution at all. pays: whether it does so faster than those behind it. why: in
+    words."""
 
     name: str
     applies: Callable[[ConvProblem], bool]
