@@ -47,8 +47,12 @@ def _any(problem: ConvProblem) -> bool:
 
 
 def _has_few_windows(problem: ConvProblem) -> bool:
+    most = thresholds.FEW_MULTIPLICATIONS
+    if machine().has_small_kernels:
+        # Bands are faster then.
+        most = most * 3 // 4
     is_of_channels = problem.outputs < thresholds.FEW_CHANNELS and problem.groups >= thresholds.MANY_CHANNELS
-    return is_of_channels and problem.windows * problem.column <= thresholds.FEW_MULTIPLICATIONS
+    return is_of_channels and problem.windows * problem.column <= most
 
 
 def _has_bands(problem: ConvProblem) -> bool:
