@@ -21,19 +21,9 @@ from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, REFERENCE, FiniteRange, Tolerance, read_tolerances, tolerances_of
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
-from ir_exec.cli.terminal import (
-    UNUSABLE,
-    LayerBar,
-    Table,
-    Unusable,
-    check_hint,
-    echo,
-    errors_as_messages,
-    show,
-    styled,
-    table,
-    terminal_width,
-)
+from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.tables import Table, table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, terminal_width
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.metrics import COLUMNS, Difference

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from ir_exec.check import printable
-from ir_exec.cli.terminal import Table, table
+from ir_exec.cli.tables import Table, table
 from ir_exec.onnx.naming import node_of_layer
 
 if TYPE_CHECKING:
