@@ -19,7 +19,7 @@ from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays, te
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import MODEL, REFERENCE, FiniteRange, Tolerance, read_tolerances, tolerances_of
+from ir_exec.cli.options import MODEL, REFERENCE, FiniteRange, ToleranceType, read_tolerances, tolerances_of
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table, table
@@ -123,13 +123,13 @@ _WIDE = 120
 @click.option(
     "--rtol",
     "rtols",
-    type=Tolerance(),
+    type=ToleranceType(),
     multiple=True,
     metavar="[OUTPUT=]X",
     help="Relative tolerance, in place of one by type and layer; of one output with its name; repeatable.",
 )
 @click.option(
-    "--atol", "atols", type=Tolerance(), multiple=True, metavar="[OUTPUT=]X", help="Absolute tolerance, as --rtol."
+    "--atol", "atols", type=ToleranceType(), multiple=True, metavar="[OUTPUT=]X", help="Absolute tolerance, as --rtol."
 )
 @click.option(
     "--tolerances",

@@ -42,7 +42,7 @@ from ir_exec.types.dim import OpenShapeError
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 
-__all__ = ["Arrays", "Call", "Converter", "Scope", "Unsaid"]
+__all__ = ["Arrays", "Call", "Converter", "NameScope", "Unsaid"]
 
 Arrays: TypeAlias = "dict[int, tuple[TensorProto, Array]]"
 """Decoded tensors by their ids, with the tensors, so that no other one gets its id."""
@@ -63,7 +63,7 @@ class Unsaid(NamedTuple):
     is_unknown: bool
 
 
-class Scope:
+class NameScope:
     """The values that the nodes of a graph, a body or a function can name.
 
     opsets: the version of each domain. given: the attributes of the call that a function was expanded for. prefix: of
@@ -74,7 +74,7 @@ class Scope:
         self,
         opsets: Mapping[str, int],
         *,
-        outer: Scope | None = None,
+        outer: NameScope | None = None,
         given: Mapping[str, AttributeProto] | None = None,
         prefix: str | None = None,
     ) -> None:
@@ -91,7 +91,7 @@ class Scope:
         self._initializers.update((tensor.name, tensor) for tensor in tensors)
 
     def initializer(self, name: str) -> TensorProto | None:
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             if name in scope._values:
                 return None
@@ -110,7 +110,7 @@ class Scope:
 
     def find(self, name: str) -> Held:
         """KeyError where no value has this name."""
-        scope: Scope | None = self
+        scope: NameScope | None = self
         while scope is not None:
             if name in scope._values:
                 return scope._values[name]
@@ -128,7 +128,7 @@ class Scope:
 class Call:
     """What a function of an operator may ask beside its inputs and attributes."""
 
-    def __init__(self, converter: Converter, scope: Scope, node: NodeProto) -> None:
+    def __init__(self, converter: Converter, scope: NameScope, node: NodeProto) -> None:
         self._converter = converter
         self._scope = scope
         self.node = node
@@ -228,8 +228,8 @@ class Converter:
             found = self._arrays[id(tensor)] = (tensor, array_of(tensor, self.folder))
         return found[1]
 
-    def body(self, graph: GraphProto, inputs: Many[Held], outer: Scope) -> list[Held]:
-        scope = Scope(outer.opsets, outer=outer)
+    def body(self, graph: GraphProto, inputs: Many[Held], outer: NameScope) -> list[Held]:
+        scope = NameScope(outer.opsets, outer=outer)
         if len(inputs) != len(graph.input):
             message = f"the body {graph.name!r} has {len(graph.input)} inputs, {len(inputs)} are given"
             raise GraphError(message, code=Code.body_port_map)
@@ -237,7 +237,7 @@ class Converter:
             scope.set(declared.name, value)
         return self.graph(graph, scope)
 
-    def graph(self, graph: GraphProto, scope: Scope) -> list[Held]:
+    def graph(self, graph: GraphProto, scope: NameScope) -> list[Held]:
         """The outputs of a graph whose inputs the scope holds."""
         if scope.depth > _MOST_DEPTH:
             raise ResourceError(f"bodies and functions lie more than {_MOST_DEPTH} deep")
@@ -247,7 +247,7 @@ class Converter:
         self.nodes(graph.node, scope)
         return [self._value(output.name, scope) for output in graph.output]
 
-    def nodes(self, nodes: Many[NodeProto], scope: Scope) -> None:
+    def nodes(self, nodes: Many[NodeProto], scope: NameScope) -> None:
         for position, node in in_order(nodes, scope.names(), self._reported):
             mark = next_serial()
             around, self.warnings = self.warnings, []
@@ -294,7 +294,7 @@ class Converter:
         self.stand_ins.append(build.parameter(type.shape, type.element_type, name=name))
         return narrowed(self.stand_ins[-1], declared.tensor_type.elem_type)
 
-    def _outputs(self, node: NodeProto, scope: Scope, position: int) -> list[Held]:
+    def _outputs(self, node: NodeProto, scope: NameScope, position: int) -> list[Held]:
         inputs = [self._value(name, scope) if name else None for name in node.input]
         if any(isinstance(value, Missing) for value in inputs):
             self._leave_out_unknown(node, position, scope.opsets)
@@ -376,7 +376,7 @@ class Converter:
         operator = f"{domain}:{node.op_type}" if domain else node.op_type
         self.unsupported[Unsaid(operator, why, is_unknown)] += 1
 
-    def _converted(self, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
+    def _converted(self, node: NodeProto, inputs: list[Held], scope: NameScope) -> list[Held]:
         domain = canonical_domain(node.domain)
         function = self.functions.local(node)
         if function is not None:
@@ -399,7 +399,7 @@ class Converter:
             raise unknown_operator(node, opset) or UnsupportedError(why_unsaid(node, opset))
         return self._expanded(function, node, inputs, scope)
 
-    def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
+    def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: NameScope) -> list[Held]:
         while inputs and inputs[-1] is None and len(inputs) > version.least_inputs:
             inputs = inputs[:-1]
         if not version.least_inputs <= len(inputs) <= version.most_inputs:
@@ -412,7 +412,7 @@ class Converter:
         result = version.function(*inputs, **arguments)
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
-    def _expanded(self, function: FunctionProto, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
+    def _expanded(self, function: FunctionProto, node: NodeProto, inputs: list[Held], scope: NameScope) -> list[Held]:
         key = (function.domain, f"{function.name}:{function.overload}")
         if key in self._active:
             raise GraphError(f"the function {function.name} calls itself", code=Code.cycle)
@@ -424,7 +424,7 @@ class Converter:
             if found is not None:
                 given[attribute.name] = found
         opsets = {canonical_domain(one.domain): one.version for one in function.opset_import}
-        inner = Scope({**scope.opsets, **opsets}, given=given, prefix=f"{scope.prefix}{name_of(node)}/")
+        inner = NameScope({**scope.opsets, **opsets}, given=given, prefix=f"{scope.prefix}{name_of(node)}/")
         inner.depth = scope.depth + 1
         for position, name in enumerate(function.input):
             inner.set(name, inputs[position] if position < len(inputs) else None)
@@ -440,7 +440,7 @@ class Converter:
         finally:
             self._active.pop()
 
-    def _value(self, name: str, scope: Scope) -> Held:
+    def _value(self, name: str, scope: NameScope) -> Held:
         tensor = scope.initializer(name)
         if tensor is not None:
             # In the scope that asks, so that a body has constants of its own.
@@ -474,7 +474,7 @@ _LEAST_WORD = 4
 """Letters of a port's name that is replaced in a message: shorter ones are words too."""
 
 
-def _resolved(node: NodeProto, scope: Scope) -> NodeProto:
+def _resolved(node: NodeProto, scope: NameScope) -> NodeProto:
     """The node with attributes of its own in place of those that refer to attributes of a function."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
