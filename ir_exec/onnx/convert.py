@@ -352,8 +352,13 @@ class Converter:
         """
         if depth > _MOST_DEPTH:
             return
-        opset = opsets.get(canonical_domain(node.domain))
-        if opset is not None and not self._is_lowered(node, opsets):
+        domain = canonical_domain(node.domain)
+        opset = opsets.get(domain)
+        if opset is None:
+            lacking = None if self.functions.local(node) is not None else self._lacking_import(domain)
+            if lacking is not None:
+                self.report(lacking.located(place_of(node, position)))
+        elif not self._is_lowered(node, opsets):
             unknown = unknown_operator(node, opset)
             if unknown is not None:
                 self.report(unknown.located(place_of(node, position)))
@@ -363,6 +368,14 @@ class Converter:
             for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
                 for place, inner in enumerate(graph.node):
                     self._leave_out_unknown(inner, place, opsets, depth=depth + 1, is_counted=is_counted)
+
+    def _lacking_import(self, domain: str) -> GraphError | None:
+        """IR123 for a domain without a version; None where it was given for an earlier node."""
+        if domain in self._not_imported:
+            return None
+        self._not_imported.add(domain)
+        message = f"the file imports no version of the domain {shown_domain(domain)}"
+        return GraphError(message, code=Code.opset_import)
 
     def _is_lowered(self, node: NodeProto, opsets: Mapping[str, int]) -> bool:
         """Return True if a function or a body lowers the operator of a node, for some inputs at least."""
@@ -383,11 +396,7 @@ class Converter:
             return self._expanded(function, node, inputs, scope)
         opset = scope.opsets.get(domain)
         if opset is None:
-            if domain in self._not_imported:
-                raise MissingValueError  # The first node of the domain was reported.
-            self._not_imported.add(domain)
-            message = f"the file imports no version of the domain {shown_domain(domain)}"
-            raise GraphError(message, code=Code.opset_import)
+            raise self._lacking_import(domain) or MissingValueError()
         broken = broken_constraint(node, opset, inputs, scope.given)
         if broken is not None:
             raise broken.located(Location(kind="node"))
