@@ -33,6 +33,7 @@ from ir_exec.onnx.held import broken_constraint, own_names
 from ir_exec.onnx.naming import name_layers
 from ir_exec.onnx.order import in_order, name_of, needed_names, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
+from ir_exec.onnx.scope import NameScope
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
 from ir_exec.onnx.unknown import unknown_operator, why_unsaid
 from ir_exec.onnx.values import Held, Missing, MissingValueError, Narrow
@@ -40,7 +41,7 @@ from ir_exec.types import Array
 from ir_exec.types.dim import OpenShapeError
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
+    from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 
 __all__ = ["Arrays", "Call", "Converter", "NameScope", "Unsaid"]
 
@@ -61,68 +62,6 @@ class Unsaid(NamedTuple):
     operator: str
     why: str
     is_unknown: bool
-
-
-class NameScope:
-    """The values that the nodes of a graph, a body or a function can name.
-
-    opsets: the version of each domain. given: the attributes of the call that a function was expanded for. prefix: of
-    the names of its nodes, that of the call of a function.
-    """
-
-    def __init__(
-        self,
-        opsets: Mapping[str, int],
-        *,
-        outer: NameScope | None = None,
-        given: Mapping[str, AttributeProto] | None = None,
-        prefix: str | None = None,
-    ) -> None:
-        self.opsets = opsets
-        self.prefix: str = prefix if prefix is not None else outer.prefix if outer else ""
-        self.outer = outer
-        self.given: Mapping[str, AttributeProto] = given if given is not None else outer.given if outer else {}
-        self.depth: int = outer.depth + 1 if outer else 0
-        self.is_network = False
-        self._values: dict[str, Held] = {}
-        self._initializers: dict[str, TensorProto] = {}
-
-    def add_initializers(self, tensors: Iterable[TensorProto]) -> None:
-        self._initializers.update((tensor.name, tensor) for tensor in tensors)
-
-    def initializer(self, name: str) -> TensorProto | None:
-        scope: NameScope | None = self
-        while scope is not None:
-            if name in scope._values:
-                return None
-            if name in scope._initializers:
-                return scope._initializers[name]
-            scope = scope.outer
-        return None
-
-    def tensors(self) -> list[Value]:
-        """The tensors of this scope, in the order in which they were made."""
-        return [value for value in self._values.values() if isinstance(value, Value)]
-
-    def names(self) -> set[str]:
-        own = self._values.keys() | self._initializers.keys()
-        return own | self.outer.names() if self.outer is not None else set(own)
-
-    def find(self, name: str) -> Held:
-        """KeyError where no value has this name."""
-        scope: NameScope | None = self
-        while scope is not None:
-            if name in scope._values:
-                return scope._values[name]
-            scope = scope.outer
-        raise KeyError(name)
-
-    def holds(self, name: str) -> bool:
-        """Whether this scope itself, not one around it, has a value of this name."""
-        return name in self._values or name in self._initializers
-
-    def set(self, name: str, value: Held) -> None:
-        self._values[name] = value
 
 
 class Call:

@@ -12,11 +12,12 @@ from ir_exec.build.network import needed_layers, with_told
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, NotKnownError, Report, Severity, UnsupportedError, raise_error
 from ir_exec.model import Model, ModelPort
-from ir_exec.onnx.convert import Converter, NameScope
+from ir_exec.onnx.convert import Converter
 from ir_exec.onnx.demands import Demands, asking
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.names import check_names
 from ir_exec.onnx.registry import MICROSOFT, NEWEST, STANDARD, canonical_domain, shown_domain
+from ir_exec.onnx.scope import NameScope
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
 from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
 from ir_exec.types import ElementType, Shape, TensorType
