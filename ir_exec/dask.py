@@ -17,7 +17,7 @@ import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
-from ir_exec.batch.models import NotHere, Reference, compiled_for, with_weights_inside
+from ir_exec.batch.models import ModelReference, NotHere, compiled_for, with_weights_inside
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError, WeightsError
 from ir_exec.model import Model, ModelPort, PortKey, Source, find_port, read_model
@@ -89,7 +89,7 @@ def apply(
 
 
 def _run(digest: str, content: bytes, arrays: list[Array]) -> tuple[Array, ...]:
-    compiled = compiled_for(Reference(digest, ""), content)
+    compiled = compiled_for(ModelReference(digest, ""), content)
     if isinstance(compiled, NotHere):
         hint = 'apply(..., weights="value") sends them to workers that do not see the file'
         raise WeightsError("the weights are not there for the worker", code=Code.weights_missing, hint=hint)

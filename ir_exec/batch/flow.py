@@ -14,7 +14,7 @@ from ir_exec.batch.pools import Pool
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 
-__all__ = ["Flow", "Task", "in_order"]
+__all__ = ["Task", "TaskFlow", "in_order"]
 
 _HEARTBEAT = 1.0
 """Seconds after which a wait looks whether there are workers at all; also the longest that Ctrl-C waits on Windows."""
@@ -46,7 +46,7 @@ class Task:
     is_alone: bool = False
 
 
-class Flow:
+class TaskFlow:
     """Submits tasks, and gives each of them back once, with its value or its error.
 
     tries: how many workers a task may cost before it is given up. Where a pool cannot tell of which task a worker died,
@@ -147,7 +147,7 @@ def in_order(
 
     A few items are taken at a time, however many there are. Raises IRError where no worker answers any more.
     """
-    flow = Flow(pool)
+    flow = TaskFlow(pool)
     left = enumerate(items)
     early: dict[int, tuple[T, V, None] | tuple[T, None, Exception]] = {}
     taken = given = 0

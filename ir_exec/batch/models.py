@@ -24,14 +24,14 @@ from ir_exec.model import Model, PartialModel
 from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.compiled import compiled_with
 
-__all__ = ["NotHere", "Parcel", "Reference", "compiled_for", "with_weights_inside"]
+__all__ = ["ModelReference", "NotHere", "Parcel", "compiled_for", "with_weights_inside"]
 
 MOST_KEPT = 4
 """Networks that a worker keeps compiled; the one that was not used for longest goes first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class ModelReference:
     """What a worker needs to find a network.
 
     digest: sha256 of the pickle at `path`, which holds the model, the options for compiling it, and where its weights
@@ -61,7 +61,7 @@ class Parcel:
         self._short = pickle.dumps((self._model, options))
         path = folder / "network.pickle"
         path.write_bytes(self._short)
-        self.reference = Reference(sha256(self._short).hexdigest(), str(path), initializer)
+        self.reference = ModelReference(sha256(self._short).hexdigest(), str(path), initializer)
         self._cargo: dict[bool, Cargo] = {}
 
     def cargo(self, missing: NotHere) -> Cargo:
@@ -93,14 +93,14 @@ def _with_weights_file(model: Model, path: Path) -> Model:
     return model
 
 
-class _Kept:
+class _CompiledModels:
     """The networks of this process; each is compiled by one thread, while others wait for it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._compiled: OrderedDict[str, CompiledModel] = OrderedDict()
 
-    def get(self, reference: Reference, cargo: bytes | None) -> CompiledModel | NotHere:
+    def get(self, reference: ModelReference, cargo: bytes | None) -> CompiledModel | NotHere:
         with self._lock:
             found: CompiledModel | NotHere | None = self._compiled.get(reference.digest)
             if found is None:
@@ -113,7 +113,7 @@ class _Kept:
             self._compiled.move_to_end(reference.digest)
             return found
 
-    def _read(self, reference: Reference, cargo: bytes | None) -> CompiledModel | NotHere:
+    def _read(self, reference: ModelReference, cargo: bytes | None) -> CompiledModel | NotHere:
         content = _content(reference) if cargo is None else cargo
         if content is None:
             return NotHere(has_weights=True)
@@ -126,7 +126,7 @@ class _Kept:
         return compiled_with(model, **options)
 
 
-def _content(reference: Reference) -> bytes | None:
+def _content(reference: ModelReference) -> bytes | None:
     """The pickle, from the file where this process has the same one."""
     try:
         content = Path(reference.path).read_bytes()
@@ -135,9 +135,9 @@ def _content(reference: Reference) -> bytes | None:
     return content if sha256(content).hexdigest() == reference.digest else None
 
 
-_KEPT = _Kept()
+_KEPT = _CompiledModels()
 
 
-def compiled_for(reference: Reference, cargo: CompiledModel | bytes | None) -> CompiledModel | NotHere:
+def compiled_for(reference: ModelReference, cargo: CompiledModel | bytes | None) -> CompiledModel | NotHere:
     """The network, compiled. cargo: itself, where nothing is pickled on the way, or what a `NotHere` asked for."""
     return cargo if isinstance(cargo, CompiledModel) else _KEPT.get(reference, cargo)

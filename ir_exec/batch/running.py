@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from ir_exec.batch.flow import Flow, Task
-from ir_exec.batch.models import NotHere, Parcel, Reference
+from ir_exec.batch.flow import Task, TaskFlow
+from ir_exec.batch.models import ModelReference, NotHere, Parcel
 from ir_exec.batch.pools import Cargo, Pool, pool_of
 from ir_exec.batch.worker import Answer, Item, evaluate, fetched, told
 from ir_exec.codes import Code
@@ -152,7 +152,7 @@ def _results(
             stack.callback(lambda: work.pool.close(at_once=not is_finished))
         stack.callback(work.cancel)
         if work.pool.in_process:
-            work.begin(Reference("", ""), None, Cargo(compiled))
+            work.begin(ModelReference("", ""), None, Cargo(compiled))
         else:
             folder = stack.enter_context(TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True))
             parcel = Parcel(model, options, Path(folder), initializer)
@@ -165,7 +165,7 @@ def _results(
 
 
 @dataclass(slots=True)
-class _Line:
+class _SessionQueue:
     """A session: its items that wait, its state, and whether some of its items are on their way.
 
     alone: how many of the next items go one by one, as one of them may have killed a worker.
@@ -182,7 +182,7 @@ class _Sent:
     """The items of a task, and their line."""
 
     items: list[tuple[int, Item]]
-    line: _Line | None
+    line: _SessionQueue | None
     has_cargo: bool = False
 
 
@@ -203,8 +203,8 @@ class _Work:
         self._pace = pace
         self._session = session
         self._tries = tries
-        self._flow = Flow(pool, tries)
-        self._lines: dict[Hashable, _Line] = {}
+        self._flow = TaskFlow(pool, tries)
+        self._lines: dict[Hashable, _SessionQueue] = {}
         self._free: deque[tuple[int, Item]] = deque()
         self._taken = 0
         self._given_back = 0
@@ -212,7 +212,7 @@ class _Work:
         self._wanting: deque[tuple[_Sent, Snapshot | None, Cargo]] = deque()
         self._carrying = 0
 
-    def begin(self, reference: Reference, parcel: Parcel | None, cargo: Cargo | None) -> None:
+    def begin(self, reference: ModelReference, parcel: Parcel | None, cargo: Cargo | None) -> None:
         """reference, cargo: what goes with every task. parcel: what goes to workers that ask for it."""
         self._reference, self._parcel, self._cargo = reference, parcel, cargo
 
@@ -260,7 +260,7 @@ class _Work:
             if len(self._free) >= self._pace.chunk:
                 self._send_free()
             return
-        line = self._lines.setdefault(self._session(item), _Line())
+        line = self._lines.setdefault(self._session(item), _SessionQueue())
         line.waiting.append((index, item))
         self._send_line(line)
 
@@ -269,7 +269,7 @@ class _Work:
             self._send(_Sent(list(self._free), None))
             self._free.clear()
 
-    def _send_line(self, line: _Line) -> None:
+    def _send_line(self, line: _SessionQueue) -> None:
         if line.waiting and not line.is_busy:
             line.is_busy = True
             count = 1 if line.alone else min(self._pace.chunk, len(line.waiting))
@@ -337,7 +337,7 @@ class _Work:
         self._give_back(sent.line, left)
         self._send_line(sent.line)
 
-    def _give_back(self, line: _Line, items: list[tuple[int, Item]]) -> None:
+    def _give_back(self, line: _SessionQueue, items: list[tuple[int, Item]]) -> None:
         line.waiting.extendleft(reversed(items))
         line.is_busy = False
 

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TypeAlias
 
 from ir_exec.batch.items import StoredFile, StoredItem
-from ir_exec.batch.models import NotHere, Reference, compiled_for
+from ir_exec.batch.models import ModelReference, NotHere, compiled_for
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.model import ModelPort
@@ -18,11 +18,11 @@ from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.state import Snapshot
 from ir_exec.types import Array
 
-__all__ = ["Answer", "Item", "Outcome", "evaluate", "fetched", "told"]
+__all__ = ["Answer", "Item", "ItemOutcome", "evaluate", "fetched", "told"]
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedItem:
     """The arrays of an item of a file, and their digest; or why there are none."""
 
     inputs: Inputs
@@ -30,13 +30,13 @@ class Loaded:
     error: IRError | None = None
 
 
-Item: TypeAlias = Inputs | StoredItem | Loaded | Callable[[], Inputs] | str | os.PathLike[str]
+Item: TypeAlias = Inputs | StoredItem | LoadedItem | Callable[[], Inputs] | str | os.PathLike[str]
 """What a call of the network takes; or where to get it, which the worker does: an item of a file, the path of an .npz,
 or a function without arguments."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ItemOutcome:
     """What came of an item: the outputs in their order, or an error."""
 
     arrays: list[Array] | None
@@ -51,14 +51,14 @@ class Answer:
     state: of their session. seconds: what they took. size: bytes of their arrays and outputs.
     """
 
-    outcomes: list[Outcome]
+    outcomes: list[ItemOutcome]
     state: Snapshot | None
     seconds: float
     size: int
 
 
 def evaluate(
-    reference: Reference,
+    reference: ModelReference,
     cargo: CompiledModel | bytes | None,
     items: list[Item],
     state: Snapshot | None,
@@ -68,7 +68,7 @@ def evaluate(
     compiled = compiled_for(reference, cargo)
     if isinstance(compiled, NotHere):
         return compiled
-    outcomes: list[Outcome] = []
+    outcomes: list[ItemOutcome] = []
     size = 0
     start = perf_counter()
     session = compiled.session()
@@ -92,42 +92,42 @@ def _size(arrays: Inputs | Sequence[Array]) -> int:
     return sum(getattr(value, "nbytes", 0) for value in values)
 
 
-def _outcome(session: Session, loaded: Loaded) -> Outcome:
+def _outcome(session: Session, loaded: LoadedItem) -> ItemOutcome:
     if loaded.error is not None:
-        return Outcome(None, loaded.error, loaded.digest)
+        return ItemOutcome(None, loaded.error, loaded.digest)
     try:
-        return Outcome(list(session(loaded.inputs).to_tuple()), None, loaded.digest)
+        return ItemOutcome(list(session(loaded.inputs).to_tuple()), None, loaded.digest)
     except IRError as error:
-        return Outcome(None, error, loaded.digest)
+        return ItemOutcome(None, error, loaded.digest)
     except MemoryError as error:
-        return Outcome(None, ResourceError(f"out of memory: {error}"), loaded.digest)
+        return ItemOutcome(None, ResourceError(f"out of memory: {error}"), loaded.digest)
 
 
-def _loaded(item: Item, ports: Sequence[ModelPort]) -> Loaded:
+def _loaded(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
     """The arrays of an item; FileNotFoundError is for the caller, any other failure is one of the item."""
     try:
-        if isinstance(item, Loaded):
+        if isinstance(item, LoadedItem):
             return item
         if isinstance(item, (str, os.PathLike)):
             item = StoredItem((StoredFile(os.fspath(item)),))
         if isinstance(item, StoredItem):
-            return Loaded(*item.load(ports))
-        return Loaded(item() if callable(item) else item)
+            return LoadedItem(*item.load(ports))
+        return LoadedItem(item() if callable(item) else item)
     except FileNotFoundError:
         raise
     except IRError as error:
-        return Loaded({}, error=error)
+        return LoadedItem({}, error=error)
     except (Exception, SystemExit) as error:
-        return Loaded({}, error=EvaluationError(f"the item cannot be read: {told(error)}", code=Code.unknown_input))
+        return LoadedItem({}, error=EvaluationError(f"the item cannot be read: {told(error)}", code=Code.unknown_input))
 
 
-def fetched(item: Item, ports: Sequence[ModelPort]) -> Loaded:
+def fetched(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
     """The arrays of an item whose file is not there for a worker."""
     try:
         return _loaded(item, ports)
     except FileNotFoundError as error:
         message = f"the item cannot be read: {told(error)}"
-        return Loaded({}, error=EvaluationError(message, code=Code.unknown_input))
+        return LoadedItem({}, error=EvaluationError(message, code=Code.unknown_input))
 
 
 def told(error: BaseException) -> str:

@@ -42,7 +42,11 @@ def abs(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = |data|"""
+    """output = |data|; the lowest integer of a signed type wraps to itself.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/abs-1.
+    """
 
 def acos(
     data: Input,
@@ -51,7 +55,11 @@ def acos(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arccos data, in radians"""
+    """output = arccos data, in radians; NaN beyond [-1, 1].
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/acos-1.
+    """
 
 def acosh(
     data: Input,
@@ -60,7 +68,11 @@ def acosh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arcosh data"""
+    """output = arcosh data; NaN below 1.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/acosh-3.
+    """
 
 def adaptive_avg_pool(
     data: Input,
@@ -70,7 +82,10 @@ def adaptive_avg_pool(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The mean of each window"""
+    """The mean of each window; that of integers is rounded to the nearest, ties to even.
+
+    Specification: pooling/adaptive-avg-pool-8, which names float types alone; OpenVINO takes integers too.
+    """
 
 def adaptive_max_pool(
     data: Input,
@@ -81,7 +96,11 @@ def adaptive_max_pool(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """The greatest element of each window, and its index in the flattened spatial axes: the first of equal ones."""
+    """The greatest element of each window, and its index in the flattened spatial axes: the first of equal ones.
+
+    indices: the shape of output, the type `index_element_type`: i64 (the default) or i32.
+    Specification: pooling/adaptive-max-pool-8.
+    """
 
 def add(
     a: Input,
@@ -93,7 +112,10 @@ def add(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a + b"""
+    """output = a + b; integers wrap.
+
+    a, b: one element type, shapes that broadcast together. Specification: arithmetic/add-1.
+    """
 
 def asin(
     data: Input,
@@ -102,7 +124,11 @@ def asin(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arcsin data, in radians"""
+    """output = arcsin data, in radians; NaN beyond [-1, 1].
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/asin-1.
+    """
 
 def asinh(
     data: Input,
@@ -111,7 +137,11 @@ def asinh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arsinh data."""
+    """output = arsinh data.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/asinh-3.
+    """
 
 def atan(
     data: Input,
@@ -120,7 +150,11 @@ def atan(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = arctan data, in radians."""
+    """output = arctan data, in radians.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/atan-1.
+    """
 
 def atanh(
     data: Input,
@@ -129,7 +163,11 @@ def atanh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = artanh data"""
+    """output = artanh data; ±inf at ±1, NaN beyond.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/atanh-3.
+    """
 
 def avg_pool(
     data: Input,
@@ -146,7 +184,10 @@ def avg_pool(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """AvgPool-14 with dilated windows."""
+    """AvgPool-14 with dilated windows. dilations: the distance between neighbouring elements, by default 1.
+
+    Specification: pooling/avg-pool-16.
+    """
 
 def batch_norm_inference(
     data: Input,
@@ -160,7 +201,13 @@ def batch_norm_inference(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[b, c, ...] = (data[b, c, ...] - mean[c]) / sqrt(variance[c] + epsilon) * gamma[c] + beta[c]."""
+    """output[b, c, ...] = (data[b, c, ...] - mean[c]) / sqrt(variance[c] + epsilon) * gamma[c] + beta[c].
+
+    data: [batch, channels, ...], any float type. gamma, beta, mean, variance: [channels], of the same type.
+    output: the shape and the type of data.
+    Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ.
+    Specification: normalization/batch-norm-inference-5.
+    """
 
 def batch_to_space(
     data: Input,
@@ -172,7 +219,17 @@ def batch_to_space(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Blocks from the batch axis laid out in space"""
+    """Blocks from the batch axis laid out in space; then the ends of the spatial axes are cut off.
+
+    data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, crops_begin, crops_end: vectors of integers, one
+    for each axis of data, the first ones 1, 0 and 0. output: [batch / product of block_shape, D1 * block_shape[1] -
+    crops_begin[1] - crops_end[1], ...], the type of data.
+
+    Errors: IR501 and IR502 for other shapes, IR505 for numbers out of range, a batch that is not a multiple of the
+    product, or more cut off than there is; also for other first numbers, with which OpenVINO's outputs do not have the
+    shape that it infers.
+    Specification: movement/batch-to-space-2.
+    """
 
 def bgr_to_nv12(
     image: Input,
@@ -182,7 +239,7 @@ def bgr_to_nv12(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """RGBtoNV12-17 for channels in the order B, G, R."""
+    """RGBtoNV12-17 for channels in the order B, G, R. Specification: image/bgr-to-nv12-17."""
 
 def binary_convolution(
     data: Input,
@@ -199,7 +256,15 @@ def binary_convolution(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Convolution of bits, of which 1 counts as 1 and 0 as -1"""
+    """Convolution of bits, of which 1 counts as 1 and 0 as -1; elements of padding are the bit pad_value.
+
+    data: [batch, channels, height, width] of zeros and ones, any numeric type; whatever is above 0 counts as 1.
+    filters: [outputs, channels, kernel height, kernel width], u1 (or numbers, as data). output: [batch, outputs,
+    windows...], the type of data.
+    Errors: IR501 for ranks other than 4, IR502 where the channels differ, IR505 as Convolution.
+    Specification: convolution/binary-convolution-1. OpenVINO's CPU plugin reads the bits of each byte of the filters in
+    reverse order, needs a multiple of eight channels, and leaves padding with pad_value 0 out of the sum; we do not.
+    """
 
 def bitwise_and(
     a: Input,
@@ -211,7 +276,10 @@ def bitwise_and(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a and b, bit by bit"""
+    """output = a and b, bit by bit; of booleans the logical operator.
+
+    a, b: one element type, shapes that broadcast together. Specification: bitwise/bitwise-and-13.
+    """
 
 def bitwise_left_shift(
     a: Input,
@@ -223,7 +291,10 @@ def bitwise_left_shift(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a · 2^b: the bits of a shifted to the left by b"""
+    """output = a · 2^b: the bits of a shifted to the left by b; those that leave the type are lost.
+
+    Specification: bitwise/bitwise-left-shift-15.
+    """
 
 def bitwise_not(
     data: Input,
@@ -232,7 +303,11 @@ def bitwise_not(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data with every bit inverted"""
+    """output = data with every bit inverted; of booleans the logical operator.
+
+    data: any shape, any integer type or boolean. output: as data.
+    Specification: bitwise/bitwise-not-13.
+    """
 
 def bitwise_or(
     a: Input,
@@ -244,7 +319,10 @@ def bitwise_or(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a or b, bit by bit"""
+    """output = a or b, bit by bit; of booleans the logical operator.
+
+    a, b: one element type, shapes that broadcast together. Specification: bitwise/bitwise-or-13.
+    """
 
 def bitwise_right_shift(
     a: Input,
@@ -256,7 +334,10 @@ def bitwise_right_shift(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a / 2^b, rounded down: the bits of a shifted to the right by b."""
+    """output = a / 2^b, rounded down: the bits of a shifted to the right by b.
+
+    Specification: bitwise/bitwise-right-shift-15.
+    """
 
 def bitwise_xor(
     a: Input,
@@ -268,7 +349,10 @@ def bitwise_xor(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a exclusive or b, bit by bit"""
+    """output = a exclusive or b, bit by bit; of booleans the logical operator.
+
+    a, b: one element type, shapes that broadcast together. Specification: bitwise/bitwise-xor-13.
+    """
 
 def broadcast(
     data: Input,
@@ -281,7 +365,14 @@ def broadcast(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """data repeated so that it fills `target_shape`."""
+    """data repeated so that it fills `target_shape`.
+
+    mode: those of Broadcast-1, and `bidirectional`: data and the target are broadcast together as in NumPy. The axis of
+    pdpd, again beyond the specification, has another name in the file. Only explicit takes axes_mapping, and needs it.
+
+    Errors: also IR106 for a missing axes_mapping, or one that the mode does not take.
+    Specification: movement/broadcast-3.
+    """
 
 def bucketize(
     data: Input,
@@ -293,7 +384,13 @@ def bucketize(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The number of the bucket that each element falls into: how many of the boundaries lie below it."""
+    """The number of the bucket that each element falls into: how many of the boundaries lie below it.
+
+    data: any shape. buckets: the boundaries, a sorted vector. Both have any numeric type. A boundary that equals the
+    element belongs to the bucket below it (`with_right_bound`) or above it. NaN falls into the first bucket or, without
+    `with_right_bound`, into the last one.
+    output: the shape of data, element type `output_type`. Specification: condition/bucketize-3.
+    """
 
 def ceiling(
     data: Input,
@@ -302,7 +399,11 @@ def ceiling(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the least integer that is not below data."""
+    """output = the least integer that is not below data.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/ceiling-1.
+    """
 
 def clamp(
     data: Input,
@@ -313,7 +414,12 @@ def clamp(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = min(max(data, min), max)."""
+    """output = min(max(data, min), max). For integers `min` is rounded up and `max` down.
+
+    data: any shape, any numeric type. output: as data.
+    Errors: IR302 where min is above max, or one of them is NaN.
+    Specification: activation/clamp-1.
+    """
 
 def col2im(
     data: Input,
@@ -328,7 +434,17 @@ def col2im(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """An image put together from its patches, which are added up where they overlap: the reverse of im2col."""
+    """An image put together from its patches, which are added up where they overlap: the reverse of im2col.
+
+    data: [N, C * product of kernel_size, L], or the same without N, any numeric type. L, the number of patches, is the
+    product over both spatial axes of (output_size + pads_begin + pads_end - dilation * (kernel_size - 1) - 1) // stride
+    + 1. output_size, kernel_size: two integers each, i32 or i64. output: [N, C, *output_size], or the same without N,
+    the type of data. strides and dilations are 1, pads 0 by default.
+
+    Floats shorter than f32 are added up in f32, integers wrap.
+    Errors: IR501 and IR502 for other shapes, IR505 for sizes, channels and patches that do not fit each other.
+    Specification: movement/col2im-15.
+    """
 
 def concat(
     inputs: Sequence[Input],
@@ -338,7 +454,13 @@ def concat(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The inputs one after the other along `axis`, which counts from the end if it is negative."""
+    """The inputs one after the other along `axis`, which counts from the end if it is negative.
+
+    inputs: one at least, of rank 1 or more and of one type; only their sizes along the axis may differ. output: their
+    type.
+    Errors: IR501 for ranks that differ, IR502 for other sizes that differ, IR503 for an axis that they do not have.
+    Specification: movement/concat-1.
+    """
 
 def convert(
     data: Input,
@@ -348,7 +470,17 @@ def convert(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data, converted to `destination_type`"""
+    """output = data, converted to `destination_type`; `ir_exec.types.conversion` says how.
+
+    data: any shape, any numeric type or boolean. output: the shape of data; it may be data itself.
+
+    The specification leaves open what becomes of values that the new type cannot hold. Where OpenVINO's reference
+    kernels and its CPU plugin differ there, we do as C++ does: integers wrap, and an f64 does not become an f32 on its
+    way to an integer. Floats become f8e4m3 and f8e5m2 by way of f16, rounded twice, as in OpenVINO: 0.7813114 becomes
+    0.75, not 0.8125. A Cast of ONNX, which rounds once, is lowered with the correction.
+
+    Errors: IR401 for a destination_type that is neither numeric nor boolean. Specification: type/convert-1.
+    """
 
 def convert_like(
     data: Input,
@@ -358,7 +490,12 @@ def convert_like(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data, converted as by Convert to the element type of `like`."""
+    """output = data, converted as by Convert to the element type of `like`.
+
+    data: any shape, any numeric type or boolean. like: any shape; only its type counts. output: the shape of data; it
+    may be data itself.
+    Errors: IR401 for a type of like that is neither numeric nor boolean. Specification: type/convert-like-1.
+    """
 
 def convert_promote_types(
     input_0: Input,
@@ -371,7 +508,18 @@ def convert_promote_types(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """Both inputs, converted to the type that their element types promote to."""
+    """Both inputs, converted to the type that their element types promote to.
+
+    A float wins over an integer, an integer over a boolean. Of two floats or two integers the wider wins; a signed and
+    an unsigned integer become a signed one that holds both, or `u64_integer_promotion_target` (f32 by default) where
+    there is none. pytorch_scalar_promotion (false by default): of two floats or two integers, one of them a scalar, the
+    type of the other wins.
+
+    input_0, input_1: any shapes. output_0, output_1: the shapes of the inputs; they may be the inputs themselves.
+    Errors: IR402 for a promotion that may lose values without `promote_unsafe` (false by default); as in OpenVINO, also
+    where a type wider than both would hold them.
+    Specification: type/convert-promote-types-14.
+    """
 
 def convolution(
     data: Input,
@@ -386,7 +534,17 @@ def convolution(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[b, o, i] = sum over c and k of data[b, c, i * stride + k * dilation - pad] * filters[o, c, k]."""
+    """output[b, o, i] = sum over c and k of data[b, c, i * stride + k * dilation - pad] * filters[o, c, k].
+
+    i and k stand for one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are exact:
+    8 bits saturate, longer ones wrap.
+
+    data: [batch, channels, spatial...], any numeric type. filters: [outputs, channels, kernel...], the type of data.
+    output: [batch, outputs, windows...], the type of data.
+    Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ, IR505 for attributes of
+    another length and for windows larger than the padded data.
+    Specification: convolution/convolution-1.
+    """
 
 def convolution_backprop_data(
     data: Input,
@@ -403,7 +561,17 @@ def convolution_backprop_data(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[b, o, i * stride + k * dilation - pad] += data[b, c, i] * filters[c, o, k], from zeros on."""
+    """output[b, o, i * stride + k * dilation - pad] += data[b, c, i] * filters[c, o, k], from zeros on.
+
+    i and k stand for one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are exact:
+    8 bits saturate, longer ones wrap.
+
+    data: [batch, channels, spatial...], any numeric type. filters: [channels, outputs, kernel...], the type of data.
+    output_shape: optional, an integer for each spatial axis. output: [batch, outputs, spatial...], the type of data.
+    Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ or output_shape has
+    another length, IR505 for attributes of another length and for negative sizes, IR704 for a wrong output_shape.
+    Specification: convolution/convolution-backprop-data-1.
+    """
 
 def cos(
     data: Input,
@@ -412,7 +580,11 @@ def cos(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = cos data, of radians."""
+    """output = cos data, of radians.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/cos-1.
+    """
 
 def cosh(
     data: Input,
@@ -421,7 +593,11 @@ def cosh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = cosh data."""
+    """output = cosh data.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/cosh-1.
+    """
 
 def ctc_greedy_decoder(
     data: Input,
@@ -432,7 +608,12 @@ def ctc_greedy_decoder(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The labels of the most probable path, the last class being the blank"""
+    """The labels of the most probable path, the last class being the blank; -1 behind the last label.
+
+    data: [T, N, C], steps, sequences and classes. sequence_mask: [T, N]; a sequence ends where it is 0 for the first
+    time. Both have float types, perhaps two; the output, [N, T, 1, 1], has that of data. With ctc_merge_repeated a run
+    of one class is one label. Specification: sequence/ctc-greedy-decoder-1.
+    """
 
 def ctc_greedy_decoder_seq_len(
     data: Input,
@@ -446,7 +627,13 @@ def ctc_greedy_decoder_seq_len(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """The labels of the most probable path, -1 behind the last one, and their number."""
+    """The labels of the most probable path, -1 behind the last one, and their number.
+
+    data: [N, T, C], sequences, steps and classes, any float type. sequence_length: [N], 0 to T. blank_index: one class,
+    the last one if it is left out. decoded_classes: the labels, [N, T], of `classes_index_type`. decoded_length: their
+    numbers, [N], of `sequence_length_type`. With merge_repeated a run of one class is one label.
+    Errors: IR704 for a length that is not one of 0 to T. Specification: sequence/ctc-greedy-decoder-seq-len-6.
+    """
 
 def ctc_loss(
     logits: Input,
@@ -462,7 +649,18 @@ def ctc_loss(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """-log of the probability of all paths with these labels"""
+    """-log of the probability of all paths with these labels; the classes of a step have probabilities softmax(logits).
+
+    logits: [N, T, C], sequences, steps and classes, any float type. logit_length: [N], at most T. labels: [N, T], and
+    of these the first label_length: [N], at most logit_length. blank_index: a scalar, the last class if it is left out.
+    output: [N], the type of logits; infinity where no path has the labels.
+
+    First preprocess_collapse_repeated merges runs of equal labels, and `unique` keeps only the first of all equal ones.
+    Without ctc_merge_repeated repeated classes of a path are not merged.
+
+    Errors: IR701 for a label out of range, and for the blank among labels; IR704 for lengths out of range.
+    Specification: sequence/ctc-loss-4.
+    """
 
 def cum_sum(
     data: Input,
@@ -474,7 +672,19 @@ def cum_sum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[j] = the sum of data[0] to data[j] along the axis."""
+    """output[j] = the sum of data[0] to data[j] along the axis.
+
+    exclusive: the sum ends at data[j - 1], and is 0 for the first element. reverse: sums begin at the end of the axis.
+    Both are false by default.
+
+    data: rank 1 or more, any numeric type. The page has these alone; as in OpenVINO data may also be boolean, which
+    exporters of PyTorch write where sequences are packed: then a sum is true where one of its elements is. axis: a
+    scalar of i32 or i64, by default 0; as in OpenVINO it may also be a vector of one element. output: as data; integers
+    wrap.
+    Errors: IR501 for data that is a scalar, IR501 and IR502 for an axis of another shape, IR503 and IR704 for an axis
+    that data does not have.
+    Specification: arithmetic/cumsum-3.
+    """
 
 def deformable_convolution(
     data: Input,
@@ -494,7 +704,14 @@ def deformable_convolution(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """A convolution of windows whose elements are moved by offsets and multiplied with a mask."""
+    """A convolution of windows whose elements are moved by offsets and multiplied with a mask.
+
+    mask: optional, [batch, deformable_group * kernel, windows...], any numeric type: the factor of element k of window
+    i. bilinear_interpolation_pad: a sample less than an element outside of the data is interpolated with zeros around
+    it; false by default.
+
+    Specification: convolution/deformable-convolution-8.
+    """
 
 def deformable_psroi_pooling(
     data: Input,
@@ -513,7 +730,20 @@ def deformable_psroi_pooling(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Regions of interest pooled to one size, every bin from a channel of its own and moved by offsets."""
+    """Regions of interest pooled to one size, every bin from a channel of its own and moved by offsets.
+
+    data: [N, C, H, W], C at least output_dim * group_size². rois: [NUM_ROIS, 5]. offsets: [NUM_ROIS, 2 * classes,
+    part_size, part_size], x and y for each class of output channels; the classes are equally large. All are floats.
+    output: [NUM_ROIS, output_dim, group_size, group_size], the type of data.
+    The region goes from x1, y1, rounded, to one after x2, y2, rounded, all times `spatial_scale` less 0.5, and is
+    divided into bins. Each bin is moved by offset * trans_std times the size of the region, with the offsets of the
+    part in which it lies. It is the mean of spatial_bins_y x spatial_bins_x points from its corner on in channel
+    [output channel, row of bins, column of bins]; points more than half an element outside do not count, and a bin
+    without points is 0.
+
+    Errors: IR502, IR505 where channels or offsets do not fit, IR701 for an image out of range.
+    Specification: detection/deformable-psroi-pooling-1.
+    """
 
 def depth_to_space(
     data: Input,
@@ -524,7 +754,11 @@ def depth_to_space(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Blocks from the axis of depth laid out in space."""
+    """Blocks from the axis of depth laid out in space.
+
+    output: [batch, depth / block_size ** K, D1 * block_size, ..., DK * block_size], the type of data.
+    Errors: IR505 for a depth that is not a multiple of block_size ** K. Specification: movement/depth-to-space-1.
+    """
 
 def detection_output(
     box_logits: Input,
@@ -554,7 +788,26 @@ def detection_output(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The objects that an SSD detector finds: prior boxes moved as predicted, without those that overlap a better one."""
+    """The objects that an SSD detector finds: prior boxes moved as predicted, without those that overlap a better one.
+
+    box_logits: floating, [N, num_priors * num_loc_classes * 4], how the prior boxes move, for each class if not
+    `share_location`. class_preds: the same type, [N, num_priors * num_classes]. proposals: floating, [1 or N, 1 or 2,
+    num_priors * 4], the prior boxes (x0, y0, x1, y1) and, if not `variance_encoded_in_target`, factors of their moves;
+    if not `normalized`, priors have 5 numbers, the first of them -1 at the end, and count pixels of an image of
+    input_width and input_height. aux_class_preds, aux_box_preds: as class_preds and box_logits, [N, num_priors * 2] and
+    the shape of box_logits; they move the priors a first time, and say where there is no object at all, the second of
+    the two numbers being below `objectness_score`.
+    output: the type of box_logits, [1, 1, n, 7], rows of image, class, score and box; -1 ends them, zeros fill up. n is
+    N * keep_top_k, or N * top_k * num_classes for a keep_top_k of -1, or else N * num_classes * num_priors.
+
+    Candidates have a score above `confidence_threshold`, the best `top_k` of each class; boxes are removed that overlap
+    a better one by more than `nms_threshold`, and the best `keep_top_k` of the others are kept for each image, class by
+    class. With `decrease_label_id` each prior counts only for its best class other than 0, and the classes of the
+    output are one less.
+
+    As in OpenVINO, priors that count pixels are divided by the size of the image a second time when they move twice.
+    Specification: detection/detectionoutput-8.
+    """
 
 def dft(
     data: Input,
@@ -565,7 +818,13 @@ def dft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[m] = sum over j of data[j] * exp(-2 pi i m j / S), along every one of `axes` with its S numbers."""
+    """output[m] = sum over j of data[j] * exp(-2 pi i m j / S), along every one of `axes` with its S numbers.
+
+    data: a float type, shape [..., 2]. output: like data, with the sizes of signal_size. f16 and bf16 are computed in
+    f32. Without axes the output is data.
+
+    Specification: signals/dft-7.
+    """
 
 def divide(
     a: Input,
@@ -578,7 +837,14 @@ def divide(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a / b"""
+    """output = a / b; the quotient of integers is rounded towards zero.
+
+    a, b: one numeric type, shapes that broadcast together. output: that type.
+    Errors: IR704 for an integer divided by zero, and those of Binary.
+    Specification: arithmetic/divide-1, by which quotients of integers are rounded down with `m_pythondiv`, the default.
+    OpenVINO does so while it infers shapes, and in a run with `pdpd`, but for 8 bits; elsewhere its CPU plugin rounds
+    towards zero whatever the attribute says. We do as OpenVINO does.
+    """
 
 def einsum(
     inputs: Sequence[Input],
@@ -588,7 +854,18 @@ def einsum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The sum of products that `equation` describes, such as `ij,jk->ik`."""
+    """The sum of products that `equation` describes, such as `ij,jk->ik`.
+
+    A label that stands twice in one input takes the diagonal of these axes. The axes of a label in several inputs are
+    equal, or 1 and broadcast. Floats shorter than f32 are summed in f32. Integers are exact: 8 bits saturate, longer
+    ones wrap.
+
+    inputs: as many as the equation has subscripts, one numeric type. output: that type.
+    Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 for a rank that does not fit its
+    subscript, IR502 for axes of a diagonal that differ, IR504 for axes that do not broadcast.
+    Specification: matrix/einsum-7. OpenVINO's implicit output keeps a label that repeats within one input, with which
+    its runtime fails; as specified, we leave it out (`ii` is the trace).
+    """
 
 def elu(
     data: Input,
@@ -598,7 +875,11 @@ def elu(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data where it is positive, else alpha · (e^data - 1)."""
+    """output = data where it is positive, else alpha · (e^data - 1).
+
+    data: any shape, any numeric type; the specification has floats only, OpenVINO takes all. output: as data.
+    Specification: activation/elu-1.
+    """
 
 def embedding_bag_offsets(
     emb_table: Input,
@@ -612,7 +893,10 @@ def embedding_bag_offsets(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """EmbeddingBagOffsetsSum-3 with `reduction` mean too, of rows without weights"""
+    """EmbeddingBagOffsetsSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated.
+
+    Errors: IR302 for weights with means. Specification: sparse/embedding-bag-offsets-15.
+    """
 
 def embedding_bag_offsets_sum(
     emb_table: Input,
@@ -625,7 +909,14 @@ def embedding_bag_offsets_sum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i] = sum of emb_table[indices[j]] * per_sample_weights[j] over offsets[i] <= j < offsets[i + 1]."""
+    """output[i] = sum of emb_table[indices[j]] * per_sample_weights[j] over offsets[i] <= j < offsets[i + 1].
+
+    emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [num_indices]. offsets: [batch], rising,
+    at most num_indices. default_index: a scalar, the row for bags without elements; they are zeros if it is -1 or left
+    out. per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
+    output: [batch, ...], the type of emb_table. Sums of integers wrap.
+    Errors: IR701 for an index or an offset out of range. Specification: sparse/embedding-bag-offsets-sum-3.
+    """
 
 def embedding_bag_packed(
     emb_table: Input,
@@ -637,7 +928,10 @@ def embedding_bag_packed(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """EmbeddingBagPackedSum-3 with `reduction` mean too, of rows without weights"""
+    """EmbeddingBagPackedSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated.
+
+    Errors: IR302 for weights with means. Specification: sparse/embedding-bag-packed-15.
+    """
 
 def embedding_bag_packed_sum(
     emb_table: Input,
@@ -648,7 +942,13 @@ def embedding_bag_packed_sum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i] = sum over j of emb_table[indices[i, j]] * per_sample_weights[i, j]."""
+    """output[i] = sum over j of emb_table[indices[i, j]] * per_sample_weights[i, j].
+
+    emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [batch, indices_per_bag].
+    per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
+    output: [batch, ...], the type of emb_table. Sums of integers wrap.
+    Errors: IR701 for an index out of range. Specification: sparse/embedding-bag-packed-sum-3.
+    """
 
 def embedding_segments_sum(
     emb_table: Input,
@@ -662,7 +962,15 @@ def embedding_segments_sum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i] = sum of emb_table[indices[j]] * per_sample_weights[j] over all j with segment_ids[j] = i."""
+    """output[i] = sum of emb_table[indices[j]] * per_sample_weights[j] over all j with segment_ids[j] = i.
+
+    emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices, segment_ids: [num_indices], the segments
+    in any order. num_segments: a scalar. default_index: a scalar, the row for segments without elements; they are zeros
+    if it is -1 or left out. per_sample_weights: the shape of indices, the type of emb_table; ones if left out.
+    output: [num_segments, ...], the type of emb_table. Sums of integers wrap.
+    Errors: IR701 for an index out of range, and for a segment id out of range (OpenVINO ignores such elements);
+    IR704 for a negative num_segments. Specification: sparse/embedding-segments-sum-3.
+    """
 
 def equal(
     a: Input,
@@ -674,7 +982,11 @@ def equal(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether a equals b."""
+    """output = whether a equals b.
+
+    a, b: one element type, any, and shapes that broadcast together. output: boolean.
+    Specification: comparison/equal-1.
+    """
 
 def erf(
     data: Input,
@@ -683,7 +995,11 @@ def erf(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = 2/√π · ∫ exp(-t²) dt from 0 to data."""
+    """output = 2/√π · ∫ exp(-t²) dt from 0 to data.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/erf-1.
+    """
 
 def erfinv(
     data: Input,
@@ -692,7 +1008,11 @@ def erfinv(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the y with erf(y) = data"""
+    """output = the y with erf(y) = data; ±inf at ±1, NaN beyond.
+
+    data: any shape, any float type. output: as data.
+    Specification: arithmetic/erfinv-17.
+    """
 
 def exp(
     data: Input,
@@ -701,7 +1021,11 @@ def exp(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = e^data."""
+    """output = e^data.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: activation/exp-1.
+    """
 
 def experimental_detectron_detection_output(
     input_rois: Input,
@@ -721,7 +1045,21 @@ def experimental_detectron_detection_output(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """The objects that a Detectron model finds: regions moved as predicted, without those that overlap a better one."""
+    """The objects that a Detectron model finds: regions moved as predicted, without those that overlap a better one.
+
+    input_rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels. input_deltas: the same type, [n, num_classes * 4],
+    how each moves for each class: its centre by so many widths and heights, and the logarithms of its growth, at most
+    max_delta_log_wh, all divided by `deltas_weights`. input_scores: [n, num_classes]. input_im_info: [1, 3], not used.
+    Outputs: boxes [max_detections_per_image, 4], their classes i32 and their scores [max_detections_per_image], filled
+    up with zeros, which the specification leaves open.
+
+    Class 0 is the background. Candidates have a score above `score_threshold`; boxes are removed that overlap a better
+    one of their class by more than `nms_threshold`, and the best `post_nms_count` of each class are kept, class by
+    class, or if these are too many the best of all. As in OpenVINO, boxes are clipped at the first row and column of
+    the image only, and class_agnostic_box_regression changes nothing.
+
+    Specification: detection/experimental-detectron-detection-output-6.
+    """
 
 def experimental_detectron_generate_proposals_single_image(
     im_info: Input,
@@ -737,7 +1075,19 @@ def experimental_detectron_generate_proposals_single_image(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """Anchors moved as predicted, without those that overlap a better one, for one image."""
+    """Anchors moved as predicted, without those that overlap a better one, for one image.
+
+    im_info: floating, [3], height and width of the image and a scale that is not used. anchors: the same type,
+    [height * width * A, 4], boxes (x0, y0, x1, y1). deltas: [A * 4, height, width], how each anchor moves: its centre
+    by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16). scores: [A, height, width].
+    rois: [post_nms_count, 4], the best first. roi_scores: theirs, [post_nms_count]. Both are filled up with zeros.
+
+    Boxes are clipped to the image; those smaller than `min_size` get the score 0. Of the best
+    `pre_nms_count` those are removed that overlap a better one by more than `nms_threshold`. As in OpenVINO, a box from
+    2 to 4 is 3 wide when it moves and when its size is compared, and 2 wide when its overlaps are.
+
+    Specification: detection/experimental-detectron-generate-proposals-single-image-6.
+    """
 
 def experimental_detectron_prior_grid_generator(
     priors: Input,
@@ -753,7 +1103,18 @@ def experimental_detectron_prior_grid_generator(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Prior boxes shifted to every point of a grid over an image."""
+    """Prior boxes shifted to every point of a grid over an image.
+
+    priors: floating, [n, 4], boxes (x0, y0, x1, y1) around 0. feature_map: [N, C, height, width], im_data: [N, C, image
+    height, image width]; only their sizes count. output: the type of priors, [height * width * n, 4], or [height,
+    width, n, 4] without `flatten`.
+    The points lie at (index + 0.5) times `stride_x` and `stride_y`, or if these are 0 times the image's width and
+    height over the grid's. `h` and `w` are the height and width of the grid, those of feature_map if they are 0; the
+    size of the output is that of feature_map, and zeros fill it up, which the specification leaves open. `flatten` is
+    false where the file does not say, as in OpenVINO; the specification has true.
+
+    Specification: detection/experimental-detectron-prior-grid-generator-6.
+    """
 
 def experimental_detectron_roi_feature_extractor(
     rois: Input,
@@ -767,7 +1128,18 @@ def experimental_detectron_roi_feature_extractor(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """ROIAlign with the mean of each bin, each region in the level of a pyramid that fits its size."""
+    """ROIAlign with the mean of each bin, each region in the level of a pyramid that fits its size.
+
+    rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels of the image. pyramid: the same type, one tensor [1, C,
+    height, width] for each level, of which a pixel stands for `pyramid_scales` pixels of the image. roi_features: [n,
+    C, output_size, output_size]. roi_boxes: rois as they are.
+    A region of width w and height h belongs to level floor(2 + log2(sqrt(w * h) / 224 + 1e-6)), clipped to the levels
+    that there are; one without area gives zeros. The specification has the rois in the order of their levels in the
+    second output, OpenVINO in the order of the input.
+
+    Errors: IR704 for a region with more than 2^22 sampling points.
+    Specification: detection/experimental-detectron-roi-feature-extractor-6.
+    """
 
 def experimental_detectron_topk_rois(
     input_rois: Input,
@@ -778,7 +1150,14 @@ def experimental_detectron_topk_rois(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The boxes of the highest probabilities, the highest first."""
+    """The boxes of the highest probabilities, the highest first.
+
+    input_rois: floating, [n, 4]. rois_probs: the same type, [n]. output: the same type, [max_rois, 4]; of equal
+    probabilities the one with the lower index comes first, and zeros follow where there are fewer boxes; the
+    specification leaves both open.
+
+    Specification: sort/experimental-detectron-top-krois-6.
+    """
 
 def extract_image_patches(
     data: Input,
@@ -791,7 +1170,16 @@ def extract_image_patches(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[b, (kh, kw, c), i, j] = data[b, c, i * strides[0] + kh * rates[0], j * strides[1] + kw * rates[1]]."""
+    """output[b, (kh, kw, c), i, j] = data[b, c, i * strides[0] + kh * rates[0], j * strides[1] + kw * rates[1]].
+
+    data: [batch, depth, rows, columns], any type. output: [batch, sizes[0] * sizes[1] * depth, rows of patches, columns
+    of patches], the type of data. sizes, strides, rates: two numbers each, for rows and columns. auto_pad: with
+    `same_upper` and `same_lower` there are ceil(size / stride) patches along an axis, and zeros are added at both ends,
+    an odd one at the end or at the beginning. With `valid` there are as many as fit. Where none fits, OpenVINO may
+    count one that begins within the image; it reads zeros beyond.
+
+    Errors: IR501 for another rank. Specification: movement/extract-image-patches-3.
+    """
 
 def eye(
     num_rows: Input,
@@ -804,7 +1192,16 @@ def eye(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[..., i, i + diagonal_index] = 1, all other elements 0."""
+    """output[..., i, i + diagonal_index] = 1, all other elements 0.
+
+    num_rows, num_columns, diagonal_index: i32 or i64, scalars or vectors of one element. A negative diagonal lies below
+    the main one; a matrix without the diagonal is all zeros. batch_shape: optional, a vector of i32 or i64, the dims
+    before the matrix. output: shape batch_shape + [num_rows, num_columns], the type `output_type`: numeric, or boolean,
+    which OpenVINO takes beyond the specification.
+
+    Errors: IR501 and IR502 for inputs of other shapes, IR505 and IR704 for a negative size.
+    Specification: generation/eye-9.
+    """
 
 def fake_convert(
     data: Input,
@@ -816,7 +1213,16 @@ def fake_convert(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = (converted(data * scale - shift) + shift) / scale, where converted is to an 8-bit float and back."""
+    """output = (converted(data * scale - shift) + shift) / scale, where converted is to an 8-bit float and back.
+
+    destination_type: `f8e4m3` or `f8e5m2`. As in OpenVINO, numbers are converted by way of f16, and so rounded
+    twice, and those that are too large become the largest finite value; NaN stays NaN.
+
+    data: any shape, f16, bf16 or f32. scale: the type of data, and a shape that broadcasts to that of data. shift: as
+    scale, of the same shape; 0 without it. output: as data.
+    Errors: IR504 for a scale that does not broadcast to data, IR501 and IR502 for another shape of shift.
+    Specification: quantization/fake-convert-13.
+    """
 
 def fake_quantize(
     data: Input,
@@ -832,7 +1238,17 @@ def fake_quantize(
     tensor_names: Iterable[str] = (),
 ) -> Value:
     """output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
-    * (output_high - output_low) + output_low
+    * (output_high - output_low) + output_low; ties are rounded to even.
+
+    data up to the lesser of input_low and input_high becomes output_low, data above the greater one output_high.
+
+    data: any shape, any numeric type. input_low, input_high, output_low, output_high: numeric, in OpenVINO not always
+    of the type of data; a shape that broadcasts to that of data. levels: 2 or more. auto_broadcast: `numpy` (the
+    default), or `none`: the limits have the shape of data. output: as data. Floats shorter than f32 are quantized in
+    f32, integers in f64 and rounded.
+    Errors: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
+    Specification: quantization/fake-quantize-1, by which data is of a float type; OpenVINO takes integers too. The mode
+    pdpd counts as numpy, which broadcasts everything that pdpd does.
     """
 
 def floor(
@@ -842,7 +1258,11 @@ def floor(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the greatest integer that is not above data."""
+    """output = the greatest integer that is not above data.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/floor-1.
+    """
 
 def floor_mod(
     a: Input,
@@ -854,7 +1274,11 @@ def floor_mod(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a - b · floor(a / b): the remainder with the sign of b, as in Python."""
+    """output = a - b · floor(a / b): the remainder with the sign of b, as in Python.
+
+    a, b: one numeric type, shapes that broadcast together. output: that type.
+    Specification: arithmetic/floormod-1.
+    """
 
 def gather(
     data: Input,
@@ -867,7 +1291,19 @@ def gather(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Gather-7 with any index allowed: a negative one counts from the end, one out of range gives zeros."""
+    """Gather-7 with any index allowed: a negative one counts from the end, one out of range gives zeros.
+
+    output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it.
+
+    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1],
+    not less than batch_dims. batch_dims: from 0 on, or counted from the end of the shape of indices where negative.
+    output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
+
+    out_of_range: an attribute of ir_exec alone, which OpenVINO ignores. With "error" an index out of range is an error,
+    as ONNX demands of its Gather; Gather-7 cannot say this, because OpenVINO gives zeros for its negative indices.
+    What stands for zero in strings is the empty one. Specification: movement/gather-8.
+    Errors: IR701 for an index out of range where `out_of_range` is "error".
+    """
 
 def gather_elements(
     data: Input,
@@ -878,7 +1314,14 @@ def gather_elements(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i, j, k] = data[i, indices[i, j, k], k], shown for axis 1 of rank 3."""
+    """output[i, j, k] = data[i, indices[i, j, k], k], shown for axis 1 of rank 3.
+
+    data: any element type, rank 1 or more. indices: i32 or i64, the shape of data except on `axis`.
+    output: the element type of data, the shape of indices.
+
+    A negative index counts from the end, as OpenVINO does; the specification expects indices from 0 on.
+    Errors: IR701 for an index out of range. Specification: movement/gather-elements-6.
+    """
 
 def gather_nd(
     data: Input,
@@ -889,7 +1332,16 @@ def gather_nd(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Slices or elements that tuples choose: output[p, i] = data[p, *indices[p, i]]"""
+    """Slices or elements that tuples choose: output[p, i] = data[p, *indices[p, i]]; the batch axes p stay apart.
+
+    data: any element type, rank 1 or more. indices: integers, rank 1 or more; a tuple lies along the last axis and has
+    at most rank(data) - batch_dims elements. The first `batch_dims` axes of both are equal (the specification would
+    broadcast them, OpenVINO never did).
+    output: the element type of data, shape indices.shape[:-1] + data.shape[batch_dims + indices.shape[-1]:].
+
+    Errors: IR701 for an index out of range, where OpenVINO's CPU plugin reads what lies there.
+    Specification: movement/gather-nd-8.
+    """
 
 def gather_tree(
     step_ids: Input,
@@ -901,7 +1353,16 @@ def gather_tree(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The whole beams of a beam search, from the token of every step and the beam from which it went on."""
+    """The whole beams of a beam search, from the token of every step and the beam from which it went on.
+
+    step_ids, parent_ids: whole numbers of any numeric type but u1, u3, u6 and nf4, shape
+    [MAX_TIME, BATCH_SIZE, BEAM_WIDTH]. max_seq_len: shape [BATCH_SIZE]. end_token: a scalar. All have one element
+    type. output: like step_ids.
+    A beam is followed back from the last step of its sequence; after its first end_token it holds nothing else.
+    A sequence of no steps is all end_token, where OpenVINO's CPU plugin leaves the output as it was.
+
+    Errors: IR701 for a parent that is no beam, where it is followed. Specification: movement/gather-tree-1.
+    """
 
 def gelu(
     data: Input,
@@ -911,7 +1372,14 @@ def gelu(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data · Φ(data), where Φ is the distribution function of the standard normal distribution."""
+    """output = data · Φ(data), where Φ is the distribution function of the standard normal distribution.
+
+    approximation_mode: `erf`, the default, is Φ(x) = (1 + erf(x / √2)) / 2; `tanh` takes
+    (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2 for it.
+
+    data: any shape, any float type. output: as data.
+    Specification: activation/gelu-7.
+    """
 
 def generate_proposals(
     im_info: Input,
@@ -930,7 +1398,22 @@ def generate_proposals(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """Anchors moved as predicted, without those that overlap a better one, for each image."""
+    """Anchors moved as predicted, without those that overlap a better one, for each image.
+
+    im_info: floating, [N, 3] or [N, 4], height and width of the image and one scale, or one of each. anchors:
+    floating, [height, width, A, 4], boxes (x0, y0, x1, y1). boxesdeltas: floating, [N, A * 4, height, width], how each
+    anchor moves: its centre by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16).
+    scores: floating, [N, A, height, width].
+    rpnrois: the type of im_info, [n, 4], image by image, the best first. rpnscores: the same type, [n]. rpnroisnum:
+    `roi_num_type`, [N], how many each image has.
+
+    Boxes are clipped to the image. Of the best `pre_nms_count` those are removed that are smaller than `min_size` times
+    the scale, and then those that overlap a better one by more than `nms_threshold`; the best `post_nms_count` are
+    kept. A threshold above one half is multiplied by `nms_eta` at each box that is kept; OpenVINO supports no nms_eta
+    but 1. If not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
+
+    Specification: detection/generate-proposals-9.
+    """
 
 def greater(
     a: Input,
@@ -942,7 +1425,10 @@ def greater(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a > b."""
+    """output = a > b.
+
+    a, b: one element type, shapes that broadcast together. Specification: comparison/greater-1.
+    """
 
 def greater_equal(
     a: Input,
@@ -954,7 +1440,10 @@ def greater_equal(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a ≥ b."""
+    """output = a ≥ b.
+
+    a, b: one element type, shapes that broadcast together. Specification: comparison/greater-equal-1.
+    """
 
 def grid_sample(
     data: Input,
@@ -967,7 +1456,22 @@ def grid_sample(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[n, c, i, j] = data[n, c] sampled at the position (x, y) = grid[n, i, j]."""
+    """output[n, c, i, j] = data[n, c] sampled at the position (x, y) = grid[n, i, j].
+
+    data: [N, C, H, W], any numeric type. grid: [N, H_out, W_out, 2], any float type. output: [N, C, H_out, W_out], the
+    type of data.
+
+    align_corners: the positions -1 and 1 are the centres of the first and the last element; otherwise, the default,
+    their outer edges. mode: `bilinear` (the default), `bicubic` with the parameter -0.75, or `nearest`, where ties go
+    to the even index. padding_mode: elements outside of data are `zeros` (the default), the nearest on the `border`, or
+    those of the `reflection` at it.
+
+    The specification's page has the two meanings of align_corners the other way round; OpenVINO does as said here. As
+    in OpenVINO's CPU plugin, integers of 8 bits are rounded and saturate, and fractions of others are cut off.
+
+    Errors: IR501 for other ranks, IR502 for a grid of another batch or without pairs, IR704 where data has no elements
+    to sample. Specification: image/grid-sample-9.
+    """
 
 def grn(
     data: Input,
@@ -977,7 +1481,11 @@ def grn(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data / sqrt(the sum of its squares over all channels + bias)."""
+    """output = data / sqrt(the sum of its squares over all channels + bias).
+
+    data: [batch, channels, ...] of rank 2, 3 or 4, any float type. output: the same.
+    Errors: IR501 for other ranks. Specification: normalization/grn-1.
+    """
 
 def group_convolution(
     data: Input,
@@ -992,7 +1500,16 @@ def group_convolution(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Convolution of groups of channels, each with filters of its own."""
+    """Convolution of groups of channels, each with filters of its own.
+
+    Group g convolves channels g * C to g * C + C - 1 of the data with filters[g] to the outputs g * O to
+    g * O + O - 1. With one channel in each group that is a depthwise convolution.
+
+    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, O, C, kernel...], the type of data.
+    output: [batch, groups * O, windows...], the type of data.
+    Errors: as Convolution; IR502 where data has not groups * C channels.
+    Specification: convolution/group-convolution-1.
+    """
 
 def group_convolution_backprop_data(
     data: Input,
@@ -1009,7 +1526,13 @@ def group_convolution_backprop_data(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The transposed convolution of groups of channels, each with filters of its own."""
+    """The transposed convolution of groups of channels, each with filters of its own.
+
+    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, C, O, kernel...], the type of data.
+    output_shape: optional, an integer for each spatial axis. output: [batch, groups * O, spatial...], the type of data.
+    Errors: as ConvolutionBackpropData; IR502 where data has not groups * C channels.
+    Specification: convolution/group-convolution-backprop-data-1.
+    """
 
 def group_normalization(
     data: Input,
@@ -1022,7 +1545,15 @@ def group_normalization(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = (data - mean) / sqrt(variance + epsilon) * scale + bias."""
+    """output = (data - mean) / sqrt(variance + epsilon) * scale + bias.
+
+    Mean and variance are those of a group of channels in one batch; scale and bias belong to a channel.
+
+    data: [batch, channels, ...], any float type. scale, bias: [channels], any float types: as in OpenVINO, they need
+    not be that of data. output: the same as data.
+    Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ or are no
+    multiple of num_groups. Specification: normalization/group-normalization-12.
+    """
 
 def grouped_matmul(
     mat_a: Input,
@@ -1033,7 +1564,22 @@ def grouped_matmul(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """A product of matrices for each of G groups, with right sides that are stored transposed."""
+    """A product of matrices for each of G groups, with right sides that are stored transposed.
+
+    mat_a of shape [G, M, K]: output[g] = mat_a[g] @ mat_b[g].T, of shape [G, M, N].
+    mat_a of shape [rows, K], the rows of all groups after each other: output[start:end] = mat_a[start:end] @ mat_b[g].T
+    with start = offsets[g - 1] (0 for the first group) and end = offsets[g]; of shape [rows, N]. Rows behind the last
+    group are 0.
+
+    mat_a, mat_b: one numeric type; mat_b of shape [G, N, K]. offsets: i32 or i64, [G], the ends of the groups, which do
+    not fall; required where mat_a has rank 2, ignored elsewhere. output: the type of mat_a. Sums are as in MatMul.
+
+    The specification's page of some releases shows also a product of two matrices of rank 2, and a fourth input with a
+    bias; OpenVINO 2026.4 refuses both, and so do we.
+
+    Errors: IR501 for other ranks, IR502 for sizes that differ, IR505 where offsets are missing, IR701 for offsets that
+    fall or go beyond the rows. Specification: matrix/grouped-matmul-17.
+    """
 
 def gru_cell(
     x: Input,
@@ -1052,7 +1598,13 @@ def gru_cell(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """H' = (1 - z) ."""
+    """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas.
+
+    b: with linear_before_reset it has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
+    w: as in OpenVINO, it may have another float type than the rest.
+
+    Specification: sequence/gru-cell-3.
+    """
 
 def gru_sequence(
     x: Input,
@@ -1073,7 +1625,13 @@ def gru_sequence(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """H' = (1 - z) ."""
+    """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas.
+
+    b: with linear_before_reset it has four parts of hidden_size elements in each direction: those of z, r and h, and
+    that of H * rh^T.
+
+    Specification: sequence/gru-sequence-5.
+    """
 
 def hard_sigmoid(
     data: Input,
@@ -1084,7 +1642,13 @@ def hard_sigmoid(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = max(0, min(1, alpha · data + beta))."""
+    """output = max(0, min(1, alpha · data + beta)).
+
+    data: any shape. alpha, beta: scalars. All of one numeric type; the specification has floats only, OpenVINO takes
+    all. output: as data.
+    Errors: IR501 for an alpha or a beta that is not a scalar.
+    Specification: activation/hard-sigmoid-1.
+    """
 
 def hsigmoid(
     data: Input,
@@ -1093,7 +1657,11 @@ def hsigmoid(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = min(max(data + 3, 0), 6) / 6."""
+    """output = min(max(data + 3, 0), 6) / 6.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: activation/hsigmoid-5.
+    """
 
 def hswish(
     data: Input,
@@ -1102,7 +1670,11 @@ def hswish(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data · min(max(data + 3, 0), 6) / 6."""
+    """output = data · min(max(data + 3, 0), 6) / 6.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: activation/hswish-4.
+    """
 
 def i420_to_bgr(
     y: Input,
@@ -1113,7 +1685,7 @@ def i420_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """I420toRGB-8 with the channels in the order B, G, R."""
+    """I420toRGB-8 with the channels in the order B, G, R. Specification: image/i420-to-bgr-8."""
 
 def i420_to_rgb(
     y: Input,
@@ -1124,7 +1696,13 @@ def i420_to_rgb(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """NV12toRGB-8 with U and V in planes of their own."""
+    """NV12toRGB-8 with U and V in planes of their own.
+
+    y: [N, H, W, 1]. u, v: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the plane of U and
+    then that of V follow the rows of Y. output: [N, H, W, 3], the type of y.
+    Errors: also IR106 for y and u without v.
+    Specification: image/i420-to-rgb-8.
+    """
 
 def identity(
     data: Input,
@@ -1133,7 +1711,11 @@ def identity(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data."""
+    """output = data.
+
+    data: any shape, any type. output: as data; it may share the memory of data.
+    Specification: activation/identity-16.
+    """
 
 def idft(
     data: Input,
@@ -1144,7 +1726,10 @@ def idft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[m] = 1 / S * sum over j of data[j] * exp(2 pi i m j / S): the inverse of DFT, with its inputs."""
+    """output[m] = 1 / S * sum over j of data[j] * exp(2 pi i m j / S): the inverse of DFT, with its inputs.
+
+    Specification: signals/idft-7.
+    """
 
 def interpolate(
     image: Input,
@@ -1165,7 +1750,12 @@ def interpolate(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """A tensor resampled along some of its axes."""
+    """A tensor resampled along some of its axes.
+
+    image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: a vector, f16, bf16 or f32 if
+    shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is `sizes`. axes: optional, of one of the latter.
+    Specification: image/interpolate-11.
+    """
 
 def inverse(
     data: Input,
@@ -1175,7 +1765,15 @@ def inverse(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The inverse of every matrix: output @ data = 1"""
+    """The inverse of every matrix: output @ data = 1; with `adjoint` (false by default) the transpose of that.
+
+    data: any float type, shape [..., N, N]. output: as data. As specified, everything is computed in f32.
+
+    The specification leaves open what becomes of a matrix without inverse. As in OpenVINO, elimination goes on with the
+    pivot 0, and the output holds infinities and NaN.
+
+    Errors: IR501 for a rank below 2, IR502 for matrices that are not square. Specification: matrix/inverse-14.
+    """
 
 def irdft(
     data: Input,
@@ -1186,7 +1784,16 @@ def irdft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The inverse of RDFT: real numbers from the first half of their transform along the last of `axes`."""
+    """The inverse of RDFT: real numbers from the first half of their transform along the last of `axes`.
+
+    data: a float type, shape [..., 2]. output: the element type of data, without the last axis of data. f16 and bf16
+    are computed in f32. Along the last of `axes` the size M of data stands for
+    2 * (M - 1) numbers where signal_size does not say otherwise. There must be one axis at least.
+
+    OpenVINO's CPU plugin refuses -1 for that axis; the specification and we do not.
+    Specification: signals/irdft-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
+    axes but the last; here they are unknown, for they may be others.
+    """
 
 def is_finite(
     data: Input,
@@ -1195,7 +1802,11 @@ def is_finite(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether data is neither infinite nor NaN."""
+    """output = whether data is neither infinite nor NaN.
+
+    data: any shape, any float type. output: boolean, the shape of data.
+    Specification: comparison/isfinite-10.
+    """
 
 def is_inf(
     data: Input,
@@ -1206,7 +1817,11 @@ def is_inf(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether data is -inf (with `detect_negative`) or +inf (with `detect_positive`)"""
+    """output = whether data is -inf (with `detect_negative`) or +inf (with `detect_positive`); both count by default.
+
+    data: any shape, any float type. output: boolean, the shape of data.
+    Specification: comparison/isinf-10.
+    """
 
 def is_nan(
     data: Input,
@@ -1215,7 +1830,11 @@ def is_nan(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether data is NaN."""
+    """output = whether data is NaN.
+
+    data: any shape, any float type. output: boolean, the shape of data.
+    Specification: comparison/isnan-10.
+    """
 
 def istft(
     data: Input,
@@ -1230,7 +1849,22 @@ def istft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The signal whose frames have these transforms: the inverse of STFT with transpose_frames."""
+    """The signal whose frames have these transforms: the inverse of STFT with transpose_frames.
+
+    Every frame is the IRDFT of data[..., t, :] times window. Overlapping frames are added, and the sum is divided by
+    the sum of the squares of window there, or is 0 where that sum is 0. `normalized`: data was divided by
+    sqrt(frame_size). `center`: the signal was padded with frame_size // 2 elements on both sides, which are removed.
+
+    data: a float type, shape [frame_size // 2 + 1, frames, 2] or [batch, frame_size // 2 + 1, frames, 2]. window: that
+    type, at most frame_size long, with zeros on both sides where it is shorter. frame_size, frame_step: scalars.
+    signal_length: a scalar or a vector of one element, the length of the output, which is cut off or filled with zeros;
+    without it (frames - 1) * frame_step + frame_size, for `center` less by frame_size, rounded down to an even number.
+    output: the type of data, shape [length] or [batch, length]. f16 and bf16 are computed in f32.
+
+    OpenVINO crashes for a negative signal_length, and ignores one of 0; here the first is an error, and the second
+    gives an empty signal, as OpenVINO's shape inference says.
+    Errors: IR502 or IR505, IR704 at run time. Specification: signals/istft-16.
+    """
 
 def less(
     a: Input,
@@ -1242,7 +1876,10 @@ def less(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a < b."""
+    """output = a < b.
+
+    a, b: one element type, shapes that broadcast together. Specification: comparison/less-1.
+    """
 
 def less_equal(
     a: Input,
@@ -1254,7 +1891,10 @@ def less_equal(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a ≤ b."""
+    """output = a ≤ b.
+
+    a, b: one element type, shapes that broadcast together. Specification: comparison/lessequal-1.
+    """
 
 def log(
     data: Input,
@@ -1263,7 +1903,11 @@ def log(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = ln data"""
+    """output = ln data; -inf for 0, NaN for negative data.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/log-1.
+    """
 
 def log_softmax(
     data: Input,
@@ -1273,7 +1917,10 @@ def log_softmax(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data - ln(sum of exp(data) along the axis): the logarithm of SoftMax."""
+    """output = data - ln(sum of exp(data) along the axis): the logarithm of SoftMax.
+
+    Specification: activation/log-soft-max-5.
+    """
 
 def logical_and(
     a: Input,
@@ -1285,7 +1932,10 @@ def logical_and(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a and b."""
+    """output = a and b.
+
+    a, b: one element type, shapes that broadcast together. Specification: logical/logical-and-1.
+    """
 
 def logical_not(
     data: Input,
@@ -1294,7 +1944,12 @@ def logical_not(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = not data"""
+    """output = not data; of numbers, 1 for 0 and 0 for all others.
+
+    data: any shape; boolean, or a numeric type, which OpenVINO takes and the specification does not name. output: as
+    data.
+    Specification: logical/logical-not-1.
+    """
 
 def logical_or(
     a: Input,
@@ -1306,7 +1961,10 @@ def logical_or(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a or b."""
+    """output = a or b.
+
+    a, b: one element type, shapes that broadcast together. Specification: logical/logical-or-1.
+    """
 
 def logical_xor(
     a: Input,
@@ -1318,7 +1976,10 @@ def logical_xor(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether a and b differ."""
+    """output = whether a and b differ.
+
+    a, b: one element type, shapes that broadcast together. Specification: logical/logical-xor-1.
+    """
 
 def lrn(
     data: Input,
@@ -1332,7 +1993,16 @@ def lrn(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data / (bias + alpha / size**n * sum of the squares around the element)**beta, n the number of axes."""
+    """output = data / (bias + alpha / size**n * sum of the squares around the element)**beta, n the number of axes.
+
+    Around an element are those at most (size - 1) // 2 away along each of the axes, the element itself included.
+
+    data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
+    Errors: IR501 where axes is not a vector, IR503 and IR701 for axes that data does not have.
+    Specification: normalization/lrn-1, by which `size / 2` elements on each side count; for even sizes OpenVINO takes
+    one less, and so do we. OpenVINO's CPU plugin supports axis 1 alone or all axes behind it, and truncates bias to an
+    integer; we do neither.
+    """
 
 def lstm_cell(
     x: Input,
@@ -1351,7 +2021,10 @@ def lstm_cell(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """C' = f ."""
+    """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; `LSTM` has their formulas.
+
+    hidden_state is H', cell_state is C'. Specification: sequence/lstm-cell-1.
+    """
 
 def lstm_sequence(
     x: Input,
@@ -1372,7 +2045,10 @@ def lstm_sequence(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """C' = f ."""
+    """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas.
+
+    Specification: sequence/lstm-sequence-5.
+    """
 
 def matmul(
     a: Input,
@@ -1384,7 +2060,18 @@ def matmul(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]."""
+    """output[..., i, j] = sum over k of a[..., i, k] * b[..., k, j].
+
+    The axes before the last two are batches, broadcast as in NumPy. A vector `a` is one row, a vector `b` one column;
+    their axis of size 1 is not in the output. transpose_a, transpose_b: the last two axes are exchanged first, but not
+    those of vectors; false by default. Floats shorter than f32 are multiplied in f32. Integers are exact: 8 bits
+    saturate, longer ones wrap.
+
+    a, b: rank 1 or more, one numeric type or boolean. output: that type.
+    Errors: IR501 for a scalar, IR502 where the columns of a are not as many as the rows of b, IR504 where batches do
+    not broadcast.
+    Specification: matrix/matmul-1. It does not name booleans, which OpenVINO takes, + then being "or".
+    """
 
 def matrix_nms(
     boxes: Input,
@@ -1405,7 +2092,20 @@ def matrix_nms(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """Scores decay the more, the more better boxes of the class overlap."""
+    """Scores decay the more, the more better boxes of the class overlap.
+
+    boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
+    scores: the same type, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
+    A score is multiplied by the least decay that any better box j causes: (1 - iou) / (1 - worst[j]) for
+    `decay_function` linear, exp((worst[j]**2 - iou**2) * gaussian_sigma) for gaussian, worst[j] being the greatest
+    overlap of j with a box that is better than j. Boxes with scores above `post_threshold` are kept. If not
+    `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
+
+    Within a batch element rows come in falling order of their scores; as in OpenVINO, `sort_result_type` classid says
+    otherwise only together with `sort_result_across_batch`.
+
+    Specification: sort/matrix-non-max-suppression-8, where the attribute sort_result_type is called sort_result.
+    """
 
 def max_pool(
     data: Input,
@@ -1423,7 +2123,10 @@ def max_pool(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """MaxPool-8 with the further rounding_type `ceil_torch`."""
+    """MaxPool-8 with the further rounding_type `ceil_torch`.
+
+    Specification: pooling/max-pool-14.
+    """
 
 def maximum(
     a: Input,
@@ -1435,7 +2138,10 @@ def maximum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the greater of a and b"""
+    """output = the greater of a and b; NaN where either is.
+
+    a, b: one element type, shapes that broadcast together. Specification: arithmetic/maximum-1.
+    """
 
 def minimum(
     a: Input,
@@ -1447,7 +2153,10 @@ def minimum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the lesser of a and b"""
+    """output = the lesser of a and b; NaN where either is.
+
+    a, b: one element type, shapes that broadcast together. Specification: arithmetic/minimum-1.
+    """
 
 def mish(
     data: Input,
@@ -1456,7 +2165,11 @@ def mish(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data · tanh(ln(1 + e^data))."""
+    """output = data · tanh(ln(1 + e^data)).
+
+    data: any shape, any float type. output: as data.
+    Specification: activation/mish-4.
+    """
 
 def mod(
     a: Input,
@@ -1468,7 +2181,11 @@ def mod(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a - b · trunc(a / b): the remainder with the sign of a, as in C."""
+    """output = a - b · trunc(a / b): the remainder with the sign of a, as in C.
+
+    a, b: one numeric type, shapes that broadcast together. output: that type.
+    Specification: arithmetic/mod-1.
+    """
 
 def multiclass_nms(
     boxes: Input,
@@ -1489,7 +2206,23 @@ def multiclass_nms(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """Of the boxes of one class that overlap the best is kept."""
+    """Of the boxes of one class that overlap the best is kept.
+
+    boxes: bf16, f16, f32 or f64, rows of two corners (x, y, x, y), the lesser first. scores: the same type. Either all
+    classes share their boxes, [num_batches, num_boxes, 4] and [num_batches, num_classes, num_boxes]; or, where roisnum
+    is given, each class has its own, [num_classes, num_boxes, 4] and [num_classes, num_boxes], and the boxes of all
+    batch elements are concatenated; roisnum (i32 or i64, [num_batches]) is the number of each. Indices in
+    selected_indices then count box by box and within a box class by class.
+
+    Candidates have a score not below `score_threshold`. An overlap not below `iou_threshold` removes a box, as in
+    OpenVINO (the specification has "above"); a threshold above one half is multiplied by `nms_eta` at each kept box. If
+    not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide. Rows come batch by batch in falling
+    order of their scores, or class by class for `sort_result_type` classid; with `sort_result_across_batch` all rows
+    are sorted together.
+
+    Errors: IR704 where the sum of roisnum is greater than the number of boxes. A negative number counts as 0.
+    Specification: sort/multiclass-non-max-suppression-9, where the attribute sort_result_type is called sort_result.
+    """
 
 def multinomial(
     probs: Input,
@@ -1504,7 +2237,21 @@ def multinomial(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Indices of classes, num_samples of them drawn for every row of probs."""
+    """Indices of classes, num_samples of them drawn for every row of probs.
+
+    probs: a float type, shape [batch, classes]: probabilities up to a common factor, or with `log_probs` their
+    logarithms; not negative, not all 0. num_samples: an integer, a scalar or a vector of one element. Without
+    `with_replacement` no class is drawn twice. output: shape [batch, num_samples], the type `convert_type`, i32 or i64.
+
+    A number x from 0 to 1 chooses the first class whose cumulative probability is x or more; without replacement, that
+    class's probability is then taken away. As in OpenVINO's CPU plugin, the numbers are those of the C++ Mersenne
+    twister with the seed sequence (global_seed, op_seed; both 0 by default), divided by 2**32 - 1 in f32, every run
+    begins anew, and probabilities are f32 too (in the plugin bf16 where probs are). The specification wants f64. Where
+    both seeds are 0, every run gives other classes.
+
+    Errors: IR501 for probs of another rank, IR505 and IR704 for a negative num_samples, IR704 where no class is left to
+    draw, for which the plugin leaves the output as it was. Specification: generation/multinomial-13.
+    """
 
 def multiply(
     a: Input,
@@ -1516,7 +2263,10 @@ def multiply(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a · b"""
+    """output = a · b; integers wrap.
+
+    a, b: one element type, shapes that broadcast together. Specification: arithmetic/multiply-1.
+    """
 
 def mvn(
     data: Input,
@@ -1529,7 +2279,15 @@ def mvn(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data - mean, divided by the deviation if `normalize_variance`."""
+    """output = data - mean, divided by the deviation if `normalize_variance`.
+
+    Mean and variance are those of the slice along `axes`. The deviation is sqrt(variance + eps) or
+    sqrt(variance) + eps, as `eps_mode` says.
+
+    data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
+    Errors: IR501 where axes is not a vector, IR503 for axes that data does not have, IR505 for more axes than data has.
+    Specification: normalization/mvn-6.
+    """
 
 def negative(
     data: Input,
@@ -1538,7 +2296,11 @@ def negative(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = -data"""
+    """output = -data; integers wrap.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/negative-1.
+    """
 
 def nms_rotated(
     boxes: Input,
@@ -1554,7 +2316,16 @@ def nms_rotated(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """NonMaxSuppression-9 of rotated boxes, without soft suppression."""
+    """NonMaxSuppression-9 of rotated boxes, without soft suppression.
+
+    boxes: floating, [num_batches, num_boxes, 5], rows of (centre x, centre y, width, height, angle in radians); the
+    angle turns clockwise, or counterclockwise if not `clockwise`, where y points down. The other inputs and the outputs
+    are as for NonMaxSuppression-9, but no input may be left out.
+    An overlap above iou_threshold removes a box. Overlaps are exact to the last digits of f32; OpenVINO finds the
+    corners of the common polygon in f32 and may lose one.
+
+    Specification: sort/nms-rotated-13.
+    """
 
 def non_max_suppression(
     boxes: Input,
@@ -1571,7 +2342,21 @@ def non_max_suppression(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """The best boxes of each class, without those that overlap a better one."""
+    """The best boxes of each class, without those that overlap a better one.
+
+    boxes: floating, [num_batches, num_boxes, 4], as two opposite corners (y, x, y, x), or with `box_encoding` center as
+    (centre x, centre y, width, height). scores: floating, [num_batches, num_classes, num_boxes].
+    max_output_boxes_per_class, iou_threshold, score_threshold, soft_nms_sigma: scalars or one element, 0 if left out.
+    selected_indices: `output_type`, [n, 3], rows of batch, class and box. selected_scores: f32, [n, 3], rows of batch,
+    class and score. valid_outputs: `output_type`, [1], n. Rows come in falling order of their scores, equal ones by
+    their indices; with `sort_result_descending` false class by class.
+
+    With a soft_nms_sigma above 0 overlaps do not remove boxes but lower their scores by exp(-iou**2 / (2 * sigma)).
+    As in OpenVINO, a box is a candidate if its score is above score_threshold, and an overlap not below iou_threshold
+    removes it; the specification has "not below" for the scores and "above" for the overlaps.
+
+    Specification: sort/non-max-suppression-9.
+    """
 
 def non_zero(
     data: Input,
@@ -1581,7 +2366,15 @@ def non_zero(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The indices of the elements that are not 0: one column for each, in row-major order"""
+    """The indices of the elements that are not 0: one column for each, in row-major order; NaN is not 0.
+
+    data: any shape, no strings. output: `output_type`, shape [rank of data, number of elements that are not 0].
+
+    As in OpenVINO, a scalar that is not 0 gives [[0]], one that is 0 gives an empty output of shape [0, 0] (of shape
+    [1, 0] in its CPU plugin).
+
+    Specification: condition/nonzero-3.
+    """
 
 def normalize_l2(
     data: Input,
@@ -1593,7 +2386,14 @@ def normalize_l2(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data / sqrt(the sum of its squares along the axes, eps added to it or at least eps)."""
+    """output = data / sqrt(the sum of its squares along the axes, eps added to it or at least eps).
+
+    Without axes every element but 0 becomes 1.
+
+    data: any shape, any float type. axes: a scalar or a vector of integers. output: the shape and the type of data.
+    Errors: IR501 where axes is neither a scalar nor a vector, IR503 and IR701 for axes that data does not have.
+    Specification: normalization/normalize-l2-1.
+    """
 
 def not_equal(
     a: Input,
@@ -1605,7 +2405,11 @@ def not_equal(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether a differs from b."""
+    """output = whether a differs from b.
+
+    a, b: one element type, any, and shapes that broadcast together. output: boolean.
+    Specification: comparison/notequal-1.
+    """
 
 def nv12_to_bgr(
     y: Input,
@@ -1615,7 +2419,7 @@ def nv12_to_bgr(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """NV12toRGB-8 with the channels in the order B, G, R."""
+    """NV12toRGB-8 with the channels in the order B, G, R. Specification: image/nv12-to-bgr-8."""
 
 def nv12_to_rgb(
     y: Input,
@@ -1627,6 +2431,10 @@ def nv12_to_rgb(
 ) -> Value:
     """R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
     B = 1.164 (Y - 16) + 2.018 (U - 128).
+
+    y: [N, H, W, 1]. uv: [N, H/2, W/2, 2], the type of y. Or y alone, [N, 1.5 H, W, 1], in which H/2 rows of alternating
+    U and V follow the rows of Y. output: [N, H, W, 3], the type of y.
+    Specification: image/nv12-to-rgb-8.
     """
 
 def one_hot(
@@ -1641,7 +2449,13 @@ def one_hot(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value."""
+    """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value.
+
+    negative_indices_mode: `normalize` counts negative indices from the end of the new axis, `ignore_negative` gives
+    off_value for them, as for all indices that are out of range.
+
+    Specification: sequence/one-hot-16.
+    """
 
 def pad(
     data: Input,
@@ -1654,7 +2468,10 @@ def pad(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Elements added around a tensor, or removed from its ends."""
+    """Elements added around a tensor, or removed from its ends.
+
+    Specification: movement/pad-12.
+    """
 
 def power(
     a: Input,
@@ -1666,7 +2483,15 @@ def power(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a to the power of b"""
+    """output = a to the power of b; 1 where b is 0.
+
+    Integers wrap, and their negative powers are rounded towards zero: only those of 1 and -1 are not 0. A negative
+    float to the power of a fraction is NaN.
+
+    a, b: one numeric type, shapes that broadcast together. output: that type.
+    Errors: IR704 for the integer 0 to a negative power, and those of Binary.
+    Specification: arithmetic/power-1. OpenVINO calculates integers in floats, and its overflows have no meaning.
+    """
 
 def prelu(
     data: Input,
@@ -1676,7 +2501,14 @@ def prelu(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data where it is not negative, else slope · data."""
+    """output = data where it is not negative, else slope · data.
+
+    data: any shape. slope: a vector with a slope for each channel (axis 1 of data), else any shape that broadcasts to
+    that of data. The specification has one float type for both; OpenVINO takes any two numeric types, and so do we: f16
+    and bf16 are multiplied in f32, integers by floats in f64, rounded to the nearest. output: as data.
+    Errors: IR504 for a slope that does not broadcast to data, which OpenVINO repeats in some way or refuses.
+    Specification: activation/prelu-1.
+    """
 
 def prior_box(
     output_size: Input,
@@ -1699,7 +2531,23 @@ def prior_box(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """At every point of a grid boxes of several sizes and aspect ratios"""
+    """At every point of a grid boxes of several sizes and aspect ratios; see `_Priors` for inputs and output.
+
+    The points lie at (index + offset) * step; for a `step` of 0 they cover the image evenly. At each point there are:
+    - for each `fixed_size` boxes of every `fixed_ratio` (without these a square, and boxes of every `aspect_ratio`),
+      density * density of each, shifted against one another and clipped to the image;
+    - for each `min_size` a square, a square of the geometric mean of it and its `max_size`, and boxes of every
+      `aspect_ratio`, with `flip` also of its reciprocal. Without `min_max_aspect_ratios_order` the mean comes last.
+
+    Without `scale_all_sizes`, sizes and step are fractions of the image's height (step -1: the height over that of the
+    grid), and only the last size has boxes of other ratios, which have the first size. With `clip` all boxes are
+    clipped to the image.
+
+    The size of the output counts neither boxes of min_size beside boxes of fixed_size nor repeated ratios; as in
+    OpenVINO, boxes for which there is no room are left out at the end.
+
+    Specification: detection/prior-box-8.
+    """
 
 def prior_box_clustered(
     output_size: Input,
@@ -1717,7 +2565,14 @@ def prior_box_clustered(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """At every point of a grid boxes of given widths and heights"""
+    """At every point of a grid boxes of given widths and heights; see `_Priors` for inputs and output.
+
+    The points lie at (index + offset) * step, `step_w` and `step_h` or `step` for both; if all are 0 the points
+    cover the image evenly. With `clip` boxes are clipped to the image. Without width and height there are no boxes, as
+    in OpenVINO; the specification has one of width and height 1.
+
+    Specification: detection/prior-box-clustered-1.
+    """
 
 def proposal(
     class_probs: Input,
@@ -1742,7 +2597,22 @@ def proposal(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """The regions where objects may be: anchors moved as predicted, without those that overlap a better one."""
+    """The regions where objects may be: anchors moved as predicted, without those that overlap a better one.
+
+    class_probs: floating, [N, 2 * A, H, W], scores of background and then of objects, A being ratios times scales.
+    bbox_deltas: floating, [N, 4 * A, H, W], how each anchor moves: its centre by so many widths and heights, and the
+    logarithms of its growth. image_shape: floating, height, width and one scale, or one of each.
+    rois: the type of class_probs, [N * post_nms_topn, 5], rows of image and box (x0, y0, x1, y1), the best first; -1
+    ends the rows of an image, zeros fill up. probs: the scores, [N * post_nms_topn].
+
+    An anchor of width sqrt(base_size**2 / ratio) and ratio times that height, both times a scale, stands every
+    feat_stride pixels. Boxes smaller than min_size times the scale of the image get the score 0. Of the best
+    pre_nms_topn those are removed that overlap a better one by more than nms_thresh. `clip_before_nms` and
+    `clip_after_nms` clip boxes to the image, and `normalize` divides them by its size. As in OpenVINO, `framework`
+    tensorflow exchanges x and y, and height and width, and a box from 2 to 4 is 2 wide instead of 3.
+
+    Errors: IR704 for a size or a scale of the image out of range. Specification: detection/proposal-4.
+    """
 
 def psroi_pooling(
     data: Input,
@@ -1758,7 +2628,21 @@ def psroi_pooling(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Regions of interest pooled to one size, every bin from channels of its own (position-sensitive)."""
+    """Regions of interest pooled to one size, every bin from channels of its own (position-sensitive).
+
+    data: [N, C, H, W]. rois: [NUM_ROIS, 5]. Both are floats. output: [NUM_ROIS, output_dim, group_size, group_size].
+    average: C = output_dim * group_size²; the region from x1, y1, rounded, to one after x2, y2, rounded, times
+    `spatial_scale`, is divided into bins that may share elements; a bin is the mean of its elements in channel
+    [output channel, row of bins, column of bins], 0 where it has none.
+    bilinear: C = spatial_bins_x * spatial_bins_y * output_dim; the corners times `spatial_scale` are fractions of the
+    image, 0 being its first element and 1 its last. The region is divided into spatial_bins_y rows of spatial_bins_x
+    parts; in each, group_size² points from corner to corner are interpolated in channel [part, output channel], 0 where
+    they lie outside, and a bin is the mean over all parts.
+
+    What the specification leaves open is as in OpenVINO's CPU plugin.
+    Errors: IR502 for a wrong number of channels, IR701 for an image out of range.
+    Specification: detection/psroi-pooling-1.
+    """
 
 def random_uniform(
     shape: Input,
@@ -1773,7 +2657,25 @@ def random_uniform(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Numbers from minval on and below maxval, all equally likely."""
+    """Numbers from minval on and below maxval, all equally likely.
+
+    shape: a vector of i32 or i64, the shape of the output. minval, maxval: one element each, of the type `output_type`.
+    output: the type `output_type`: f16, bf16, f32, f64, i32 or i64.
+
+    alignment: `tensorflow`, the default, draws from Philox-4x32-10 with global_seed as key and op_seed as upper half of
+    the counter; `pytorch` draws from the Mersenne twister of global_seed. Where both seeds are 0, the default, every
+    run gives other numbers. As in OpenVINO's CPU plugin, tensorflow goes on from run to run, 256 blocks of four further
+    for every element drawn before, until `reset_state`; pytorch gives the same numbers in every run.
+
+    The plugin draws f16, f64 and i64 as f32 and i32; the specification, OpenVINO's reference kernel and we do not. In a
+    network that is computed in f32, though, f16 and bf16 are drawn as f32. bf16 are otherwise as in the plugin:
+    computed in f32 and rounded once, for pytorch up from one half on if the last bit kept is odd, and down if it is
+    even. The specification leaves open which of two numbers of 32 bits is the higher half of an i64: in OpenVINO the
+    first for pytorch, the second for tensorflow.
+
+    Errors: IR402 for limits of another type, IR505 and IR704 for a minval that is not less than maxval and for a
+    negative size. Specification: generation/random-uniform-8.
+    """
 
 def range(
     start: Input,
@@ -1785,7 +2687,17 @@ def range(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """start, start + step, start + 2 * step, ..."""
+    """start, start + step, start + 2 * step, ... before stop, in the element type `output_type`.
+
+    start, stop, step: scalars of any numeric types; for an integer output their fractions are cut off first. output: a
+    vector of the type `output_type`; empty where step leads away from stop.
+
+    The specification leaves a step of 0 open. OpenVINO's CPU plugin keeps the fractions of inputs that are not
+    constants, and counts on where step leads away from stop; the specification, OpenVINO's shape inference and we do
+    not.
+
+    Specification: generation/range-4.
+    """
 
 def rdft(
     data: Input,
@@ -1796,7 +2708,14 @@ def rdft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The DFT of real numbers."""
+    """The DFT of real numbers. Along the last of `axes` the output has S // 2 + 1 numbers: the others are conjugates.
+
+    data: a float type, rank 1 or more. output: the element type of data, shape [..., 2]. f16 and bf16 are computed in
+    f32. There must be one axis at least.
+
+    Specification: signals/rdft-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
+    axes but the last; here they are unknown, for they may be others.
+    """
 
 def reduce_l1(
     data: Input,
@@ -1807,7 +2726,11 @@ def reduce_l1(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The sum of the magnitudes."""
+    """The sum of the magnitudes.
+
+    Specification: reduction/reduce-l1-4. By it the reduction along no axes is the identity; as in OpenVINO, it gives
+    magnitudes.
+    """
 
 def reduce_l2(
     data: Input,
@@ -1818,7 +2741,11 @@ def reduce_l2(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The square root of the sum of the squares, that of integers rounded towards zero."""
+    """The square root of the sum of the squares, that of integers rounded towards zero.
+
+    Specification: reduction/reduce-l2-4. By it the reduction along no axes is the identity; as in OpenVINO, it gives
+    magnitudes.
+    """
 
 def reduce_logical_and(
     data: Input,
@@ -1829,7 +2756,10 @@ def reduce_logical_and(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Whether all elements are true"""
+    """Whether all elements are true; true of no elements.
+
+    Specification: reduction/reduce-logical-and-1.
+    """
 
 def reduce_logical_or(
     data: Input,
@@ -1840,7 +2770,10 @@ def reduce_logical_or(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Whether any element is true"""
+    """Whether any element is true; false of no elements.
+
+    Specification: reduction/reduce-logical-or-1.
+    """
 
 def reduce_max(
     data: Input,
@@ -1851,7 +2784,11 @@ def reduce_max(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The greatest element"""
+    """The greatest element; of no elements minus infinity, or the lowest value of a type without infinity.
+
+    Specification: reduction/reduce-max-1. It leaves the reduction of no elements undefined; ONNX has infinity, and
+    OpenVINO infinity or the lowest finite value, depending on its kernel.
+    """
 
 def reduce_mean(
     data: Input,
@@ -1862,7 +2799,10 @@ def reduce_mean(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The mean of the elements, that of integers rounded towards zero"""
+    """The mean of the elements, that of integers rounded towards zero; 0 of no elements, as in OpenVINO.
+
+    Specification: reduction/reduce-mean-1.
+    """
 
 def reduce_min(
     data: Input,
@@ -1873,7 +2813,11 @@ def reduce_min(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The least element"""
+    """The least element; of no elements infinity, or the greatest value of a type without infinity.
+
+    Specification: reduction/reduce-min-1. It leaves the reduction of no elements undefined; ONNX has infinity, and
+    OpenVINO infinity or the greatest finite value, depending on its kernel.
+    """
 
 def reduce_prod(
     data: Input,
@@ -1884,7 +2828,10 @@ def reduce_prod(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The product of the elements"""
+    """The product of the elements; 1 of no elements. Integers of 8 bits saturate, others wrap.
+
+    Specification: reduction/reduce-prod-1.
+    """
 
 def reduce_sum(
     data: Input,
@@ -1895,7 +2842,10 @@ def reduce_sum(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The sum of the elements"""
+    """The sum of the elements; 0 of no elements. Integers of 8 bits saturate, others wrap.
+
+    Specification: reduction/reduce-sum-1.
+    """
 
 def region_yolo(
     data: Input,
@@ -1912,7 +2862,18 @@ def region_yolo(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The output of a YOLO detector after the logistic function and, with `do_softmax`, a softmax over its classes."""
+    """The output of a YOLO detector after the logistic function and, with `do_softmax`, a softmax over its classes.
+
+    data: floating, [N, regions * (coords + classes + 1), H, W]. output: the type of data.
+
+    With `do_softmax` there are `num` regions: the first two numbers of a region and its confidence go through the
+    logistic function, its classes through a softmax; further channels stay as they are, and the axes from `axis` to
+    `end_axis` are flattened. Without it there are as many regions as `mask` has values, the classes go through the
+    logistic function too, and further channels are left out. anchors change nothing.
+
+    `do_softmax` is false where the file does not say, as in OpenVINO; the specification has true.
+    Specification: detection/region-yolo-1.
+    """
 
 def relu(
     data: Input,
@@ -1921,7 +2882,11 @@ def relu(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data where it is positive, else 0."""
+    """output = data where it is positive, else 0.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: activation/relu-1.
+    """
 
 def reorg_yolo(
     data: Input,
@@ -1931,7 +2896,13 @@ def reorg_yolo(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Places of a block of space moved into channels (space to depth), in the order of YOLO v2."""
+    """Places of a block of space moved into channels (space to depth), in the order of YOLO v2.
+
+    data: [N, C, H, W], C at least stride², H and W multiples of stride. output: [N, C * stride², H / stride,
+    W / stride]. Element [n, c, h, w] of an output that is still shaped [N, C, H, W] is element [n, c % K, h * stride +
+    c // K // stride, w * stride + c // K % stride] of data read as [N, K, H * stride, W * stride], K = C // stride².
+    Of several strides the first counts, as in OpenVINO. Specification: detection/reorg-yolo-1.
+    """
 
 def reshape(
     data: Input,
@@ -1942,7 +2913,19 @@ def reshape(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The elements of data, in their order, in the shape that the input `shape` holds."""
+    """The elements of data, in their order, in the shape that the input `shape` holds.
+
+    data: any shape, any type. shape: a vector of integers, of which one may be -1: the size that the others leave. With
+    `special_zero` a 0 stands for the dim of data at the same position, otherwise for 0 elements. output: the type of
+    data; it may share the memory of data.
+
+    As in OpenVINO, -1 is 1 beside a 0 for data without elements, and inference takes a size that may be 0 but need not
+    for a size, not for a copy. Beside a copied dim, OpenVINO accepts sizes whose product is not that of data, and reads
+    beyond the tensor; here that is an error.
+
+    Errors: IR501 for a shape that is not a vector, IR505 and IR704 for one that does not fit data.
+    Specification: shape/reshape-1.
+    """
 
 def reverse(
     data: Input,
@@ -1953,7 +2936,15 @@ def reverse(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Elements in reverse order along some axes."""
+    """Elements in reverse order along some axes.
+
+    data: any shape, any type. axis: in the mode `index` a vector of integers, negative ones counted from the end, and
+    an axis that stands twice reversed once; in the mode `mask` a boolean for each axis. output: as data; it may share
+    the memory of data.
+    Errors: IR401 for an axis of another type than the mode asks for, IR501 and IR502 for one of another shape, IR503
+    and IR704 for one that data does not have.
+    Specification: movement/reverse-1.
+    """
 
 def reverse_sequence(
     data: Input,
@@ -1965,7 +2956,18 @@ def reverse_sequence(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[b, s] = data[b, seq_lengths[b] - 1 - s] for s < seq_lengths[b], else data[b, s]"""
+    """output[b, s] = data[b, seq_lengths[b] - 1 - s] for s < seq_lengths[b], else data[b, s]; shown for axes 0 and 1.
+
+    data: rank 2 or more, any type. batch_axis (0 by default) and seq_axis (1 by default) must differ. seq_lengths: a
+    vector of any numeric type, a number for each element of the batch; fractions are cut off. output: as data.
+
+    The specification asks for lengths from 1 to the size of seq_axis; OpenVINO also takes 0, which reverses nothing,
+    and so do we.
+
+    Errors: IR501 and IR502 for other shapes, IR503 for an axis that data does not have or for equal axes, IR704 for
+    another length.
+    Specification: movement/reverse-sequence-1.
+    """
 
 def rgb_to_nv12(
     image: Input,
@@ -1976,7 +2978,14 @@ def rgb_to_nv12(
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
     """Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
-    V = 0.439 R - 0.368 G - 0.071 B + 128
+    V = 0.439 R - 0.368 G - 0.071 B + 128; U and V, clipped and rounded, are the means of each 2x2 pixels.
+
+    image: [N, H, W, 3], u8 or floats. With `single_plane`, the default, one output, [N, 1.5 H, W, 1], in which H/2 rows
+    of alternating U and V follow the rows of Y; otherwise y: [N, H, W, 1], and uv: [N, H/2, W/2, 2]. All are of the
+    type of image.
+    The specification does not say how pixels share U and V; the mean is the choice of OpenVINO's reference kernel, and
+    the CPU plugin has no such operator.
+    Errors: IR501, IR502 and IR505 for an image of another rank or size. Specification: image/rgb-to-nv12-17.
     """
 
 def rnn_cell(
@@ -1995,7 +3004,10 @@ def rnn_cell(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """H' = f(x * w^T + H * r^T + b), with f = tanh where `activations` says nothing else."""
+    """H' = f(x * w^T + H * r^T + b), with f = tanh where `activations` says nothing else.
+
+    Specification: sequence/rnn-cell-3. OpenVINO takes a cell without b too.
+    """
 
 def rnn_sequence(
     x: Input,
@@ -2015,7 +3027,10 @@ def rnn_sequence(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh where `activations` says nothing else."""
+    """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh where `activations` says nothing else.
+
+    Specification: sequence/rnn-sequence-5.
+    """
 
 def roi_align(
     data: Input,
@@ -2032,7 +3047,13 @@ def roi_align(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Regions of interest pooled to one size"""
+    """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`.
+
+    The `aligned_mode` asymmetric is ROIAlign-3. With half_pixel_for_nn corners are moved by -0.5 after they are
+    multiplied by `spatial_scale`, with half_pixel also by 0.5 before, and boxes may be of any size. A box of no size
+    gives 0 if `sampling_ratio` is 0; the mean of OpenVINO's CPU plugin is NaN then.
+    Specification: detection/roi-align-9.
+    """
 
 def roi_align_rotated(
     data: Input,
@@ -2048,7 +3069,13 @@ def roi_align_rotated(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Rotated regions of interest pooled to one size"""
+    """Rotated regions of interest pooled to one size; see `_Align`.
+
+    rois: x and y of the centre, width, height, angle in radians. Centre and size are multiplied by `spatial_scale`, the
+    centre is then moved by -0.5; the box is rotated counterclockwise, or clockwise with `clockwise_mode`. Points are
+    interpolated as in ROIAlign; a bin is the mean of its points.
+    Specification: detection/roi-align-rotated-15.
+    """
 
 def roi_pooling(
     data: Input,
@@ -2064,7 +3091,17 @@ def roi_pooling(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Regions of interest pooled to one size."""
+    """Regions of interest pooled to one size.
+
+    data: [N, C, H, W], floats. rois: [NUM_ROIS, 5], the type of data. output: [NUM_ROIS, C, pooled_h, pooled_w].
+    max: the corners times `spatial_scale`, rounded, are the first and the last element of the region, which has at
+    least one; it is divided into bins that may share elements, and a bin is its greatest element, 0 where it has none.
+    bilinear: corners are fractions of the image, 0 being its first element and 1 its last; pooled_h x pooled_w points
+    from corner to corner are interpolated (a single one lies in the middle), 0 where they lie outside.
+
+    `output_size` and `output_roi`, which OpenVINO writes beside `pooled_h` and `pooled_w`, change nothing.
+    Errors: IR701 for an image out of range. Specification: detection/roi-pooling-1.
+    """
 
 def roll(
     data: Input,
@@ -2075,7 +3112,14 @@ def roll(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Elements move by `shift` along each of `axes`"""
+    """Elements move by `shift` along each of `axes`; those that leave at one end return at the other.
+
+    data: any shape, any type. shift: i32 or i64, a scalar for all axes, or a vector as long as axes. axes: i32 or i64,
+    a scalar or a vector; negative ones count from the end, and the shifts of one that stands several times add up.
+    output: as data.
+    Errors: IR501 and IR502 for other shapes, IR503 and IR704 for an axis that data does not have.
+    Specification: movement/roll-7.
+    """
 
 def round(
     data: Input,
@@ -2085,7 +3129,14 @@ def round(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the integer nearest to data."""
+    """output = the integer nearest to data.
+
+    mode: which of two integers that are equally near: the even one (`half_to_even`, the default) or the one farther
+    from zero (`half_away_from_zero`).
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/round-5.
+    """
 
 def scaled_dot_product_attention(
     query: Input,
@@ -2100,7 +3151,20 @@ def scaled_dot_product_attention(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = softmax(query @ transposed key * scale + attention_mask) @ value."""
+    """output = softmax(query @ transposed key * scale + attention_mask) @ value.
+
+    With L queries and S keys:
+    query [N, ..., L, E], key [N, ..., S, E], value [N, ..., S, Ev]: one float type; the batches N, ... broadcast.
+    attention_mask: added to the scores [N, ..., L, S], to which it broadcasts, or boolean, where false masks a pair
+        out; rank 2 or more, or a scalar. Ignored if `causal`, which masks all keys behind the query's position.
+    scale: one element; 1 / sqrt(E) without it.
+    sink: one more score for each query, which counts in the sum of the softmax and has no value; the rank of query,
+        last axis 1.
+    output: [N, ..., L, Ev] of the element type of query; NaN for a query whose keys are all masked, 0 without keys.
+
+    Errors: IR402 for a mask of another float type, IR501, IR502, IR504 for ranks and shapes that do not fit.
+    Specification: sequence/scaled-dot-product-attention; the sink is OpenVINO's own, since 2025.4.
+    """
 
 def scatter_elements_update(
     data: Input,
@@ -2114,7 +3178,22 @@ def scatter_elements_update(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """ScatterElementsUpdate-3 with a reduction of all updates to an element and, with `use_init_val`, what data holds."""
+    """ScatterElementsUpdate-3 with a reduction of all updates to an element and, with `use_init_val`, what data holds.
+
+    reduction: none (the last update wins), sum, prod, min, max or mean. Without `use_init_val` only the updates are
+    reduced; elements without updates are those of data in any case.
+
+    data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
+    indices: integers, the rank of data and, except on `axis`, at most its sizes; a negative one counts from the end.
+    updates: the element type of data, the shape of indices. axis: one integer, a scalar or of shape [1].
+    output: the element type and shape of data.
+
+    On booleans sum and max are "or", prod and min are "and", and there is no mean. Integers wrap around. The mean of
+    integers is rounded down as the specification says; OpenVINO's CPU plugin rounds towards zero, and wraps the sums
+    of 8-bit types, which are exact here. A NaN among the updates leaves min and max as they are, as OpenVINO does.
+    Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range, IR704 for an
+    axis out of range. Specification: movement/scatter-elements-update-12.
+    """
 
 def scatter_nd_update(
     data: Input,
@@ -2126,7 +3205,21 @@ def scatter_nd_update(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """ScatterNDUpdate-4 with a reduction of all updates to a place and what data holds there."""
+    """ScatterNDUpdate-4 with a reduction of all updates to a place and what data holds there.
+
+    reduction: none (the last update wins), sum, sub, prod, min or max.
+
+    data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
+    indices: i32 or i64, rank 1 or more, a negative one counts from the end; a tuple lies along the last axis and has
+    at most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
+    data.shape[indices.shape[-1]:], or any one element where that is the shape of a scalar.
+    output: the element type and shape of data.
+
+    On booleans sum and max are "or", prod and min are "and", sub is "exclusive or". Integers wrap around. A NaN among
+    the updates leaves min and max as they are, as OpenVINO does.
+    Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range.
+    Specification: movement/scatter-nd-update-15.
+    """
 
 def scatter_update(
     data: Input,
@@ -2138,7 +3231,15 @@ def scatter_update(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[p, indices[i], r] = updates[p, i, r]: i all axes of indices, p those of data up to `axis`, r those behind."""
+    """output[p, indices[i], r] = updates[p, i, r]: i all axes of indices, p those of data up to `axis`, r those behind.
+
+    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1].
+    updates: the element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
+    output: the element type and shape of data. Of updates to the same place the last one wins.
+
+    Errors: IR701 for an index out of range and, as the specification demands, for a negative one; IR704 for an axis
+    out of range. Specification: movement/scatter-update-3.
+    """
 
 def search_sorted(
     sorted_sequence: Input,
@@ -2150,7 +3251,15 @@ def search_sorted(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[p, i]: the index for inserting values[p, i] into sorted_sequence[p, :]"""
+    """output[p, i]: the index for inserting values[p, i] into sorted_sequence[p, :]; p are all axes but the last.
+
+    Before equal elements or, with `right_mode`, behind them. NaN is inserted at index 0.
+
+    sorted_sequence: rank 1 or more, rising along the last axis; a vector is for values of any shape. values: the same
+    type and, except for the last axis, the same dims. output: the shape of values, element type `output_type`.
+    Errors: IR501 for a scalar and for ranks that differ, IR502 for dims that differ.
+    Specification: sort/search-sorted-15, where `right_mode` is called `right`, and `output_type` is missing.
+    """
 
 def segment_max(
     data: Input,
@@ -2162,7 +3271,17 @@ def segment_max(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i, ...] = the greatest of data[j, ...] over all j with segment_ids[j] = i."""
+    """output[i, ...] = the greatest of data[j, ...] over all j with segment_ids[j] = i.
+
+    data: rank 1 or more, any numeric type. segment_ids: a vector as long as the first axis of data, rising, from 0 on.
+    num_segments: a scalar, greater than every segment id; one more than the last segment id if it is left out.
+    output: [num_segments, ...], the type of data. A segment without elements is 0 (`fill_mode` zero) or the
+    lowest finite value of the type (lowest).
+
+    Errors: IR501 for data that is a scalar; IR701 for a segment id out of range, where OpenVINO ignores the
+    element; IR704 for segment ids that do not rise, and for a negative num_segments.
+    Specification: arithmetic/segment-max-16.
+    """
 
 def select(
     cond: Input,
@@ -2175,7 +3294,16 @@ def select(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = then where cond is true, else_ where it is false, all three broadcast together."""
+    """output = then where cond is true, else_ where it is false, all three broadcast together.
+
+    With numpy broadcasting `cond` may also have the largest shape, as in OpenVINO. With pdpd broadcasting the first
+    axis of `else_` and of `cond` is axis `axis` of `then`, 0 where the file does not say.
+
+    cond: boolean. then, else_: any type, the same for both, which is that of output.
+
+    Errors: IR504 where the shapes do not broadcast; IR501 and IR502 where they differ and `auto_broadcast` is none.
+    Specification: condition/select-1.
+    """
 
 def selu(
     data: Input,
@@ -2186,7 +3314,13 @@ def selu(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = lambda · data where data is positive, else lambda · alpha · (e^data - 1)."""
+    """output = lambda · data where data is positive, else lambda · alpha · (e^data - 1).
+
+    data: any shape. alpha, lambda: one element each; the specification has vectors, OpenVINO takes any shape. All of
+    one float type. output: as data.
+    Errors: IR505 for an alpha or a lambda of more or fewer elements.
+    Specification: activation/selu-1.
+    """
 
 def shape_of(
     data: Input,
@@ -2196,7 +3330,12 @@ def shape_of(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = the shape of data, as a vector of the type `output_type`: i64 (the default) or i32"""
+    """output = the shape of data, as a vector of the type `output_type`: i64 (the default) or i32; empty for a scalar.
+
+    data: any shape, any type.
+
+    Specification: shape/shape-of-3.
+    """
 
 def shuffle_channels(
     data: Input,
@@ -2207,7 +3346,13 @@ def shuffle_channels(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Channels in another order: that of the transposed matrix of `group` rows in which they stand in their own order."""
+    """Channels in another order: that of the transposed matrix of `group` rows in which they stand in their own order.
+
+    data: rank 1 or more, any type; its size along `axis` (1 by default) is a multiple of `group` (1 by default).
+    output: as data.
+    Errors: IR503 for an axis that data does not have, IR505 for a size that is not a multiple of group.
+    Specification: movement/shuffle-channels-1.
+    """
 
 def sigmoid(
     data: Input,
@@ -2216,7 +3361,11 @@ def sigmoid(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = 1 / (1 + e^-data)."""
+    """output = 1 / (1 + e^-data).
+
+    data: any shape, any numeric type. output: as data.
+    Specification: activation/sigmoid-1.
+    """
 
 def sign(
     data: Input,
@@ -2225,7 +3374,11 @@ def sign(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = -1, 0 or 1 as data is negative, zero or positive"""
+    """output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/sign-1.
+    """
 
 def sin(
     data: Input,
@@ -2234,7 +3387,11 @@ def sin(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = sin data, of radians."""
+    """output = sin data, of radians.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/sin-1.
+    """
 
 def sinh(
     data: Input,
@@ -2243,7 +3400,11 @@ def sinh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = sinh data."""
+    """output = sinh data.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/sinh-1.
+    """
 
 def slice(
     data: Input,
@@ -2256,7 +3417,18 @@ def slice(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data[start:stop:step] along the axes that `axes` names, by default the first ones."""
+    """output = data[start:stop:step] along the axes that `axes` names, by default the first ones.
+
+    data: rank 1 or more, any type. start, stop, step: vectors of integers of one length. axes: optional, a vector of
+    integers of that length, no axis twice. output: the type and the rank of data; it may share the memory of data.
+
+    The specification refers to Python's slices. OpenVINO departs from them in one place, and so do we, as the shape of
+    the output depends on it: a backward slice that starts before the axis starts at its first element.
+
+    Errors: IR501 and IR502 for other shapes, IR503 for axes that data does not have or that stand twice, IR505 for a
+    step of 0; IR704 for axes and steps that only the run knows.
+    Specification: movement/slice-8.
+    """
 
 def slice_scatter(
     data: Input,
@@ -2270,7 +3442,14 @@ def slice_scatter(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data, with output[start:stop:step] = updates"""
+    """output = data, with output[start:stop:step] = updates; the slice is that of `Slice`.
+
+    data: rank 1 or more, any type. updates: the shape of the slice; as in OpenVINO, other types than that of data are
+    converted to it. start, stop, step, axes: as in Slice. output: as data.
+    Errors: as Slice; IR402 for numbers among strings and strings among numbers, IR501, IR502 and IR704 for updates of
+    another shape.
+    Specification: movement/slice-scatter-15.
+    """
 
 def softmax(
     data: Input,
@@ -2280,7 +3459,11 @@ def softmax(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = exp(data) / (sum of exp(data) along the axis)."""
+    """output = exp(data) / (sum of exp(data) along the axis).
+
+    A slice of -inf alone becomes NaN, as does one that holds +inf or NaN.
+    Specification: activation/softmax-8.
+    """
 
 def softplus(
     data: Input,
@@ -2289,7 +3472,11 @@ def softplus(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = ln(1 + e^data)."""
+    """output = ln(1 + e^data).
+
+    data: any shape, any float type. output: as data.
+    Specification: activation/softplus-4.
+    """
 
 def softsign(
     data: Input,
@@ -2298,7 +3485,11 @@ def softsign(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data / (1 + |data|)."""
+    """output = data / (1 + |data|).
+
+    data: any shape, any float type. output: as data.
+    Specification: activation/softsign-9.
+    """
 
 def space_to_batch(
     data: Input,
@@ -2310,7 +3501,16 @@ def space_to_batch(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Zeros added to the ends of the spatial axes"""
+    """Zeros added to the ends of the spatial axes; then blocks in space laid along the batch axis.
+
+    data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, pads_begin, pads_end: vectors of integers (as in
+    OpenVINO, perhaps of three types), one for each axis of data, the first ones 1, 0 and 0. output: [batch * product of
+    block_shape, (D1 + pads_begin[1] + pads_end[1]) / block_shape[1], ...], the type of data.
+
+    Errors: IR501 and IR502 for other shapes, IR505 for numbers out of range, or a padded size that is not a multiple of
+    the block; also for other first numbers, with which OpenVINO's outputs do not have the shape that it infers.
+    Specification: movement/space-to-batch-2.
+    """
 
 def space_to_depth(
     data: Input,
@@ -2321,7 +3521,11 @@ def space_to_depth(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Blocks in space laid along the axis of depth."""
+    """Blocks in space laid along the axis of depth.
+
+    output: [batch, depth * block_size ** K, D1 / block_size, ..., DK / block_size], the type of data.
+    Errors: IR505 for a spatial size that is not a multiple of block_size. Specification: movement/space-to-depth-1.
+    """
 
 def sparse_fill_empty_rows(
     values: Input,
@@ -2333,7 +3537,16 @@ def sparse_fill_empty_rows(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """A sparse matrix with `default_value` in the first column of every empty row."""
+    """A sparse matrix with `default_value` in the first column of every empty row.
+
+    values: [M], any element type. dense_shape: [2], rows and columns. indices: [M, 2], row and column of every value.
+    default_value: a scalar; as in OpenVINO, any type is converted to that of values.
+    output_indices: [n, 2], the type of indices, and output_values: [n], the type of values, sorted by row and column,
+    equal ones in their order. empty_row_indicator: boolean, [rows], whether each row was empty.
+    Errors: IR402 for a number among strings and a string among numbers; IR701 for a row or a column that the matrix
+    does not have, which OpenVINO's CPU plugin accepts.
+    Specification: sparse/fill-empty-rows-16.
+    """
 
 def split(
     data: Input,
@@ -2345,7 +3558,14 @@ def split(
     tensor_names: Iterable[Iterable[str]] = (),
     outputs: int | None = None,
 ) -> tuple[Value, ...]:
-    """`num_splits` equal parts of data along an axis."""
+    """`num_splits` equal parts of data along an axis.
+
+    data: any shape, any type. axis: an integer, a scalar; counts from the end if it is negative. outputs: the type of
+    data; they may share its memory.
+    Errors: IR501 for an axis that is not a scalar, IR503 and IR704 for one that data does not have, IR505 and IR704 for
+    a size that is not a multiple of num_splits.
+    Specification: movement/split-1.
+    """
 
 def sqrt(
     data: Input,
@@ -2354,7 +3574,11 @@ def sqrt(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = √data"""
+    """output = √data; NaN for negative data.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/sqrt-1.
+    """
 
 def squared_difference(
     a: Input,
@@ -2366,7 +3590,10 @@ def squared_difference(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = (a - b)²"""
+    """output = (a - b)²; integers wrap.
+
+    a, b: one element type, shapes that broadcast together. Specification: arithmetic/squared-difference-1.
+    """
 
 def squeeze(
     data: Input,
@@ -2377,7 +3604,11 @@ def squeeze(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """As Squeeze-1"""
+    """As Squeeze-1; but with `allow_axis_skip`, false by default, a dim at one of `axes` that may be 1 or not leaves
+    the rank of the output open.
+
+    Specification: shape/squeeze-15.
+    """
 
 def stft(
     signal: Input,
@@ -2390,7 +3621,16 @@ def stft(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """The transforms of the frames of a signal: output[t] = RDFT of `signal[t * frame_step :][: frame_size]` * window."""
+    """The transforms of the frames of a signal: output[t] = RDFT of `signal[t * frame_step :][: frame_size]` * window.
+
+    signal: a float type, shape [length] or [batch, length]. window: that type, at most frame_size long, with zeros on
+    both sides where it is shorter. frame_size, frame_step: scalars, i32 or i64.
+    output: the type of signal, shape [frames, frame_size // 2 + 1, 2] behind the batch, its first two axes exchanged
+    with `transpose_frames`; frames = (length - frame_size) // frame_step + 1. f16 and bf16 are computed in f32.
+
+    Errors: IR505 or IR704 for a frame that is longer than the signal or shorter than the window.
+    Specification: signals/stft-15.
+    """
 
 def strided_slice(
     data: Input,
@@ -2407,7 +3647,23 @@ def strided_slice(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data[begin:end:stride], position by position as in an index of NumPy."""
+    """output = data[begin:end:stride], position by position as in an index of NumPy.
+
+    A position whose bit is set in `ellipsis_mask` is `...`, in `new_axis_mask` `np.newaxis`, in `shrink_axis_mask` the
+    single index `begin`, which must lie on the axis; where several are set, the first of these counts. A bit in
+    `begin_mask` or `end_mask` means that the slice begins or ends where the axis does. Missing bits are 0.
+
+    data: any shape, any type. begin, end, stride: vectors of integers of one length; stride is optional, 1 by default.
+    output: the type of data; it may share the memory of data.
+
+    As in OpenVINO and against the letter of the specification, a backward slice with its bit in end_mask takes the
+    first element too, as `data[::-1]` does. As specified and against OpenVINO, masks may have any length, and a bit in
+    begin_mask makes a shrunken axis keep its first element.
+
+    Errors: IR501 and IR502 for other shapes and for more positions than data has axes, IR505 and IR704 for a stride of
+    0, IR701 for a single index that is out of range.
+    Specification: movement/strided-slice-1.
+    """
 
 def string_tensor_pack(
     begins: Input,
@@ -2418,7 +3674,18 @@ def string_tensor_pack(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output[i] = the bytes symbols[begins[i]:ends[i]] as text."""
+    """output[i] = the bytes symbols[begins[i]:ends[i]] as text.
+
+    begins, ends: i32 or i64, one type and one shape. symbols: a vector of u8, UTF-8. output: strings, the shape of
+    begins. A string that ends before it begins is empty. Bytes that are not UTF-8 become the surrogates of Python's
+    `surrogateescape`; StringTensorUnpack turns them into the same bytes again.
+
+    As in OpenVINO's kernel, strings may lie in any order; its shape inference refuses constant begins or ends that
+    fall.
+
+    Errors: IR501 and IR502 for other shapes, IR701 for a begin or an end beyond symbols.
+    Specification: type/string-tensor-pack-15.
+    """
 
 def string_tensor_unpack(
     data: Input,
@@ -2427,7 +3694,12 @@ def string_tensor_unpack(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """data[i] = the bytes symbols[begins[i]:ends[i]] as text: strings become bytes, the reverse of StringTensorPack."""
+    """data[i] = the bytes symbols[begins[i]:ends[i]] as text: strings become bytes, the reverse of StringTensorPack.
+
+    data: strings, any shape. begins, ends: i32, the shape of data. symbols: a vector of u8, the UTF-8 of all strings
+    after each other.
+    Specification: type/string-tensor-unpack-15.
+    """
 
 def subtract(
     a: Input,
@@ -2439,7 +3711,10 @@ def subtract(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = a - b"""
+    """output = a - b; integers wrap.
+
+    a, b: one element type, shapes that broadcast together. Specification: arithmetic/subtract-1.
+    """
 
 def swish(
     data: Input,
@@ -2449,7 +3724,12 @@ def swish(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = data / (1 + e^-(beta · data))."""
+    """output = data / (1 + e^-(beta · data)).
+
+    data: any shape, any float type. beta: a scalar of that type, by default 1. output: as data.
+    Errors: IR501 for a beta that is not a scalar.
+    Specification: activation/swish-4.
+    """
 
 def tan(
     data: Input,
@@ -2458,7 +3738,11 @@ def tan(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = tan data, of radians."""
+    """output = tan data, of radians.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/tan-1.
+    """
 
 def tanh(
     data: Input,
@@ -2467,7 +3751,11 @@ def tanh(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = tanh data."""
+    """output = tanh data.
+
+    data: any shape, any numeric type. output: as data.
+    Specification: arithmetic/tanh-1.
+    """
 
 def tile(
     data: Input,
@@ -2477,7 +3765,13 @@ def tile(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """data repeated along each axis as often as `repeats` says."""
+    """data repeated along each axis as often as `repeats` says.
+
+    data: any shape, any type. repeats: a vector of integers; as in OpenVINO, negative ones count as 0. The shorter of
+    repeats and the shape of data gets ones in front. output: the type of data.
+    Errors: IR501 for repeats that are not a vector.
+    Specification: movement/tile-1.
+    """
 
 def topk(
     data: Input,
@@ -2492,7 +3786,12 @@ def topk(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """The k greatest or least elements along an axis."""
+    """The k greatest or least elements along an axis.
+
+    `stable` demands the order of equal elements that all versions have here; `sort` none does not allow it.
+
+    Specification: sort/top-k-11.
+    """
 
 def transpose(
     arg: Input,
@@ -2502,7 +3801,13 @@ def transpose(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """arg with its axes in another order: output.shape[i] = arg.shape[input_order[i]]."""
+    """arg with its axes in another order: output.shape[i] = arg.shape[input_order[i]].
+
+    arg: any shape, any type. input_order: a vector of integers, a permutation of the axes from 0 on; an empty one
+    reverses the axes. output: the type of arg; it may share the memory of arg.
+    Errors: IR501 for an order that is not a vector, IR503 and IR704 for one that is not a permutation of the axes.
+    Specification: movement/transpose-1.
+    """
 
 def unique(
     data: Input,
@@ -2515,7 +3820,21 @@ def unique(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value, Value]:
-    """The distinct elements of data, or its distinct slices along an axis."""
+    """The distinct elements of data, or its distinct slices along an axis.
+
+    data: any shape, any type. axis: optional; i32 or i64, a scalar or a vector of one element. unique: the type of
+    data; a vector, or data with only the distinct slices; in rising order if `sorted`, the default, else in the order
+    of first occurrence. first: the index of the first occurrence of each, in flattened data or on the axis. inverse:
+    for each element or slice of data, its index in unique. counts: the occurrences of each. first and inverse are of
+    the type `index_element_type`, counts of `count_element_type`: i64 (the default) or i32. NaN differs from
+    everything, also from NaN.
+
+    Where an axis may be empty, so may the output; OpenVINO's intervals leave that out. OpenVINO's CPU plugin keeps some
+    equal slices apart, and of 8-bit elements loses first occurrences and counts.
+
+    Errors: IR501 and IR502 for an axis of another shape, IR503 and IR704 for one that data does not have.
+    Specification: movement/unique-10.
+    """
 
 def unsqueeze(
     data: Input,
@@ -2525,7 +3844,17 @@ def unsqueeze(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Inserts dims of size 1 into the shape of data, so that they stand at `axes` of the output."""
+    """Inserts dims of size 1 into the shape of data, so that they stand at `axes` of the output.
+
+    data: any shape, any type. axes: integers, a scalar or a vector; negative ones count from the end of the output's
+    shape. output: the type of data; it may share the memory of data.
+
+    An axis that stands twice counts once. As in OpenVINO, one that stands there as 4 and as -1 is inserted once, but
+    counts twice for the rank from whose end negative axes count.
+
+    Errors: IR501 for axes of rank 2 or more, IR503 for an axis out of range, IR505 for no axes.
+    Specification: shape/unsqueeze-1.
+    """
 
 def variadic_split(
     data: Input,
@@ -2537,7 +3866,14 @@ def variadic_split(
     tensor_names: Iterable[Iterable[str]] = (),
     outputs: int | None = None,
 ) -> tuple[Value, ...]:
-    """Parts of data along an axis, of the lengths in `split_lengths`, of which one may be -1: what the others leave."""
+    """Parts of data along an axis, of the lengths in `split_lengths`, of which one may be -1: what the others leave.
+
+    data: any shape, any type. axis: an integer, a scalar or a vector of one element; counts from the end if it is
+    negative. split_lengths: a vector of integers. outputs: the type of data; they may share its memory.
+    Errors: IR501 for an axis or split_lengths of another shape, IR503 and IR704 for an axis that data does not have,
+    IR505 and IR704 for negative lengths and those whose sum is not the size of the axis.
+    Specification: movement/variadic-split-1.
+    """
 
 def xor(
     a: Input,
@@ -2549,4 +3885,7 @@ def xor(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = whether a and b differ: the other name of LogicalXor in opset1."""
+    """output = whether a and b differ: the other name of LogicalXor in opset1.
+
+    a, b: one element type, shapes that broadcast together. Specification: logical/logical-xor-1.
+    """

@@ -210,7 +210,7 @@ class _BodyError(Exception):
     """What a body returns does not fit what it was called with."""
 
 
-class _Made(NamedTuple):
+class _MadeBody(NamedTuple):
     """The layers of one call of a loop's body: its Parameters, and its Results."""
 
     inside: Scope
@@ -224,7 +224,7 @@ class _Made(NamedTuple):
 
 def _settled(
     body: Callable[..., tuple[Any, Sequence[Any], Sequence[Any]]], types: list[TensorType], parts: list[Sliced]
-) -> _Made:
+) -> _MadeBody:
     """Call the body until the types of what it carries fit all iterations: they are widened to what comes out."""
     for left in reversed(range(_MAX_ROUNDS)):
         made = _called(body, types, parts)
@@ -237,7 +237,7 @@ def _settled(
 
 def _called(
     body: Callable[..., tuple[Any, Sequence[Any], Sequence[Any]]], types: list[TensorType], parts: list[Sliced]
-) -> _Made:
+) -> _MadeBody:
     with scope() as inside:
         counter = parameter([], ElementType.i64)
         before = [_parameter_of(type) for type in types]
@@ -247,7 +247,7 @@ def _called(
             raise _BodyError(f"the body gives {len(carried)} carried values, and takes {len(types)}")
         after = [result(_value(one, type.element_type)) for one, type in zip(carried, types, strict=True)]
         joined = [one if isinstance(one, Collected) else Collected(_value(one)) for one in collected]
-        return _Made(
+        return _MadeBody(
             inside,
             counter,
             before,
@@ -387,7 +387,7 @@ def _finished(
         len(parameters),
         tuple([_tied_input(entry, place[entry.value]) for entry in entries]),
         tuple([_tied_output(entry, place[entry.value]) for entry in outputs]),
-        tuple([ties.BackEdge(place[source], place[target]) for source, target in back_edges]),
+        tuple([ties.FedBackValue(place[source], place[target]) for source, target in back_edges]),
     )
     depth = 1 + max([inner.depth for node in network.graph.nodes for inner in node.bodies], default=0)
     return BuiltBody(document, BodyGraph(title, network.graph, tied, depth), network.constants)

@@ -12,7 +12,7 @@ from ir_exec.hints import suggested
 from ir_exec.ir import Edge, Layer
 from ir_exec.ops.base.registry import canonical
 
-__all__ = ["Draft", "Place", "unused_name"]
+__all__ = ["LayerDraft", "Place", "unused_name"]
 
 _SINKS = frozenset({"Result", "Assign"})
 
@@ -34,7 +34,7 @@ def unused_name(name: str, taken: Collection[str]) -> str:
     return found
 
 
-class Draft:
+class LayerDraft:
     """layers: in the order of the file. sources: by input port, the output port that it reads.
 
     path: what stands before the names of its layers in messages, `loop/body/` for those of a body.

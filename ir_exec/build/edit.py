@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ir_exec.build.constants import ElementTypeLike, as_array, as_element_type
 from ir_exec.build.cutting import below, cut, region_at
-from ir_exec.build.draft import Draft, Place
+from ir_exec.build.draft import LayerDraft, Place
 from ir_exec.build.level import Level, Path, Shared, parameter_data
 from ir_exec.build.operators import attribute_text
 from ir_exec.build.values import Value
@@ -51,7 +51,7 @@ class Editor:
         self._weights = model.weights
         self._before = _types_by_path(model.graph, model.all_types())
         self._shared = Shared(self._infer, dict(self._before))
-        self._network = Level(Draft(self._document.layers, self._document.edges), self._shared)
+        self._network = Level(LayerDraft(self._document.layers, self._document.edges), self._shared)
 
     def model(self) -> Model:
         """The network as it is now; raises what reading a file of it would raise."""

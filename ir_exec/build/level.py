@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ir_exec.build.draft import Draft, Place
+from ir_exec.build.draft import LayerDraft, Place
 from ir_exec.build.network import constants_of, layer_element, needed_layers, output_port
 from ir_exec.build.operators import attribute_text
 from ir_exec.build.values import BuiltLayer, Value, new_layer
@@ -41,7 +41,7 @@ class Level:
     """draft: the layers. outer: the level of the layer that holds the body, None for the network itself."""
 
     def __init__(
-        self, draft: Draft, shared: Shared, outer: Level | None = None, holder: str = "", body: str = ""
+        self, draft: LayerDraft, shared: Shared, outer: Level | None = None, holder: str = "", body: str = ""
     ) -> None:
         self.draft = draft
         self.outer = outer
@@ -55,7 +55,7 @@ class Level:
         """The level of a body."""
         key = layer.id, body.name
         if key not in self._inner:
-            draft = Draft(body.layers, body.edges, f"{self.draft.path}{layer.name}/{body.name}/")
+            draft = LayerDraft(body.layers, body.edges, f"{self.draft.path}{layer.name}/{body.name}/")
             self._inner[key] = Level(draft, self._shared, self, *key)
         return self._inner[key]
 

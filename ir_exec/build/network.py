@@ -19,7 +19,7 @@ from ir_exec.ops.infrastructure.values import Result
 from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = [
-    "Network",
+    "BuiltNetwork",
     "assemble",
     "constants_of",
     "edge",
@@ -110,7 +110,7 @@ def needed_layers(values: Iterable[Value]) -> list[BuiltLayer]:
 
 
 @dataclass(eq=False, slots=True)
-class Network:
+class BuiltNetwork:
     """A finished network or body. types: of the values of the graph. constants: by their offsets, in bodies too."""
 
     layers: tuple[Layer, ...]
@@ -120,7 +120,9 @@ class Network:
     constants: dict[int, Array] = field(default_factory=dict)
 
 
-def assemble(needed: Sequence[BuiltLayer], parameters: Sequence[Value], results: Sequence[Value], name: str) -> Network:
+def assemble(
+    needed: Sequence[BuiltLayer], parameters: Sequence[Value], results: Sequence[Value], name: str
+) -> BuiltNetwork:
     """The network of these layers, of which each comes after its sources. Parameters come first and Results last."""
     inputs = [value.layer for value in parameters]
     outputs = [value.layer for value in results]
@@ -152,7 +154,7 @@ def assemble(needed: Sequence[BuiltLayer], parameters: Sequence[Value], results:
         made.append(element)
         nodes.append(node)
     graph = Graph(name, nodes, nodes[: len(inputs)], nodes[len(nodes) - len(outputs) :], values, [])
-    return Network(tuple(made), tuple(edges), graph, types, constants)
+    return BuiltNetwork(tuple(made), tuple(edges), graph, types, constants)
 
 
 def layer_element(layer: BuiltLayer, id: int, name: str, tensor_names: Mapping[Value, tuple[str, ...]]) -> Layer:

@@ -33,7 +33,7 @@ from ir_exec.model import Loaded, Model, Source, WeightsSource, load, ports_of
 from ir_exec.ops.infrastructure.values import Parameter
 from ir_exec.types import Shape, TensorType
 
-__all__ = ["Checked", "check_model", "run_check", "unbounded_inputs"]
+__all__ = ["CheckedFile", "check_model", "run_check", "unbounded_inputs"]
 
 
 def check_model(
@@ -63,7 +63,7 @@ def check_model(
     return checked.report
 
 
-class Checked(NamedTuple):
+class CheckedFile(NamedTuple):
     """A report, the repairs of wrong port declarations, and the file as far as it could be read."""
 
     report: Report
@@ -87,7 +87,7 @@ def run_check(
     wanted: _Wanted | None = None,
     *,
     inferred: dict[Value, TensorType] | None = None,
-) -> Checked:
+) -> CheckedFile:
     """Every pass over a file; never raises. inferred: gets the type of every value that can be inferred, whatever the
     file declares."""
     findings = Findings(_path(source))
@@ -127,7 +127,7 @@ def run_check(
         requires=requires,
         outputs=outputs,
     )
-    return Checked(report, findings.repairs, loaded)
+    return CheckedFile(report, findings.repairs, loaded)
 
 
 def _shapes_asked_for(loaded: Loaded, wanted: _Wanted) -> dict[str, Shape]:

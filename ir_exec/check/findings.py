@@ -20,16 +20,16 @@ from ir_exec.ir import Layer, Port
 from ir_exec.printable import printable
 from ir_exec.types import TensorType
 
-__all__ = ["Diagnostic", "Findings", "Record", "Repair", "with_leftovers_folded"]
+__all__ = ["Diagnostic", "Findings", "Repair", "ReportRecord", "with_leftovers_folded"]
 
 
-class Record(BaseModel):
+class ReportRecord(BaseModel):
     """The base of everything that a report holds: it does not change, and becomes JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Diagnostic(Record):
+class Diagnostic(ReportRecord):
     """One finding.
 
     code, name: the rule that was broken (`IR601`, `declared-dims`); their meaning never changes.

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import computed_field
 
-from ir_exec.check.findings import Diagnostic, Record
+from ir_exec.check.findings import Diagnostic, ReportRecord
 from ir_exec.check.text import counted, render
 from ir_exec.errors import Location, Severity
 from ir_exec.notebook import html_table
@@ -16,7 +16,7 @@ from ir_exec.printable import printable
 __all__ = ["Demand", "Report", "Reports", "Requirement", "Summary", "summary_line"]
 
 
-class Demand(Record):
+class Demand(ReportRecord):
     """Something that needs a release, `GroupNormalization of opset12`: how many times it occurs, and where first."""
 
     what: str
@@ -24,14 +24,14 @@ class Demand(Record):
     location: Location
 
 
-class Requirement(Record):
+class Requirement(ReportRecord):
     """The oldest release of OpenVINO that reads a file, `2023.1`, and everything in the file that needs it."""
 
     release: str
     demands: tuple[Demand, ...]
 
 
-class Report(Record):
+class Report(ReportRecord):
     """Everything that was found in one file, by line.
 
     path: as it was given; None for bytes.
@@ -92,7 +92,7 @@ class Report(Record):
         return html_table(repr(self), ("severity", "rule", "place", "message"), rows)
 
 
-class Summary(Record):
+class Summary(ReportRecord):
     """Totals over all files."""
 
     files: int
@@ -125,7 +125,7 @@ def summary_line(summary: Summary) -> str:
     )
 
 
-class Reports(Record):
+class Reports(ReportRecord):
     """What `ir-exec check --format json` prints.
 
     version: the version of ir_exec. skipped: .xml files in the given folders that are not IR.

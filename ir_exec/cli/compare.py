@@ -21,21 +21,11 @@ from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.folder import TokenOptions, compare_folder
-from ir_exec.cli.options import MODEL, REFERENCE, FiniteRange, Tolerance, read_tolerances, tolerances_of
+from ir_exec.cli.options import MODEL, REFERENCE, FiniteRange, ToleranceType, read_tolerances, tolerances_of
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
-from ir_exec.cli.terminal import (
-    UNUSABLE,
-    LayerBar,
-    Table,
-    Unusable,
-    check_hint,
-    echo,
-    errors_as_messages,
-    show,
-    styled,
-    table,
-    terminal_width,
-)
+from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.tables import Table, table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, terminal_width
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.metrics import COLUMNS, Difference
@@ -135,13 +125,13 @@ _WIDE = 120
 @click.option(
     "--rtol",
     "rtols",
-    type=Tolerance(),
+    type=ToleranceType(),
     multiple=True,
     metavar="[OUTPUT=]X",
     help="Relative tolerance, in place of one by type and layer; of one output with its name; repeatable.",
 )
 @click.option(
-    "--atol", "atols", type=Tolerance(), multiple=True, metavar="[OUTPUT=]X", help="Absolute tolerance, as --rtol."
+    "--atol", "atols", type=ToleranceType(), multiple=True, metavar="[OUTPUT=]X", help="Absolute tolerance, as --rtol."
 )
 @click.option(
     "--tolerances",

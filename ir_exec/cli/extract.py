@@ -10,7 +10,8 @@ from ir_exec.check import printable
 from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.options import MODEL
-from ir_exec.cli.terminal import UNUSABLE, Table, Unusable, check_hint, errors_as_messages, show, table
+from ir_exec.cli.tables import Table, table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show
 from ir_exec.debug import Extracted, extract
 from ir_exec.types import Array
 

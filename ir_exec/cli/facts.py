@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from typing import Literal, NamedTuple
 
-from ir_exec.cli.onnx_facts import Facts, OnnxFacts, OnnxNode
+from ir_exec.cli.onnx_facts import JsonFacts, OnnxFacts, OnnxNode
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types, count_work, infer_types, inferred_or_declared
 from ir_exec.ir import Document, Weights
@@ -21,7 +21,7 @@ _MOST_ELEMENTS = 16
 """Of a constant that has more, the values are not shown."""
 
 
-class Port(Facts):
+class Port(JsonFacts):
     """An input, output or variable; other_names: all further names that are accepted for it."""
 
     name: str
@@ -35,7 +35,7 @@ class Port(Facts):
         return cls(name=port.name, element_type=str(port.element_type), shape=str(port.shape), other_names=others)
 
 
-class Operator(Facts):
+class Operator(JsonFacts):
     """A type of layers, and how many of them there are; is_implemented: whether ir_exec can run them."""
 
     type: str
@@ -44,7 +44,7 @@ class Operator(Facts):
     is_implemented: bool
 
 
-class Constants(Facts):
+class Constants(JsonFacts):
     """The constants of an element type; bytes that constants share count once."""
 
     element_type: str
@@ -53,7 +53,7 @@ class Constants(Facts):
     bytes: int
 
 
-class NetworkFacts(Facts):
+class NetworkFacts(JsonFacts):
     """The summary of a network, layers of bodies included.
 
     version, layers, names: as in the file; operators are those that run, with the ones that convert inputs and outputs
@@ -184,7 +184,7 @@ def _placed(graph: Graph, types: Types, weights: Weights | None, prefix: str, sc
             yield from _placed(body.graph, inside, weights, label, f"{scope}{node.name}/{body.name}/")
 
 
-class Neighbour(Facts):
+class Neighbour(JsonFacts):
     """A layer from which a value comes, or which reads it; port: the position of its output or input."""
 
     id: str
@@ -193,7 +193,7 @@ class Neighbour(Facts):
     port: int
 
 
-class Input(Facts):
+class Input(JsonFacts):
     """An input of a layer; source is None where the file has no edge to it. value: that of a small constant."""
 
     name: str
@@ -202,7 +202,7 @@ class Input(Facts):
     value: str | None = None
 
 
-class Output(Facts):
+class Output(JsonFacts):
     """An output of a layer, and the layers that read it."""
 
     name: str
@@ -212,7 +212,7 @@ class Output(Facts):
     value: str | None = None
 
 
-class LayerFacts(Facts):
+class LayerFacts(JsonFacts):
     """A layer: id: with those of the layers around it where it is in a body. line: that of the .xml. node: of an ONNX
     file, which became this layer and others."""
 

@@ -9,7 +9,8 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.files import write_text
-from ir_exec.cli.terminal import UNUSABLE, Table, Unusable, echo, errors_as_messages, show, show_json, styled, table
+from ir_exec.cli.tables import Table, table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, show_json, styled
 
 if TYPE_CHECKING:
     from ir_exec.text.comparing import TokenComparison

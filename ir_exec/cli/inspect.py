@@ -23,7 +23,8 @@ from ir_exec.cli.onnx_facts import (
     shown_nodes,
 )
 from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, shape_option, shapes_by_input, top_option
-from ir_exec.cli.terminal import Table, Unusable, check_hint, echo, errors_as_messages, show, show_json, table
+from ir_exec.cli.tables import Table, table
+from ir_exec.cli.terminal import Unusable, check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, NotKnownError, raise_error
 from ir_exec.graph import Node

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from ir_exec.check import printable
-from ir_exec.cli.terminal import Table, table
+from ir_exec.cli.tables import Table, table
 from ir_exec.onnx.naming import node_of_layer
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ir_exec.onnx.listing import ListedNode, Listing
 
 __all__ = [
-    "Facts",
+    "JsonFacts",
     "NodesAndLayers",
     "OnnxFacts",
     "OnnxNode",
@@ -28,27 +28,27 @@ __all__ = [
 ]
 
 
-class Facts(BaseModel):
+class JsonFacts(BaseModel):
     """What all facts that `inspect` writes as JSON share."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class OnnxValue(Facts):
+class OnnxValue(JsonFacts):
     """An input or output; type: with the names of dims, as the file declares them, or as inferred."""
 
     name: str
     type: str
 
 
-class OnnxOperator(Facts):
+class OnnxOperator(JsonFacts):
     """An operator, `Conv` or `com.microsoft.FusedMatMul`, and how many nodes it has, those of bodies among them."""
 
     type: str
     nodes: int
 
 
-class OnnxInitializer(Facts):
+class OnnxInitializer(JsonFacts):
     """An initializer; external: the file beside the model that holds its data."""
 
     name: str
@@ -57,14 +57,14 @@ class OnnxInitializer(Facts):
     external: str | None = None
 
 
-class OnnxFunction(Facts):
+class OnnxFunction(JsonFacts):
     """A function of the file, and its number of nodes."""
 
     type: str
     nodes: int
 
 
-class OnnxFacts(Facts):
+class OnnxFacts(JsonFacts):
     """The content of an ONNX file. opsets: versions by domain. metadata: the number of `metadata_props`."""
 
     ir_version: int
@@ -82,7 +82,7 @@ class OnnxFacts(Facts):
     initializers: tuple[OnnxInitializer, ...]
 
 
-class OnnxNode(Facts):
+class OnnxNode(JsonFacts):
     """A node of an ONNX file; body: the nodes around it. layers: the ids of the layers that it became."""
 
     name: str

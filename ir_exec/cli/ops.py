@@ -14,7 +14,8 @@ import click
 
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_of, top_option
-from ir_exec.cli.terminal import Unusable, echo, show, styled, table
+from ir_exec.cli.tables import table
+from ir_exec.cli.terminal import Unusable, echo, show, styled
 from ir_exec.ops.base.operator import In, Op, description_of, docstrings_of
 from ir_exec.ops.base.registry import registered, registered_extensions
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INTEGER, NUMERIC, ElementType

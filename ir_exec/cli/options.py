@@ -29,7 +29,7 @@ __all__ = [
     "REFERENCE",
     "FiniteRange",
     "ModelPath",
-    "Tolerance",
+    "ToleranceType",
     "complete_operators",
     "complete_releases",
     "complete_rules",
@@ -132,7 +132,7 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-class Tolerance(click.ParamType[tuple[str, float]]):
+class ToleranceType(click.ParamType[tuple[str, float]]):
     """A number for every value, or `NAME=NUMBER` for one output, as a pair of the name, "*" for all, and the number."""
 
     name = "[output=]number"

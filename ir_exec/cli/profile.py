@@ -14,7 +14,9 @@ from ir_exec.cli.engine import engine_options
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, FiniteRange, left_out, rows_of, top_option
 from ir_exec.cli.process import keep_freed_memory
-from ir_exec.cli.terminal import Steps, Table, check_hint, echo, errors_as_messages, show, table
+from ir_exec.cli.progress import Steps
+from ir_exec.cli.tables import Table, table
+from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show
 from ir_exec.debug.engine_profile import EngineProfile
 from ir_exec.debug.profile_report import (
     OpenVINOProfile,

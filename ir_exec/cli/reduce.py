@@ -15,7 +15,8 @@ from ir_exec.check import counted, printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.options import MODEL
-from ir_exec.cli.terminal import UNUSABLE, LayerBar, Unusable, check_hint, echo, errors_as_messages
+from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.command import Outcome
 from ir_exec.ir import default_weights_path

@@ -20,20 +20,10 @@ from ir_exec.cli.engine import engine_options
 from ir_exec.cli.options import MODEL, FiniteRange
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
+from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.run_output import TOP, labels_in, printed_top, printed_values, told_times
-from ir_exec.cli.terminal import (
-    UNUSABLE,
-    LayerBar,
-    Table,
-    Unusable,
-    check_hint,
-    echo,
-    errors_as_messages,
-    show,
-    show_json,
-    styled,
-    table,
-)
+from ir_exec.cli.tables import Table, table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_json, styled
 from ir_exec.debug.drawing import Redraw
 from ir_exec.debug.reference import differences
 from ir_exec.debug.report_text import told

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ir_exec.cli.terminal import Table, Unusable, table
+from ir_exec.cli.tables import Table, table
+from ir_exec.cli.terminal import Unusable
 from ir_exec.debug.run_report import RunTimes, TopElement, elements_of, top
 from ir_exec.printable import printable
 from ir_exec.types import Array, ElementType, Shape

@@ -7,7 +7,8 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, top_option
-from ir_exec.cli.terminal import Table, check_hint, echo, errors_as_messages, show, table
+from ir_exec.cli.tables import Table, table
+from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show
 from ir_exec.debug.shaping import InputDim, ShapesReport, shapes
 from ir_exec.model import read_model
 

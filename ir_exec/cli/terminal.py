@@ -1,11 +1,4 @@
-"""Output of all commands: styles, tables, and errors as one message without a traceback.
-
-A table is as wide as its cells where it has the room. Otherwise what most names start with is shown once, names lose
-their middle, and columns that can be spared are left out. Where that is not enough, the columns with the longest cells
-become narrower, and their cells go on in the next line, broken behind `,`, `/`, `:`, `_` and blanks; numbers and dims
-never are. At last each row is a block of its own, with the name of the column before each cell. Without a terminal
-everything is shown in full.
-"""
+"""Output of all commands: styles, what is shown, and errors as one message without a traceback."""
 
 from __future__ import annotations
 
@@ -14,35 +7,27 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from time import perf_counter
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, Self, TextIO
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
 from ir_exec.check import Diagnostic, render_diagnostic
-from ir_exec.cli.names import ELLIPSIS, columns_of, middles_cut, shared_prefix, without_prefix
+from ir_exec.cli.names import columns_of
+from ir_exec.cli.tables import Table, table, wrapped
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
 from ir_exec.model import Model
 from ir_exec.printable import inert, printable
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-    from ir_exec.graph import Graph
+    pass
 
 __all__ = [
     "UNUSABLE",
-    "LayerBar",
-    "Steps",
-    "Table",
     "Unusable",
     "check_hint",
-    "columns_of",
     "echo",
     "errors_as_messages",
     "show",
@@ -50,213 +35,8 @@ __all__ = [
     "show_written",
     "shows_progress",
     "styled",
-    "table",
     "terminal_width",
-    "wrapped",
 ]
-
-
-_GAP = "   "
-_NARROW_GAP = "  "
-
-_LONGEST_PIECE = 16
-"""Longer words, of names for the most part, may be broken anywhere."""
-
-_PIECE = re.compile(r"_*[^,/:_ ]*(?:\.\.\.|[,/: ]+|_+)|_*[^,/:_ ]+")
-
-
-def wrapped(text: str, width: int) -> list[str]:
-    """The lines of a text, none wider than `width`, broken behind commas and the like as long as that is possible."""
-    lines: list[str] = []
-    line = ""
-    for piece in _PIECE.findall(text):
-        if line and columns_of((line + piece).rstrip()) > width:
-            lines.append(line.rstrip())
-            line = ""
-        while columns_of(piece.rstrip()) > width:
-            cut = max(1, len(piece) - 1)
-            while cut > 1 and columns_of(piece[:cut]) > width:
-                cut -= 1
-            # Between the words of `ScatterElementsUpdate`, unless that leaves most of the line empty.
-            places = range(max(cut // 2, 1), cut + 1)
-            words = [one for one in places if piece[one - 1].islower() and piece[one : one + 1].isupper()]
-            cut = max(words, default=cut)
-            lines.append(piece[:cut])
-            piece = piece[cut:]
-        line += piece
-    return [*lines, line.rstrip()] if line.strip() or not lines else lines
-
-
-_NAMES = frozenset({"layer", "name", "prefix"})
-"""Headings of columns that hold names."""
-
-_LEAST_NAMES = (24, 16)
-"""Columns that a name keeps; fewer only where each row would be a block otherwise."""
-
-
-@dataclass
-class Table:
-    """Rows of cells below headings; `columns` says on which side the cells of each column stand.
-
-    names: headings of columns whose cells may lose their middle. spare: headings of columns that may be left out, the
-    first one first.
-    """
-
-    title: str
-    columns: dict[str, Literal["left", "right"]]
-    rows: list[tuple[str, ...]] = field(default_factory=list)
-    names: frozenset[str] = _NAMES
-    spare: tuple[str, ...] = ()
-
-    def add_row(self, *cells: str) -> None:
-        assert len(cells) == len(self.columns), "a row has a cell for each column"
-        self.rows.append(cells)
-
-    def without_empty_columns(self) -> Table:
-        """The table without the columns in which every cell is empty."""
-        return self._with_columns([place for place in range(len(self.columns)) if any(row[place] for row in self.rows)])
-
-    def _with_columns(self, places: Sequence[int]) -> Table:
-        columns = list(self.columns.items())
-        rows = [tuple([row[place] for place in places]) for row in self.rows]
-        return replace(self, columns=dict([columns[place] for place in places]), rows=rows)
-
-    def lines(self, width: int | None = None) -> Iterator[tuple[str, str]]:
-        """Each line with its role: title, heading, or "" for all others. width: the columns that there are."""
-        yield "title", self.title
-        gap = _GAP
-        shown, widths, notes = self, self._widths(), list[str]()
-        if width is not None and _total(widths, gap) > width:
-            gap = _NARROW_GAP
-            for least in _LEAST_NAMES:
-                shown, notes = self._shortened(width, least)
-                narrowed = shown._narrowed(width, least)
-                if narrowed is not None:
-                    break
-            else:
-                yield from self._blocks(width)
-                return
-            widths = narrowed
-        for note in notes:
-            for line in wrapped(note, width or 0):
-                yield "heading", line
-        for line in shown._laid_out(tuple(shown.columns), widths, gap):
-            yield "heading", line
-        yield "heading", "─" * _total(widths, gap)
-        for row in shown.rows:
-            for line in shown._laid_out(row, widths, gap):
-                yield "", line
-
-    def _widths(self) -> list[int]:
-        return [max(map(columns_of, column)) for column in self._cells()]
-
-    def _cells(self) -> list[list[str]]:
-        """The cells of each column, with its heading."""
-        return [[heading, *cells] for heading, *cells in zip(self.columns, *self.rows, strict=True)]
-
-    def _shortened(self, room: int, least_name: int) -> tuple[Table, list[str]]:
-        """The table with shorter names and fewer columns, as far as it does not fit, and lines that say so."""
-        prefix = shared_prefix(cell for row in self.rows for cell in self._names_of(row))
-        shown = self._with_names(lambda name: without_prefix(name, prefix))
-        notes = [f"{ELLIPSIS} at the start of a name: {prefix}"] if prefix else []
-        left_out: list[str] = []
-        for heading in (*self.spare, ""):
-            widths = shown._widths()
-            least = [
-                min(size, least_name) if name in self.names else size
-                for name, size in zip(shown.columns, widths, strict=True)
-            ]
-            if not heading or _total(least, _NARROW_GAP) <= room:
-                break
-            shown = shown._with_columns([place for place, name in enumerate(shown.columns) if name != heading])
-            left_out.append(heading)
-        if left_out:
-            notes.append(f"no room for: {', '.join(reversed(left_out))}")
-        if _total(widths, _NARROW_GAP) <= room:
-            return shown, notes
-        size = least_name + max(0, room - _total(least, _NARROW_GAP)) // max(1, len(self.names & {*shown.columns}))
-        cut = middles_cut([cell for row in shown.rows for cell in shown._names_of(row)], size)
-        return shown._with_names(cut.__getitem__), notes
-
-    def _names_of(self, row: Sequence[str]) -> list[str]:
-        return [cell for heading, cell in zip(self.columns, row, strict=True) if heading in self.names]
-
-    def _with_names(self, changed: Callable[[str], str]) -> Table:
-        rows = [
-            tuple([changed(cell) if name in self.names else cell for name, cell in zip(self.columns, row, strict=True)])
-            for row in self.rows
-        ]
-        return replace(self, rows=rows)
-
-    def _narrowed(self, room: int, least_name: int) -> list[int] | None:
-        """Widths that fit into the room; None where no cell can become narrower."""
-        least = [
-            max(
-                _least(cell, side, least_name if heading in self.names else 0) for cell in (*heading.split(" "), *cells)
-            )
-            for (heading, *cells), side in zip(self._cells(), self.columns.values(), strict=True)
-        ]
-        # Headings may be broken at blanks, above numbers too, which never are.
-        found = self._widths()
-        while _total(found, _NARROW_GAP) > room:
-            widest = max(range(len(found)), key=lambda place: (found[place] > least[place], found[place]))
-            if found[widest] <= least[widest]:
-                return None
-            found[widest] -= 1
-        return found
-
-    def _laid_out(self, cells: Sequence[str], widths: Sequence[int], gap: str) -> Iterator[str]:
-        parts = [
-            [cell] if columns_of(cell) <= width else wrapped(cell, width)
-            for cell, width in zip(cells, widths, strict=True)
-        ]
-        for number in range(max(map(len, parts))):
-            line = [
-                _aligned(part[number] if number < len(part) else "", width, side)
-                for part, width, side in zip(parts, widths, self.columns.values(), strict=True)
-            ]
-            yield gap.join(line).rstrip()
-
-    def _blocks(self, width: int) -> Iterator[tuple[str, str]]:
-        """Every row by itself: its first cell, and the others behind and below it with their headings."""
-        for first, *others in self.rows:
-            line = first or "-"
-            for heading, cell in zip(list(self.columns)[1:], others, strict=True):
-                entry = f"{heading} {cell}"
-                if not cell:
-                    continue
-                if columns_of(f"{line}{_NARROW_GAP}{entry}") <= width:
-                    line += _NARROW_GAP + entry
-                    continue
-                *above, line = [*_indented(line, width), *_indented(f"  {entry}", width)]
-                for one in above:
-                    yield "", one
-            for one in _indented(line, width):
-                yield "", one
-
-
-def _indented(line: str, width: int) -> list[str]:
-    """A line of a block, in several where it is too wide."""
-    if columns_of(line) <= width:
-        return [line]
-    indent = "  " if line.startswith("  ") else ""
-    return [indent + part for part in wrapped(line.strip(), width - len(indent))]
-
-
-def _total(widths: Sequence[int], gap: str) -> int:
-    return sum(widths) + len(gap) * (len(widths) - 1)
-
-
-def _least(cell: str, side: Literal["left", "right"], kept: int) -> int:
-    """The columns that a cell needs; up to `kept` it stays in one line."""
-    if side == "right" or columns_of(cell) <= kept:
-        return columns_of(cell)
-    return max((min(columns_of(piece.rstrip()), _LONGEST_PIECE) for piece in _PIECE.findall(cell)), default=0)
-
-
-def _aligned(text: str, width: int, side: Literal["left", "right"]) -> str:
-    padding = " " * (width - columns_of(text))
-    return padding + text if side == "right" else text + padding
 
 
 UNUSABLE = 2
@@ -367,11 +147,6 @@ def show_json(text: str) -> None:
     click.echo(plain.replace("##[", "#\\u0023["))
 
 
-def table(title: str, **columns: Literal["left", "right"]) -> Table:
-    """An empty table; `columns` maps headings, with `_` for blanks, to the alignment of their cells."""
-    return Table(title, {heading.replace("_", " "): side for heading, side in columns.items()})
-
-
 def show_written(title: str, model: Model, path: str) -> None:
     """The inputs and outputs of the network, and how many layers went where."""
     ends = table(title, end="left", name="left", element_type="left", shape="left")
@@ -380,82 +155,3 @@ def show_written(title: str, model: Model, path: str) -> None:
             ends.add_row(end, printable(port.name), str(port.element_type), str(port.shape))
     count = sum(1 for _ in model.graph.all_nodes())
     show(ends, f"{count:,} layers written to {path}")
-
-
-_PATIENCE = 0.5
-"""Seconds after which a run gets a progress bar."""
-
-
-class LayerBar:
-    """A progress bar on stderr for runs that last; nothing where stderr is no terminal.
-
-    graph: whose layers are the steps, those of bodies too, each of them once however often its body runs; None where
-    nobody knows how many steps there are.
-    """
-
-    def __init__(self, graph: Graph | None) -> None:
-        self.is_wanted = shows_progress()
-        self._total = None if graph is None else sum(node.type != "Result" for node in graph.all_nodes())
-        self._done = 0
-        self._seen: set[str] = set()
-        self._start = perf_counter()
-        self._bar: tuple[Progress, TaskID] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._bar is not None:
-            self._bar[0].stop()
-
-    def advance(self, step: str) -> None:
-        """One more step is done: a layer, by its path."""
-        if self._total is None or step not in self._seen:
-            self._seen.add(step)
-            self._done += 1
-        if self._bar is None:
-            if perf_counter() - self._start < _PATIENCE:
-                return
-            self._bar = self._open()
-        progress, task = self._bar
-        progress.update(task, completed=self._done, description=printable(step)[:60])
-
-    def _open(self) -> tuple[Progress, TaskID]:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-        columns = (
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.description}", markup=False),
-        )
-        progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        progress.start()
-        return progress, progress.add_task("", total=self._total)
-
-
-class Steps:
-    """What is done at the moment, in one line on stderr; nothing where stderr is no terminal."""
-
-    def __init__(self) -> None:
-        self._is_wanted = shows_progress()
-        self._shown = 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.tell("")
-
-    def tell(self, step: str) -> None:
-        """Show what is done now in place of what was shown before."""
-        if self._is_wanted:
-            text = printable(step)[:70]
-            print(f"\r{text:{self._shown}}\r{text}" if text else f"\r{'':{self._shown}}\r", end="", file=sys.stderr)
-            sys.stderr.flush()
-            self._shown = len(text)

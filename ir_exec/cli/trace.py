@@ -8,7 +8,9 @@ from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.options import MODEL, left_out, rows_of, top_option
-from ir_exec.cli.terminal import LayerBar, Table, check_hint, errors_as_messages, show, table
+from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.tables import Table, table
+from ir_exec.cli.terminal import check_hint, errors_as_messages, show
 from ir_exec.debug import Trace, trace
 from ir_exec.debug.report_text import number
 from ir_exec.runtime.precision import Precision

@@ -11,7 +11,8 @@ from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.options import MODEL
-from ir_exec.cli.terminal import UNUSABLE, LayerBar, echo, errors_as_messages
+from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages
 from ir_exec.view import html_of, view
 
 

@@ -9,7 +9,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Location
 from ir_exec.graph.graph import Graph, Node
 from ir_exec.ir import Body, Layer, PortMapEntry
-from ir_exec.ops.base.bodies import BackEdge, BodyInput, BodyOutput, Part, Ties
+from ir_exec.ops.base.bodies import BodyInput, BodyOutput, FedBackValue, Part, Ties
 
 __all__ = ["check_port_map", "tie_body", "with_port_ids"]
 
@@ -150,7 +150,7 @@ def tie_body(layer: Layer, body: Body, graph: Graph) -> Ties | None:
             for entry in body.port_map
             if entry.direction == "output"
         ),
-        back_edges=tuple(BackEdge(results[edge.from_layer], parameters[edge.to_layer]) for edge in body.back_edges),
+        back_edges=tuple(FedBackValue(results[edge.from_layer], parameters[edge.to_layer]) for edge in body.back_edges),
     )
 
 

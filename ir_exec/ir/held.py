@@ -27,7 +27,7 @@ _FIRST = 2**48
 _STEP = 2**6
 
 
-class _Offsets:
+class _OffsetRanges:
     """Gives out ranges of offsets, each once in this process."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class _Offsets:
             self._next = max(self._next, -(-end // _STEP) * _STEP)
 
 
-_offsets = _Offsets()
+_offsets = _OffsetRanges()
 
 
 def reserve_offset(size: int) -> int:

@@ -105,7 +105,7 @@ def _refuse_other_kinds(markup: Markup) -> None:
 
 def _read(markup: Markup, path: str | None) -> tuple[Document, list[IRError]]:
     """The document without what is faulty, and the faults; raises ParseError IR005 for versions that are not read."""
-    walk = _Walk(markup, path, _validating(Layer), _validating(Edge))
+    walk = _ElementWalk(markup, path, _validating(Layer), _validating(Edge))
     try:
         document = Document.model_validate(walk.net(), strict=False)
         faults = walk.faults
@@ -115,7 +115,7 @@ def _read(markup: Markup, path: str | None) -> tuple[Document, list[IRError]]:
 
 
 def _read_damaged(markup: Markup, path: str | None) -> tuple[Document, list[IRError]]:
-    walk = _Walk(markup, path)
+    walk = _ElementWalk(markup, path)
     plain, faults = walk.net(), walk.faults
     try:
         Document.model_validate(plain, strict=False)
@@ -147,7 +147,7 @@ def _validating(model: type[BaseModel]) -> _Make:
     return partial(model.__pydantic_validator__.validate_python, strict=False)
 
 
-class _Walk:
+class _ElementWalk:
     """Goes once through the elements; numbers stay text.
 
     A required attribute that is missing is None, or stays away where the model may hold None.

@@ -54,7 +54,7 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
     new_xml, new_bin = f"{xml_path}.{token}.tmp", f"{bin_path}.{token}.tmp"
     try:
         with open(new_bin, "xb") as bin_file:
-            tree = _Writer(weights, bin_file).net(document)
+            tree = _DocumentWriter(weights, bin_file).net(document)
         with open(new_xml, "xb") as xml_file:
             etree.indent(tree, "\t")
             etree.ElementTree(tree).write(xml_file, encoding="utf-8", xml_declaration=True)
@@ -71,7 +71,7 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
                 os.remove(leftover)
 
 
-class _Writer:
+class _DocumentWriter:
     """Builds the elements, and writes the bytes of each constant as it comes by."""
 
     def __init__(self, weights: ByteRanges | None, bin_file: IO[bytes]) -> None:

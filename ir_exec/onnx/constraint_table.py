@@ -13,7 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, ShapeError
 from ir_exec.onnx.constraints import (
     Constraint,
-    Facts,
+    NodeFacts,
     at_least,
     between,
     each_at_least,
@@ -38,7 +38,7 @@ from ir_exec.onnx.constraints import (
 __all__ = ["CONSTRAINTS"]
 
 
-def _mod(facts: Facts) -> IRError | None:
+def _mod(facts: NodeFacts) -> IRError | None:
     """Floats have the remainder of C alone."""
     data = facts.tensor("A")
     if data is None or not data.element_type.is_float or facts.attributes.get("fmod", 0):
@@ -46,13 +46,13 @@ def _mod(facts: Facts) -> IRError | None:
     return InvalidAttributeError(f"fmod is 0, expected 1 for {data.element_type}", code=Code.invalid_attribute)
 
 
-def _inner(facts: Facts) -> IRError | None:
+def _inner(facts: NodeFacts) -> IRError | None:
     """The columns of A are the rows of B, both as transA and transB turn them."""
     columns, rows = (0 if facts.attributes.get("transA") else 1), (1 if facts.attributes.get("transB") else 0)
     return same_size("B", rows, "A", columns)(facts)
 
 
-def _updates(facts: Facts) -> IRError | None:
+def _updates(facts: NodeFacts) -> IRError | None:
     """Updates of ScatterND are indices.shape[:-1] and then data.shape[indices.shape[-1]:]."""
     data, indices, width = facts.rank("data"), facts.rank("indices"), facts.size("indices", -1)
     if data is None or indices is None or width is None:
@@ -63,7 +63,7 @@ def _updates(facts: Facts) -> IRError | None:
     return rank("updates", data + indices - width - 1)(facts)
 
 
-def _picked(facts: Facts) -> IRError | None:
+def _picked(facts: NodeFacts) -> IRError | None:
     """An index of GatherND names at most the axes of the data behind those of the batch."""
     data, width, batch = facts.rank("data"), facts.size("indices", -1), facts.attributes.get("batch_dims", 0)
     if data is None or width is None or batch + width <= data:
@@ -72,12 +72,12 @@ def _picked(facts: Facts) -> IRError | None:
     return ShapeError(message, code=Code.dims_differ, port="indices")
 
 
-def _expanded(facts: Facts) -> IRError | None:
+def _expanded(facts: NodeFacts) -> IRError | None:
     """A shape of rank 0 is refused where it is computed; of a constant onnxruntime takes its one element."""
     return rank("shape", 1)(facts) if facts.constant("shape") is None else None
 
 
-def _roi(facts: Facts) -> IRError | None:
+def _roi(facts: NodeFacts) -> IRError | None:
     if facts.attributes.get("coordinate_transformation_mode") != "tf_crop_and_resize" or facts.has("roi"):
         return None
     message = "roi is empty, expected a begin and an end for each axis: coordinate_transformation_mode is "
@@ -87,7 +87,7 @@ def _roi(facts: Facts) -> IRError | None:
 _LETTERS = re.compile(r"[A-Za-z]")
 
 
-def _equation(facts: Facts) -> IRError | None:
+def _equation(facts: NodeFacts) -> IRError | None:
     """Each term of an Einsum has a letter for each axis of its input; an ellipsis stands for any further ones."""
     equation = facts.attributes.get("equation")
     if not isinstance(equation, str):
@@ -109,7 +109,7 @@ def _equation(facts: Facts) -> IRError | None:
     return None
 
 
-def _parts(facts: Facts) -> IRError | None:
+def _parts(facts: NodeFacts) -> IRError | None:
     count = facts.attributes.get("num_outputs")
     if count is None or count == facts.outputs:
         return None
@@ -117,7 +117,7 @@ def _parts(facts: Facts) -> IRError | None:
     return InvalidAttributeError(message, code=Code.invalid_attribute)
 
 
-def _spectrum(facts: Facts) -> IRError | None:
+def _spectrum(facts: NodeFacts) -> IRError | None:
     """The last axis of the input holds real parts alone, or imaginary parts too."""
     found, shown = facts.size("input", -1), facts.shown("input")
     if found in (None, 1, 2):
@@ -126,14 +126,14 @@ def _spectrum(facts: Facts) -> IRError | None:
     return ShapeError(message, code=Code.dims_differ, port="input")
 
 
-def _square(facts: Facts) -> IRError | None:
+def _square(facts: NodeFacts) -> IRError | None:
     return same_size("X", -1, "X", -2)(facts)
 
 
 def _distinct(name: str) -> Constraint:
     """An attribute lists nothing twice."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found = facts.attributes.get(name) or ()
         if len(set(found)) == len(found):
             return None

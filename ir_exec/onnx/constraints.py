@@ -21,7 +21,7 @@ from ir_exec.types import Array
 
 __all__ = [
     "Constraint",
-    "Facts",
+    "NodeFacts",
     "at_least",
     "between",
     "each_at_least",
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-class Facts:
+class NodeFacts:
     """A node as its constraints see it.
 
     inputs: by ONNX's names. attributes: those of the node, and the defaults of its version.
@@ -94,7 +94,7 @@ class Facts:
         return "?" if found is None else str(found.type.shape)
 
 
-Constraint: TypeAlias = Callable[[Facts], IRError | None]
+Constraint: TypeAlias = Callable[[NodeFacts], IRError | None]
 
 
 def from_opset(least: int, *constraints: Constraint) -> Constraint:
@@ -107,14 +107,14 @@ def until_opset(most: int, *constraints: Constraint) -> Constraint:
     return lambda facts: _first(constraints, facts) if facts.opset <= most else None
 
 
-def _first(constraints: Iterable[Constraint], facts: Facts) -> IRError | None:
+def _first(constraints: Iterable[Constraint], facts: NodeFacts) -> IRError | None:
     return next((error for error in (one(facts) for one in constraints) if error is not None), None)
 
 
 def one_of(name: str, *allowed: Any) -> Constraint:
     """An attribute is one of these values, or a list of them."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found = facts.attributes.get(name)
         for one in _listed(found):
             if isinstance(one, type(allowed[0])) and one not in allowed:
@@ -127,7 +127,7 @@ def one_of(name: str, *allowed: Any) -> Constraint:
 def at_least(name: str, least: float) -> Constraint:
     """An attribute, or each element of one, is not less than this."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found = facts.attributes.get(name)
         for one in _listed(found):
             if isinstance(one, (int, float)) and not one >= least:
@@ -149,7 +149,7 @@ def length(name: str, like: str, *, less: int = 0, times: int = 1) -> Constraint
     less: axes that do not count. times: elements for each axis.
     """
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         rank = facts.rank(like)
         count = len(facts.attributes[name]) if name in facts.attributes else facts.size(name, 0)
         if rank is None or not count or count == (rank - less) * times:
@@ -165,7 +165,7 @@ def length(name: str, like: str, *, less: int = 0, times: int = 1) -> Constraint
 def permutation(name: str, like: str) -> Constraint:
     """An attribute lists each axis of an input once."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found, rank = facts.attributes.get(name), facts.rank(like)
         if not found or (sorted(found) == list(range(len(found))) and rank in (None, len(found))):
             return None
@@ -178,7 +178,7 @@ def permutation(name: str, like: str) -> Constraint:
 def exactly_one(*names: str) -> Constraint:
     """One of these inputs and attributes is given."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         given = [name for name in names if facts.has(name)]
         if len(given) == 1:
             return None
@@ -191,7 +191,7 @@ def exactly_one(*names: str) -> Constraint:
 def together(*names: str) -> Constraint:
     """These inputs are given together, or none of them."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         given = [name for name in names if facts.inputs.get(name) is not None]
         if len(given) in (0, len(names)):
             return None
@@ -205,7 +205,7 @@ def together(*names: str) -> Constraint:
 def output_for(name: str, position: int, output: str) -> Constraint:
     """A node with this input has the output at this position."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         if facts.inputs.get(name) is None or facts.outputs > position:
             return None
         return GraphError(f"{name} is given without the output {output}", code=Code.wrong_number_of_inputs, port=name)
@@ -216,7 +216,7 @@ def output_for(name: str, position: int, output: str) -> Constraint:
 def rank(name: str, *allowed: int) -> Constraint:
     """An input has one of these ranks."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found = facts.rank(name)
         if found is None or found in allowed:
             return None
@@ -228,7 +228,7 @@ def rank(name: str, *allowed: int) -> Constraint:
 def least_rank(name: str, least: int) -> Constraint:
     """An input has this rank or a higher one."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found = facts.rank(name)
         return None if found is None or found >= least else _rank(facts, name, f"{least} or more")
 
@@ -238,7 +238,7 @@ def least_rank(name: str, least: int) -> Constraint:
 def same_rank(name: str, like: str) -> Constraint:
     """Two inputs have the same rank."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found, expected = facts.rank(name), facts.rank(like)
         if found is None or expected is None or found == expected:
             return None
@@ -250,7 +250,7 @@ def same_rank(name: str, like: str) -> Constraint:
 def same_size(name: str, axis: int, like: str, other: int) -> Constraint:
     """An axis of an input is as long as one of another input."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found, expected = facts.size(name, axis), facts.size(like, other)
         if found is None or expected is None or found == expected:
             return None
@@ -263,7 +263,7 @@ def same_size(name: str, axis: int, like: str, other: int) -> Constraint:
 def same_shape(name: str, like: str) -> Constraint:
     """Two inputs have the same shape."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found, expected = facts.tensor(name), facts.tensor(like)
         if found is None or expected is None or (found.type.shape & expected.type.shape) is not None:
             return None
@@ -277,7 +277,7 @@ def zero_point(name: str, scale: str) -> Constraint:
     """A zero point has the shape of its scale; one element for all may be of rank 0 or 1 in either."""
     alike = same_shape(name, scale)
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         return None if _is_one(facts.tensor(name)) and _is_one(facts.tensor(scale)) else alike(facts)
 
     return check
@@ -291,7 +291,7 @@ def _is_one(value: Value | None) -> bool:
 def elements(name: str, count: int) -> Constraint:
     """An input has so many elements."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found = facts.tensor(name)
         if found is None or not found.type.shape.is_static or _count(found.type.shape.static) == count:
             return None
@@ -304,7 +304,7 @@ def elements(name: str, count: int) -> Constraint:
 def between(name: str, least: float, most: float) -> Constraint:
     """Every element of an input that is a constant lies between these."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found = facts.constant(name)
         if found is None or found.dtype.kind not in "iuf" or ((found >= least) & (found <= most)).all():
             return None
@@ -326,7 +326,7 @@ def indices_within(name: str, data: str, *, axis: str | None = None) -> Constrai
         of the first axes of the data, behind the axes of `batch_dims`.
     """
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         found, data_rank = facts.constant(name), facts.rank(data)
         if found is None or data_rank is None or found.dtype.kind not in "iu" or not found.size:
             return None
@@ -339,7 +339,7 @@ def indices_within(name: str, data: str, *, axis: str | None = None) -> Constrai
     return check
 
 
-def _outside(facts: Facts, name: str, data: str, indices: Array, axis: int) -> IRError | None:
+def _outside(facts: NodeFacts, name: str, data: str, indices: Array, axis: int) -> IRError | None:
     size = facts.size(data, axis)
     if size is None:
         return None
@@ -368,6 +368,6 @@ def _attribute(message: str) -> InvalidAttributeError:
     return InvalidAttributeError(message, code=Code.invalid_attribute)
 
 
-def _rank(facts: Facts, name: str, expected: str) -> ShapeError:
+def _rank(facts: NodeFacts, name: str, expected: str) -> ShapeError:
     message = f"{name} is of shape {facts.shown(name)}, expected rank {expected}"
     return ShapeError(message, code=Code.wrong_rank, port=name)

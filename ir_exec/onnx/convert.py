@@ -33,6 +33,7 @@ from ir_exec.onnx.held import broken_constraint, own_names
 from ir_exec.onnx.naming import name_layers
 from ir_exec.onnx.order import in_order, name_of, needed_names, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
+from ir_exec.onnx.scope import NameScope
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
 from ir_exec.onnx.unknown import unknown_operator, why_unsaid
 from ir_exec.onnx.values import Held, Missing, MissingValueError, Narrow
@@ -40,9 +41,9 @@ from ir_exec.types import Array
 from ir_exec.types.dim import OpenShapeError
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
+    from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 
-__all__ = ["Arrays", "Call", "Converter", "Scope", "Unsaid"]
+__all__ = ["Arrays", "Call", "Converter", "NameScope", "Unsaid"]
 
 Arrays: TypeAlias = "dict[int, tuple[TensorProto, Array]]"
 """Decoded tensors by their ids, with the tensors, so that no other one gets its id."""
@@ -63,72 +64,10 @@ class Unsaid(NamedTuple):
     is_unknown: bool
 
 
-class Scope:
-    """The values that the nodes of a graph, a body or a function can name.
-
-    opsets: the version of each domain. given: the attributes of the call that a function was expanded for. prefix: of
-    the names of its nodes, that of the call of a function.
-    """
-
-    def __init__(
-        self,
-        opsets: Mapping[str, int],
-        *,
-        outer: Scope | None = None,
-        given: Mapping[str, AttributeProto] | None = None,
-        prefix: str | None = None,
-    ) -> None:
-        self.opsets = opsets
-        self.prefix: str = prefix if prefix is not None else outer.prefix if outer else ""
-        self.outer = outer
-        self.given: Mapping[str, AttributeProto] = given if given is not None else outer.given if outer else {}
-        self.depth: int = outer.depth + 1 if outer else 0
-        self.is_network = False
-        self._values: dict[str, Held] = {}
-        self._initializers: dict[str, TensorProto] = {}
-
-    def add_initializers(self, tensors: Iterable[TensorProto]) -> None:
-        self._initializers.update((tensor.name, tensor) for tensor in tensors)
-
-    def initializer(self, name: str) -> TensorProto | None:
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope._values:
-                return None
-            if name in scope._initializers:
-                return scope._initializers[name]
-            scope = scope.outer
-        return None
-
-    def tensors(self) -> list[Value]:
-        """The tensors of this scope, in the order in which they were made."""
-        return [value for value in self._values.values() if isinstance(value, Value)]
-
-    def names(self) -> set[str]:
-        own = self._values.keys() | self._initializers.keys()
-        return own | self.outer.names() if self.outer is not None else set(own)
-
-    def find(self, name: str) -> Held:
-        """KeyError where no value has this name."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope._values:
-                return scope._values[name]
-            scope = scope.outer
-        raise KeyError(name)
-
-    def holds(self, name: str) -> bool:
-        """Whether this scope itself, not one around it, has a value of this name."""
-        return name in self._values or name in self._initializers
-
-    def set(self, name: str, value: Held) -> None:
-        self._values[name] = value
-
-
 class Call:
     """What a function of an operator may ask beside its inputs and attributes."""
 
-    def __init__(self, converter: Converter, scope: Scope, node: NodeProto) -> None:
+    def __init__(self, converter: Converter, scope: NameScope, node: NodeProto) -> None:
         self._converter = converter
         self._scope = scope
         self.node = node
@@ -234,8 +173,8 @@ class Converter:
             found = self._arrays[id(tensor)] = (tensor, array_of(tensor, self.folder))
         return found[1]
 
-    def body(self, graph: GraphProto, inputs: Many[Held], outer: Scope) -> list[Held]:
-        scope = Scope(outer.opsets, outer=outer)
+    def body(self, graph: GraphProto, inputs: Many[Held], outer: NameScope) -> list[Held]:
+        scope = NameScope(outer.opsets, outer=outer)
         if len(inputs) != len(graph.input):
             message = f"the body {graph.name!r} has {len(graph.input)} inputs, {len(inputs)} are given"
             raise GraphError(message, code=Code.body_port_map)
@@ -243,7 +182,7 @@ class Converter:
             scope.set(declared.name, value)
         return self.graph(graph, scope)
 
-    def graph(self, graph: GraphProto, scope: Scope) -> list[Held]:
+    def graph(self, graph: GraphProto, scope: NameScope) -> list[Held]:
         """The outputs of a graph whose inputs the scope holds."""
         if scope.depth > _MOST_DEPTH:
             raise ResourceError(f"bodies and functions lie more than {_MOST_DEPTH} deep")
@@ -253,7 +192,7 @@ class Converter:
         self.nodes(graph.node, scope)
         return [self._value(output.name, scope) for output in graph.output]
 
-    def nodes(self, nodes: Many[NodeProto], scope: Scope) -> None:
+    def nodes(self, nodes: Many[NodeProto], scope: NameScope) -> None:
         for position, node in in_order(nodes, scope.names(), self._reported):
             mark = next_serial()
             around, self.warnings = self.warnings, []
@@ -300,7 +239,7 @@ class Converter:
         self.stand_ins.append(build.parameter(type.shape, type.element_type, name=name))
         return narrowed(self.stand_ins[-1], declared.tensor_type.elem_type)
 
-    def _outputs(self, node: NodeProto, scope: Scope, position: int) -> list[Held]:
+    def _outputs(self, node: NodeProto, scope: NameScope, position: int) -> list[Held]:
         inputs = [self._value(name, scope) if name else None for name in node.input]
         if any(isinstance(value, Missing) for value in inputs):
             self._leave_out_unknown(node, position, scope.opsets)
@@ -358,8 +297,13 @@ class Converter:
         """
         if depth > _MOST_DEPTH:
             return
-        opset = opsets.get(canonical_domain(node.domain))
-        if opset is not None and not self._is_lowered(node, opsets):
+        domain = canonical_domain(node.domain)
+        opset = opsets.get(domain)
+        if opset is None:
+            lacking = None if self.functions.local(node) is not None else self._lacking_import(domain)
+            if lacking is not None:
+                self.report(lacking.located(place_of(node, position)))
+        elif not self._is_lowered(node, opsets):
             unknown = unknown_operator(node, opset)
             if unknown is not None:
                 self.report(unknown.located(place_of(node, position)))
@@ -369,6 +313,14 @@ class Converter:
             for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
                 for place, inner in enumerate(graph.node):
                     self._leave_out_unknown(inner, place, opsets, depth=depth + 1, is_counted=is_counted)
+
+    def _lacking_import(self, domain: str) -> GraphError | None:
+        """IR123 for a domain without a version; None where it was given for an earlier node."""
+        if domain in self._not_imported:
+            return None
+        self._not_imported.add(domain)
+        message = f"the file imports no version of the domain {shown_domain(domain)}"
+        return GraphError(message, code=Code.opset_import)
 
     def _is_lowered(self, node: NodeProto, opsets: Mapping[str, int]) -> bool:
         """Return True if a function or a body lowers the operator of a node, for some inputs at least."""
@@ -382,18 +334,14 @@ class Converter:
         operator = f"{domain}:{node.op_type}" if domain else node.op_type
         self.unsupported[Unsaid(operator, why, is_unknown)] += 1
 
-    def _converted(self, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
+    def _converted(self, node: NodeProto, inputs: list[Held], scope: NameScope) -> list[Held]:
         domain = canonical_domain(node.domain)
         function = self.functions.local(node)
         if function is not None:
             return self._expanded(function, node, inputs, scope)
         opset = scope.opsets.get(domain)
         if opset is None:
-            if domain in self._not_imported:
-                raise MissingValueError  # The first node of the domain was reported.
-            self._not_imported.add(domain)
-            message = f"the file imports no version of the domain {shown_domain(domain)}"
-            raise GraphError(message, code=Code.opset_import)
+            raise self._lacking_import(domain) or MissingValueError()
         broken = broken_constraint(node, opset, inputs, scope.given)
         if broken is not None:
             raise broken.located(Location(kind="node"))
@@ -405,7 +353,7 @@ class Converter:
             raise unknown_operator(node, opset) or UnsupportedError(why_unsaid(node, opset))
         return self._expanded(function, node, inputs, scope)
 
-    def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
+    def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: NameScope) -> list[Held]:
         while inputs and inputs[-1] is None and len(inputs) > version.least_inputs:
             inputs = inputs[:-1]
         if not version.least_inputs <= len(inputs) <= version.most_inputs:
@@ -418,7 +366,7 @@ class Converter:
         result = version.function(*inputs, **arguments)
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
-    def _expanded(self, function: FunctionProto, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
+    def _expanded(self, function: FunctionProto, node: NodeProto, inputs: list[Held], scope: NameScope) -> list[Held]:
         key = (function.domain, f"{function.name}:{function.overload}")
         if key in self._active:
             raise GraphError(f"the function {function.name} calls itself", code=Code.cycle)
@@ -430,7 +378,7 @@ class Converter:
             if found is not None:
                 given[attribute.name] = found
         opsets = {canonical_domain(one.domain): one.version for one in function.opset_import}
-        inner = Scope({**scope.opsets, **opsets}, given=given, prefix=f"{scope.prefix}{name_of(node)}/")
+        inner = NameScope({**scope.opsets, **opsets}, given=given, prefix=f"{scope.prefix}{name_of(node)}/")
         inner.depth = scope.depth + 1
         for position, name in enumerate(function.input):
             inner.set(name, inputs[position] if position < len(inputs) else None)
@@ -446,7 +394,7 @@ class Converter:
         finally:
             self._active.pop()
 
-    def _value(self, name: str, scope: Scope) -> Held:
+    def _value(self, name: str, scope: NameScope) -> Held:
         tensor = scope.initializer(name)
         if tensor is not None:
             # In the scope that asks, so that a body has constants of its own.
@@ -480,7 +428,7 @@ _LEAST_WORD = 4
 """Letters of a port's name that is replaced in a message: shorter ones are words too."""
 
 
-def _resolved(node: NodeProto, scope: Scope) -> NodeProto:
+def _resolved(node: NodeProto, scope: NameScope) -> NodeProto:
     """The node with attributes of its own in place of those that refer to attributes of a function."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node

@@ -11,7 +11,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, GraphError, IRError, UnsupportedError
 from ir_exec.onnx.attributes import resolved
 from ir_exec.onnx.constraint_table import CONSTRAINTS
-from ir_exec.onnx.constraints import Constraint, Facts
+from ir_exec.onnx.constraints import Constraint, NodeFacts
 from ir_exec.onnx.functions import defining
 from ir_exec.onnx.microsoft_table import parameters, signature
 from ir_exec.onnx.ml_constraint_table import ML_CONSTRAINTS
@@ -189,7 +189,7 @@ def _of_table(
         declared = _at(definition, position)
         if declared is not None:
             named[f"{declared.name}[{position}]" if declared.is_variadic else declared.name] = value
-    facts = Facts(node.op_type, opset, named, {**definition.defaults, **_attributes(node, given)}, len(node.output))
+    facts = NodeFacts(node.op_type, opset, named, {**definition.defaults, **_attributes(node, given)}, len(node.output))
     return next((error for error in (one(facts) for one in definition.constraints) if error is not None), None)
 
 

@@ -25,7 +25,7 @@ from ir_exec.onnx.constraints import (
     together,
 )
 
-__all__ = ["OPERATORS", "Parameter", "Signature", "parameters", "signature"]
+__all__ = ["OPERATORS", "DeclaredInput", "Signature", "parameters", "signature"]
 
 
 _NAMES = """
@@ -68,7 +68,7 @@ class Signature(NamedTuple):
     constraints: Sequence[Constraint] = ()
 
 
-class Parameter(NamedTuple):
+class DeclaredInput(NamedTuple):
     """An input. kinds: the names of the element types that it takes; empty for all."""
 
     name: str
@@ -104,7 +104,7 @@ def signature(type: str) -> Signature | None:
 
 
 @cache
-def parameters(type: str) -> tuple[Parameter, ...]:
+def parameters(type: str) -> tuple[DeclaredInput, ...]:
     """The inputs of an operator of com.microsoft; none for one that is not known."""
     known = _SIGNATURES.get(type)
     if known is None:
@@ -115,7 +115,7 @@ def parameters(type: str) -> tuple[Parameter, ...]:
         name, _, variable = one.rstrip("?*").partition(":")
         kinds = types.get(variable, variable if variable[0].islower() else "")
         members = frozenset(_SETS.get(kinds, kinds).split("|")) - {""}
-        found.append(Parameter(name, variable, not one.endswith(("?", "*")), one.endswith("*"), members))
+        found.append(DeclaredInput(name, variable, not one.endswith(("?", "*")), one.endswith("*"), members))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, IRError
-from ir_exec.onnx.constraints import Constraint, Facts, exactly_one, least_rank, one_of, positive, rank
+from ir_exec.onnx.constraints import Constraint, NodeFacts, exactly_one, least_rank, one_of, positive, rank
 
 __all__ = ["ML_CONSTRAINTS"]
 
@@ -21,7 +21,7 @@ _SVM_KERNELS = one_of("kernel_type", "LINEAR", "POLY", "RBF", "SIGMOID")
 def _as_long_as(name: str, *others: str) -> Constraint:
     """Attributes that hold one element each for the same things are of the same length."""
 
-    def check(facts: Facts) -> IRError | None:
+    def check(facts: NodeFacts) -> IRError | None:
         first = facts.attributes.get(name)
         for other in others:
             found = facts.attributes.get(other)

@@ -12,11 +12,12 @@ from ir_exec.build.network import needed_layers, with_told
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, NotKnownError, Report, Severity, UnsupportedError, raise_error
 from ir_exec.model import Model, ModelPort
-from ir_exec.onnx.convert import Converter, Scope
+from ir_exec.onnx.convert import Converter
 from ir_exec.onnx.demands import Demands, asking
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.names import check_names
 from ir_exec.onnx.registry import MICROSOFT, NEWEST, STANDARD, canonical_domain, shown_domain
+from ir_exec.onnx.scope import NameScope
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
 from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
 from ir_exec.types import ElementType, Shape, TensorType
@@ -92,7 +93,7 @@ def _converted(
         opsets[MICROSOFT] = 1
     declarations = {one.name: one.type for one in (*graph.value_info, *graph.output)}
     converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {}, arrays)
-    scope = Scope(opsets)
+    scope = NameScope(opsets)
     scope.is_network = True
     initialized = {tensor.name for tensor in graph.initializer}
     initialized |= {sparse.values.name for sparse in graph.sparse_initializer}
@@ -132,7 +133,7 @@ def _converted(
     return Converted(model, inputs, outputs, converter.has_assumptions)
 
 
-def _dead_ends(results: list[Value], scope: Scope, converter: Converter) -> list[Value]:
+def _dead_ends(results: list[Value], scope: NameScope, converter: Converter) -> list[Value]:
     """Results for what only nodes read that are missing, so that it is checked; one at least for the whole network."""
     ends: list[Value] = []
     reached = set(needed_layers(results))

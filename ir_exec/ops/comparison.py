@@ -21,7 +21,7 @@ __all__ = ["Equal", "Greater", "GreaterEqual", "IsFinite", "IsInf", "IsNaN", "Le
 COMPARABLE = CALCULABLE | BOOLEAN | STRING
 
 
-class Comparison(Binary):
+class ElementComparison(Binary):
     """A boolean for every pair of elements; shapes and errors are those of Binary."""
 
     inputs = (In("a", types=COMPARABLE), In("b", types=COMPARABLE, like="a"))
@@ -43,7 +43,7 @@ def _comparison(type_name: str, function: Function, sign: str, page: str) -> typ
         function,
         f"output = a {sign} b.",
         page=f"comparison/{page}",
-        base=Comparison,
+        base=ElementComparison,
         types=COMPARABLE,
         is_monotone=True,
     )
@@ -59,7 +59,7 @@ LessEqual = _comparison("LessEqual", np.less_equal, "≤", "lessequal-1")
 
 
 @op("Equal", since=1)
-class Equal(Comparison):
+class Equal(ElementComparison):
     """output = whether a equals b.
 
     a, b: one element type, any, and shapes that broadcast together. output: boolean.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ir_exec.build.draft import Draft, Place
+from ir_exec.build.draft import LayerDraft, Place
 from ir_exec.errors import raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import infer_types
@@ -35,7 +35,7 @@ def folded(model: Model) -> Model:
     document = model.current_document()
     graph = build_graph(document, model.weights, report=raise_error)
     types = infer_types(graph, weights=model.weights)
-    draft = Draft(document.layers, document.edges)
+    draft = LayerDraft(document.layers, document.edges)
     held: dict[int, Array] = {}
     readers: dict[Place, list[Place]] = {}
     for target, source in draft.sources.items():

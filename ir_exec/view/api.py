@@ -19,7 +19,7 @@ from ir_exec.runtime.specialising import for_calls
 from ir_exec.view.changes import Merger, changes_of, diff_of, section_of_diff
 from ir_exec.view.data import GraphView, Link, NetworkView, PageView, Section
 from ir_exec.view.foreign import links_between, network_beside
-from ir_exec.view.networks import Notes, Opened, finding_view, network_view, open_network
+from ir_exec.view.networks import Notes, OpenedFile, finding_view, network_view, open_network
 from ir_exec.view.reports import (
     comparison_of,
     errors_of,
@@ -141,7 +141,7 @@ def _partial(source: Model | Source) -> Model | None:
     return model if model is not None and model.is_partial else None
 
 
-def _run(opened: Opened, notes: Notes, inputs: Inputs, progress: Callable[[str], None] | None) -> Section | None:
+def _run(opened: OpenedFile, notes: Notes, inputs: Inputs, progress: Callable[[str], None] | None) -> Section | None:
     """Run the network and note its values; what a reader should know where that failed."""
     try:
         values_of_run(Model(opened.loaded), inputs, notes.values, progress)
@@ -158,13 +158,13 @@ def _failed(error: IRError) -> Section:
     return Section(heading="The run failed", lines=(shown(str(error), 1000), "values are those computed before"))
 
 
-def _check_same(found: int, listed: int, name: str, opened: Opened) -> None:
+def _check_same(found: int, listed: int, name: str, opened: OpenedFile) -> None:
     if listed and not found:
         message = f"the report is of another network, {name}: no layer of it is in {opened.title}"
         raise ParseError(shown(message), code=Code.unknown_input)
 
 
-def _with_changes(opened: Opened, notes: Notes, other: Other) -> tuple[NetworkView, Section]:
+def _with_changes(opened: OpenedFile, notes: Notes, other: Other) -> tuple[NetworkView, Section]:
     theirs = open_network(other.source, other.weights)
     found = other.found or diff_of(opened, theirs)
     notes.changes, changes = changes_of(found, opened.places, theirs.places)

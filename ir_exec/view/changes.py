@@ -12,8 +12,8 @@ from ir_exec.debug.pairing import Side, paired
 from ir_exec.debug.report_text import told
 from ir_exec.graph import Graph, Node
 from ir_exec.view.data import BodyView, ChangeView, GraphView, InputView, LayerView, Section
-from ir_exec.view.networks import Opened
-from ir_exec.view.text import Places, shown
+from ir_exec.view.networks import OpenedFile
+from ir_exec.view.text import LayerPlaces, shown
 
 __all__ = ["OTHER", "Merger", "changes_of", "diff_of", "section_of_diff"]
 
@@ -23,7 +23,7 @@ OTHER = "other:"
 _MOST_LINES = 200
 
 
-def diff_of(a: Opened, b: Opened, *, rt_info: bool = False) -> NetworkDiff:
+def diff_of(a: OpenedFile, b: OpenedFile, *, rt_info: bool = False) -> NetworkDiff:
     """What differs between two networks that were read."""
     return diff(a.loaded, b.loaded, rt_info=rt_info)
 
@@ -36,7 +36,9 @@ def section_of_diff(found: NetworkDiff) -> Section:
     return Section(heading=f"{shown(found.a)} and {shown(found.b)}", lines=tuple([shown(line, 1000) for line in told]))
 
 
-def changes_of(found: NetworkDiff, a: Places, b: Places) -> tuple[dict[Node, ChangeView], dict[Node, ChangeView]]:
+def changes_of(
+    found: NetworkDiff, a: LayerPlaces, b: LayerPlaces
+) -> tuple[dict[Node, ChangeView], dict[Node, ChangeView]]:
     """What to say of the layers of both networks."""
     mine: dict[Node, ChangeView] = {}
     theirs: dict[Node, ChangeView] = {}
@@ -77,7 +79,7 @@ class _Graph(NamedTuple):
 class Merger:
     """Joins the graphs of two networks, and those of bodies that both have."""
 
-    def __init__(self, a: Opened, b: Opened) -> None:
+    def __init__(self, a: OpenedFile, b: OpenedFile) -> None:
         self._a, self._b = a, b
 
     def merged(self, a: GraphView, b: GraphView) -> GraphView:

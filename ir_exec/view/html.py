@@ -12,8 +12,8 @@ from pathlib import Path
 from ir_exec import __version__
 from ir_exec.model import Loaded, Model
 from ir_exec.view.data import PageView
-from ir_exec.view.networks import Opened, network_view
-from ir_exec.view.text import Places
+from ir_exec.view.networks import OpenedFile, network_view
+from ir_exec.view.text import LayerPlaces
 
 __all__ = ["MODULES", "frame", "html_of"]
 
@@ -64,12 +64,12 @@ _MOST_LAYERS = 3000
 
 def frame(model: Model) -> str | None:
     """An `<iframe>` with the folded page, without the lines of the file; None for a network that is too large."""
-    places = Places(model.graph)
+    places = LayerPlaces(model.graph)
     if len(places.keys) > _MOST_LAYERS:
         return None
     inferred = dict(zip(model.graph.values, model.types, strict=True))
     loaded = Loaded(model.document, model.graph, model.weights, model.document)
-    network = network_view(Opened(None, None, loaded, inferred, places))
+    network = network_view(OpenedFile(None, None, loaded, inferred, places))
     page = PageView(format=1, made_by=__version__, title=network.title, folded=True, networks=(network,))
     # Scripts in the frame see nothing of the notebook.
     return (

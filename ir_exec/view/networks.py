@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ir_exec.check import Diagnostic, Report
-from ir_exec.check.check import Checked, run_check
+from ir_exec.check.check import CheckedFile, run_check
 from ir_exec.check.rules import rule_of
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
@@ -28,9 +28,9 @@ from ir_exec.view.data import (
     TimeView,
     ValuesView,
 )
-from ir_exec.view.text import Places, shown, source_of_layers
+from ir_exec.view.text import LayerPlaces, shown, source_of_layers
 
-__all__ = ["Notes", "Opened", "finding_view", "network_view", "open_network"]
+__all__ = ["Notes", "OpenedFile", "finding_view", "network_view", "open_network"]
 
 _MOST_KNOWN = 16
 """Of a value with more elements, none is shown."""
@@ -47,7 +47,7 @@ class Notes:
 
 
 @dataclass
-class Opened:
+class OpenedFile:
     """A file that was read, and checked unless `report` is None. inferred: the types of its values, whatever the file
     declares. source: None for a network whose file is not at hand."""
 
@@ -55,7 +55,7 @@ class Opened:
     report: Report | None
     loaded: Loaded
     inferred: Mapping[Value, TensorType]
-    places: Places
+    places: LayerPlaces
 
     @property
     def title(self) -> str:
@@ -63,23 +63,23 @@ class Opened:
         return os.path.basename(path) if path else self.loaded.document.name
 
 
-def open_network(source: Model | Source, weights: WeightsSource | None = None) -> Opened:
+def open_network(source: Model | Source, weights: WeightsSource | None = None) -> OpenedFile:
     """Read and check a file, or check a network in memory; a faulty one is shown as far as it can be read.
 
     Raises the first error where there is no network at all.
     """
     inferred: dict[Value, TensorType] = {}
-    checked: Checked = run_check(source, weights, inferred=inferred)
+    checked: CheckedFile = run_check(source, weights, inferred=inferred)
     if checked.loaded is None:
         if not isinstance(source, Model):
             load(source, weights)
         raise AssertionError("a file without a document has a fault that raises")
     file = None if isinstance(source, Model) else source
-    return Opened(file, checked.report, checked.loaded, inferred, Places(checked.loaded.graph))
+    return OpenedFile(file, checked.report, checked.loaded, inferred, LayerPlaces(checked.loaded.graph))
 
 
 def network_view(
-    opened: Opened, notes: Notes | None = None, *, with_source: bool = True, report: Report | None = None
+    opened: OpenedFile, notes: Notes | None = None, *, with_source: bool = True, report: Report | None = None
 ) -> NetworkView:
     """All that a page shows of a network. with_source: whether the lines of each layer are among it. report: of the
     check, where it is not that of `opened`."""
@@ -97,7 +97,7 @@ def network_view(
     )
 
 
-def _source_lines(opened: Opened) -> dict[int, str]:
+def _source_lines(opened: OpenedFile) -> dict[int, str]:
     if opened.source is None or not any(node.layer.line for node in opened.places.keys):
         # Layers of files of other formats have no lines.
         return {}
@@ -111,7 +111,7 @@ def _source_lines(opened: Opened) -> dict[int, str]:
 class _Layers:
     """Makes the views of layers."""
 
-    def __init__(self, opened: Opened, notes: Notes, lines: Mapping[int, str]) -> None:
+    def __init__(self, opened: OpenedFile, notes: Notes, lines: Mapping[int, str]) -> None:
         self._keys = opened.places.keys
         self._inferred = opened.inferred
         self._notes = notes
@@ -193,7 +193,7 @@ def _known(type: TensorType) -> str | None:
     return None if value is None else shown(str(value.tolist()))
 
 
-def finding_view(found: Diagnostic, places: Places | None) -> FindingView:
+def finding_view(found: Diagnostic, places: LayerPlaces | None) -> FindingView:
     """A finding, at its layer; places: None where there is no network."""
     node = None if places is None else places.of_location(found.location)
     return FindingView(
@@ -209,7 +209,7 @@ def finding_view(found: Diagnostic, places: Places | None) -> FindingView:
     )
 
 
-def _facts(opened: Opened) -> tuple[tuple[str, str], ...]:
+def _facts(opened: OpenedFile) -> tuple[tuple[str, str], ...]:
     loaded, report = opened.loaded, opened.report
     nodes = list(opened.places.keys)
     constants = {(node.op.offset, node.op.size) for node in nodes if isinstance(node.op, Const)}

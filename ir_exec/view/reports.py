@@ -24,7 +24,7 @@ from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.types import STRING, Array, ElementType
 from ir_exec.view.data import ErrorView, Section, TimeView, ValuesView
-from ir_exec.view.text import Places, shown
+from ir_exec.view.text import LayerPlaces, shown
 
 __all__ = [
     "comparison_of",
@@ -77,7 +77,7 @@ def _parsed(path: str | os.PathLike[str], content: bytes, form: type[AnyReport],
         raise ParseError(message, code=Code.unknown_input) from None
 
 
-def errors_of(report: Comparison | Comparisons, places: Places) -> dict[Node, ErrorView]:
+def errors_of(report: Comparison | Comparisons, places: LayerPlaces) -> dict[Node, ErrorView]:
     """For each layer the errors that the comparison found; of many inputs, of the item in which they are worst."""
     found: dict[Node, ErrorView] = {}
     for layer, note in _told_layers(report):
@@ -121,7 +121,7 @@ def _without_texts(found: Difference | None) -> Difference | None:
     return found.model_copy(update=changes) if changes else found
 
 
-def times_of(report: Profile, places: Places) -> dict[Node, TimeView]:
+def times_of(report: Profile, places: LayerPlaces) -> dict[Node, TimeView]:
     """For each layer the time that the profile found."""
     found: dict[Node, TimeView] = {}
     for layer in report.layers:

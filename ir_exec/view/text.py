@@ -11,7 +11,7 @@ from ir_exec.errors import Location
 from ir_exec.graph import Graph, Node
 from ir_exec.printable import printable
 
-__all__ = ["LONGEST_NAME", "LONGEST_SOURCE", "Places", "shown", "source_of_layers"]
+__all__ = ["LONGEST_NAME", "LONGEST_SOURCE", "LayerPlaces", "shown", "source_of_layers"]
 
 LONGEST_NAME = 400
 """Characters of a name, an attribute, or a line."""
@@ -52,7 +52,7 @@ def source_of_layers(raw: bytes, lines: Sequence[int]) -> dict[int, str]:
 _PORT = re.compile(r":\d+$")
 
 
-class Places:
+class LayerPlaces:
     """Every layer of a network, those of bodies and unreachable ones included, by what names it.
 
     keys: `7`, `7/body/3`. Of layers that share an id, which is a fault of the file, each but the first has the line

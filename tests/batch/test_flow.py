@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_exec.batch.flow import Flow, Task, in_order
+from ir_exec.batch.flow import Task, TaskFlow, in_order
 from ir_exec.batch.pools import Pool, WorkerLostError
 from ir_exec.errors import IRError
 
@@ -47,7 +47,7 @@ class Suspecting(Pool):
                 future.set_result(value)
 
 
-class Working(Flow):
+class Working(TaskFlow):
     """Lets the pool work where it would wait."""
 
     def __init__(self, pool: Suspecting) -> None:
@@ -94,7 +94,7 @@ def test_no_workers_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
             raise IRError("nobody is there")
 
     monkeypatch.setattr("ir_exec.batch.flow._HEARTBEAT", 0.001)
-    flow = Flow(Gone(set()))
+    flow = TaskFlow(Gone(set()))
     flow.submit(Task(int, (1,)))
     with pytest.raises(IRError, match="nobody is there"):
         flow.next()

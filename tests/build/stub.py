@@ -5,7 +5,6 @@ python -m tests.build.stub > ir_exec/build/__init__.pyi
 
 from __future__ import annotations
 
-import re
 import sys
 from inspect import Parameter
 from types import NoneType, SimpleNamespace
@@ -121,17 +120,12 @@ def _returned(cls: type[Op]) -> str:
 
 
 def _docstring(cls: type[Op]) -> list[str]:
-    text = _told(cls)
+    text = next(docstrings_of(cls))
     quotes = 'r"""' if "\\" in text else '"""'
     first, *rest = text.split("\n")
     if not rest:
         return [f'    {quotes}{first}"""']
     return [f"    {quotes}{first}", *(f"    {line}".rstrip() for line in rest), '    """']
-
-
-def _told(cls: type[Op]) -> str:
-    """What an operator computes; the rest, which `help` and the site have, would make the stub the largest file."""
-    return re.split(r"(?<=\.)\s|;|\n\n", next(docstrings_of(cls)))[0]
 
 
 def _default(parameter: Parameter) -> str:

@@ -14,8 +14,9 @@ from click.testing import CliRunner
 
 from ir_exec import read_model
 from ir_exec.cli import main
-from ir_exec.cli import terminal as module
-from ir_exec.cli.terminal import Table, columns_of, wrapped
+from ir_exec.cli import progress as module
+from ir_exec.cli.names import columns_of
+from ir_exec.cli.tables import Table, wrapped
 from ir_exec.debug import compare, walk
 from tests.conformance.networks import COPIES, arrays
 

@@ -8,7 +8,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, build_graph
 from ir_exec.ir import read_document
-from ir_exec.ops.base.bodies import BackEdge, BodyInput, BodyOutput, Part
+from ir_exec.ops.base.bodies import BodyInput, BodyOutput, FedBackValue, Part
 from tests.helpers.ir_text import edges, layer, net, parameter, port, result
 
 MAP = """<port_map>
@@ -55,7 +55,7 @@ def test_what_a_sound_port_map_ties_together() -> None:
         BodyOutput(result=0, position=0),
         BodyOutput(result=1, position=1, part=Part(axis=0, start=-1, end=0, stride=-1, part_size=1)),
     )
-    assert body.ties.back_edges == (BackEdge(0, 1),)
+    assert body.ties.back_edges == (FedBackValue(0, 1),)
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,12 @@ def test_a_domain_that_is_not_imported_is_reported_once() -> None:
     assert (found.code, found.severity, found.location.layer_type) == ("IR123", "error", "F")
 
 
+def test_a_domain_that_is_not_imported_is_found_behind_a_fault() -> None:
+    proto = model("g (float[2] x) => (float[2] y) { h = Gelu(x) i = own.F(h) y = own.G(i) }")
+    found = [(one.code, one.location.layer_type) for one in check_model(proto.SerializeToString()).errors]
+    assert found == [("IR126", "Gelu"), ("IR123", "F")]
+
+
 def test_strict_differs_in_nothing(tmp_path: Path) -> None:
     path = stored(tmp_path, model("g (float[2] x) => (float[2] y) { y = Gelu(x) }"))
     for options in ([], ["--strict"]):

@@ -28,7 +28,7 @@ Weights = Callable[[Value], Value]
 """The weights [outputs, inputs] of the expert of this number, as f32."""
 
 
-class _Layer(NamedTuple):
+class _ExpertLayer(NamedTuple):
     """A linear layer of every expert. bias: [experts, outputs]."""
 
     weights: Weights
@@ -131,7 +131,9 @@ def _expert_count(weights: Value) -> int:
     return known_size(weights, 0, "the number of experts")
 
 
-def _two_layers(first: _Layer, second: _Layer, third: _Layer | None, activation: _Activation) -> Callable[..., Value]:
+def _two_layers(
+    first: _ExpertLayer, second: _ExpertLayer, third: _ExpertLayer | None, activation: _Activation
+) -> Callable[..., Value]:
     def expert(place: Value, data: Value) -> Value:
         linear = None if third is None else third(place, data)
         return second(place, activation(first(place, data), linear))
@@ -172,8 +174,8 @@ def moe(
         swiglu_limit_after_activation,
     )
 
-    def layer(weights: Value, bias: Value | None) -> _Layer:
-        return _Layer(lambda expert: cast(build.gather(weights, expert, 0), ElementType.f32), bias)
+    def layer(weights: Value, bias: Value | None) -> _ExpertLayer:
+        return _ExpertLayer(lambda expert: cast(build.gather(weights, expert, 0), ElementType.f32), bias)
 
     third = None if fc3_experts_weights is None else layer(fc3_experts_weights, fc3_experts_bias)
     first, second = layer(fc1_experts_weights, fc1_experts_bias), layer(fc2_experts_weights, fc2_experts_bias)
@@ -182,7 +184,7 @@ def moe(
 
 def _quantized_layer(
     weights: Value, scales: Value | None, bias: Value | None, zero_points: Value | None, bits: int
-) -> _Layer:
+) -> _ExpertLayer:
     """Weights of so many bits, with a scale for each output or for each block of its inputs."""
     if scales is None:
         raise GraphError("the scales of the weights are needed", code=Code.wrong_number_of_inputs)
@@ -208,7 +210,7 @@ def _quantized_layer(
         found = build.multiply(build.subtract(blocks, zero), build.unsqueeze(scale, -1))
         return build.reshape(found, shape, special_zero=False)
 
-    return _Layer(plain, bias)
+    return _ExpertLayer(plain, bias)
 
 
 @onnx_op("QMoE", since=1, domain=MICROSOFT)

@@ -41,7 +41,7 @@ class _Attributes(TypedDict):
     layout: NotRequired[int]
 
 
-class _Layer:
+class _RecurrentLayer:
     """What the three have in common: batch first, the directions behind it."""
 
     def __init__(
@@ -110,7 +110,7 @@ class _Layer:
         for index, activations in enumerate(self._functions):
             parts = [build.gather(value, index, 0) for value in (*weights, *bias)]
             made = cell(activations, self._clipped, parts[: len(weights)], parts[len(weights) :])
-            steps = Steps(self.x, self.lengths, self.direction == "reverse" or index == 1)
+            steps = RecurrentSteps(self.x, self.lengths, self.direction == "reverse" or index == 1)
             found.append(run_steps(steps, made, [build.gather(state, index, 1) for state in states]))
         return [concat([build.unsqueeze(one, 1) for one in column], 1) for column in zip(*found, strict=True)]
 
@@ -135,7 +135,7 @@ def lstm_layer(
 ) -> list[Value]:
     """rounded: what is done to each state before it is multiplied."""
     b, h, c, peepholes = inputs[3], *inputs[5:]
-    layer = _Layer(inputs, ("sigmoid", "tanh", "tanh"), **attributes)
+    layer = _RecurrentLayer(inputs, ("sigmoid", "tanh", "tanh"), **attributes)
     bias = layer.bias(b, 4)
     if input_forget or peepholes is not None or rounded is not None or not layer.is_of_ir:
 
@@ -174,7 +174,7 @@ def gru_layer(
     **attributes: Unpack[_Attributes],
 ) -> list[Value]:
     b, h = inputs[3], inputs[5]
-    layer = _Layer(inputs, ("sigmoid", "tanh"), **attributes)
+    layer = _RecurrentLayer(inputs, ("sigmoid", "tanh"), **attributes)
     bias = layer.bias(b, 3)
     if not layer.is_of_ir:
 
@@ -200,7 +200,7 @@ def gru_layer(
 
 def rnn_layer(inputs: Inputs, **attributes: Unpack[_Attributes]) -> list[Value]:
     b, h = inputs[3], inputs[5]
-    layer = _Layer(inputs, ("tanh",), **attributes)
+    layer = _RecurrentLayer(inputs, ("tanh",), **attributes)
     bias = layer.bias(b, 1)
     if not layer.is_of_ir:
 
@@ -221,7 +221,7 @@ Cell: TypeAlias = Callable[..., list[Value]]
 """From the inputs of a step, [batch, size], and the states before it to those after it; the first state is shown."""
 
 
-class _Kind(NamedTuple):
+class _ActivationKind(NamedTuple):
     """takes: of how many numbers it is a function, alpha and then beta.
 
     Their defaults are those of ONNX's operators, and those of onnxruntime where the standard has no such operator.
@@ -242,17 +242,17 @@ def _scaled_tanh(data: Value, *, alpha: float, beta: float) -> Value:
 
 
 _KINDS = {
-    "affine": _Kind(_affine, 0.0, 0.0, takes=2),
-    "elu": _Kind(elementwise.elu, 1.0, takes=1),
-    "hardsigmoid": _Kind(elementwise.hard_sigmoid, 0.2, 0.5, takes=2),
-    "leakyrelu": _Kind(elementwise.leaky_relu, 0.01, takes=1),
-    "relu": _Kind(build.relu),
-    "scaledtanh": _Kind(_scaled_tanh, 0.0, 0.0, takes=2),
-    "sigmoid": _Kind(build.sigmoid),
-    "softplus": _Kind(build.softplus),
-    "softsign": _Kind(build.softsign),
-    "tanh": _Kind(build.tanh),
-    "thresholdedrelu": _Kind(elementwise.thresholded_relu, 1.0, takes=1),
+    "affine": _ActivationKind(_affine, 0.0, 0.0, takes=2),
+    "elu": _ActivationKind(elementwise.elu, 1.0, takes=1),
+    "hardsigmoid": _ActivationKind(elementwise.hard_sigmoid, 0.2, 0.5, takes=2),
+    "leakyrelu": _ActivationKind(elementwise.leaky_relu, 0.01, takes=1),
+    "relu": _ActivationKind(build.relu),
+    "scaledtanh": _ActivationKind(_scaled_tanh, 0.0, 0.0, takes=2),
+    "sigmoid": _ActivationKind(build.sigmoid),
+    "softplus": _ActivationKind(build.softplus),
+    "softsign": _ActivationKind(build.softsign),
+    "tanh": _ActivationKind(build.tanh),
+    "thresholdedrelu": _ActivationKind(elementwise.thresholded_relu, 1.0, takes=1),
 }
 
 
@@ -272,7 +272,7 @@ def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> A
     return lambda data: kind.function(data, **numbers)
 
 
-class Steps(NamedTuple):
+class RecurrentSteps(NamedTuple):
     """What is stepped through.
 
     x: [batch, steps, size]. lengths: the steps of each entry of the batch, behind which its states stay as they are.
@@ -283,7 +283,7 @@ class Steps(NamedTuple):
     is_backwards: bool
 
 
-def run_steps(steps: Steps, cell: Cell, states: list[Value]) -> list[Value]:
+def run_steps(steps: RecurrentSteps, cell: Cell, states: list[Value]) -> list[Value]:
     """What is shown of each step, [batch, steps, hidden], zero behind the length, and the last states."""
     x, lengths, is_backwards = steps
     count = build.gather(shape_of(x), 1, 0)

@@ -19,7 +19,7 @@ __all__ = ["all_axes"]
 Reduce = Callable[[Value, Value, bool], Value]
 
 
-class _Kind(NamedTuple):
+class _ReductionKind(NamedTuple):
     """reduce: over axes. alone: what becomes of one element, where nothing is reduced."""
 
     reduce: Reduce
@@ -72,20 +72,20 @@ def _identity(data: Value) -> Value:
 
 
 _KINDS = {
-    "ReduceL1": _Kind(lambda x, axes, keep: build.reduce_l1(x, axes, keep_dims=keep), build.abs, 18),
-    "ReduceL2": _Kind(lambda x, axes, keep: build.reduce_l2(x, axes, keep_dims=keep), build.abs, 18),
-    "ReduceLogSum": _Kind(_log_sum, build.log, 18),
-    "ReduceLogSumExp": _Kind(_log_sum_exp, _identity, 18),
-    "ReduceMax": _Kind(_max, _identity, 18),
-    "ReduceMean": _Kind(lambda x, axes, keep: build.reduce_mean(x, axes, keep_dims=keep), _identity, 18),
-    "ReduceMin": _Kind(_min, _identity, 18),
-    "ReduceProd": _Kind(lambda x, axes, keep: build.reduce_prod(x, axes, keep_dims=keep), _identity, 18),
-    "ReduceSum": _Kind(lambda x, axes, keep: build.reduce_sum(x, axes, keep_dims=keep), _identity, 13),
-    "ReduceSumSquare": _Kind(_sum_square, lambda x: build.multiply(x, x), 18),
+    "ReduceL1": _ReductionKind(lambda x, axes, keep: build.reduce_l1(x, axes, keep_dims=keep), build.abs, 18),
+    "ReduceL2": _ReductionKind(lambda x, axes, keep: build.reduce_l2(x, axes, keep_dims=keep), build.abs, 18),
+    "ReduceLogSum": _ReductionKind(_log_sum, build.log, 18),
+    "ReduceLogSumExp": _ReductionKind(_log_sum_exp, _identity, 18),
+    "ReduceMax": _ReductionKind(_max, _identity, 18),
+    "ReduceMean": _ReductionKind(lambda x, axes, keep: build.reduce_mean(x, axes, keep_dims=keep), _identity, 18),
+    "ReduceMin": _ReductionKind(_min, _identity, 18),
+    "ReduceProd": _ReductionKind(lambda x, axes, keep: build.reduce_prod(x, axes, keep_dims=keep), _identity, 18),
+    "ReduceSum": _ReductionKind(lambda x, axes, keep: build.reduce_sum(x, axes, keep_dims=keep), _identity, 13),
+    "ReduceSumSquare": _ReductionKind(_sum_square, lambda x: build.multiply(x, x), 18),
 }
 
 
-def _register(name: str, kind: _Kind) -> None:
+def _register(name: str, kind: _ReductionKind) -> None:
     def by_attribute(data: Value, *, axes: Ints | None = None, keepdims: bool = True) -> Value:
         return kind.reduce(data, ints(*axes) if axes else all_axes(data), keepdims)
 

@@ -17,9 +17,9 @@ from ir_exec.types import Array, Dim, ElementType, TensorType
 
 __all__ = [
     "AnyValue",
-    "BackEdge",
     "BodyInput",
     "BodyOutput",
+    "FedBackValue",
     "Part",
     "RunningBody",
     "State",
@@ -100,7 +100,7 @@ class BodyOutput(NamedTuple):
     is_condition: bool = False
 
 
-class BackEdge(NamedTuple):
+class FedBackValue(NamedTuple):
     """A Result of one iteration that is the value of a Parameter in the next."""
 
     result: int
@@ -113,7 +113,7 @@ class Ties(NamedTuple):
     parameters: int
     inputs: tuple[BodyInput, ...]
     outputs: tuple[BodyOutput, ...]
-    back_edges: tuple[BackEdge, ...] = ()
+    back_edges: tuple[FedBackValue, ...] = ()
 
     @property
     def fixed(self) -> frozenset[int]:

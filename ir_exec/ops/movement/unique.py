@@ -17,7 +17,7 @@ from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType
 __all__ = ["Unique"]
 
 
-class _Groups(NamedTuple):
+class _EqualRows(NamedTuple):
     """Groups of equal rows.
 
     first: the first row of each group. inverse: the group of each row. counts: the number of rows of each group.
@@ -105,7 +105,7 @@ def _lines(data: Array, axis: int) -> Array:
     return slices.reshape(len(slices), -1 if data.size else 0)
 
 
-def _grouped(rows: Array) -> _Groups:
+def _grouped(rows: Array) -> _EqualRows:
     """The groups of equal rows in rising order, the first elements of the rows counting most."""
     if rows.shape[1] == 1:
         order = np.argsort(rows[:, 0], kind="stable")
@@ -120,12 +120,12 @@ def _grouped(rows: Array) -> _Groups:
     starts = np.flatnonzero(begins)
     inverse = np.empty(len(rows), np.int64)
     inverse[order] = np.cumsum(begins) - 1
-    return _Groups(order[starts], inverse, np.diff(starts, append=len(rows)))
+    return _EqualRows(order[starts], inverse, np.diff(starts, append=len(rows)))
 
 
-def _by_first(groups: _Groups) -> _Groups:
+def _by_first(groups: _EqualRows) -> _EqualRows:
     """The groups in the order of their first rows."""
     order = np.argsort(groups.first)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    return _Groups(groups.first[order], place[groups.inverse], groups.counts[order])
+    return _EqualRows(groups.first[order], place[groups.inverse], groups.counts[order])

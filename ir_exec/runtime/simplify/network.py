@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from ir_exec.build.draft import Draft, Place
+from ir_exec.build.draft import LayerDraft, Place
 from ir_exec.errors import raise_error
 from ir_exec.graph import Node, Value, build_graph
 from ir_exec.infer import infer_types
@@ -32,7 +32,7 @@ class Network:
         self._document = model.current_document()
         self.graph = build_graph(self._document, model.weights, report=raise_error)
         self.types = infer_types(self.graph, weights=model.weights)
-        self._draft = Draft(self._document.layers, self._document.edges)
+        self._draft = LayerDraft(self._document.layers, self._document.edges)
         self._readers: dict[Value, list[tuple[Node, int]]] = defaultdict(list)
         for node in (*self.graph.nodes, *self.graph.unreachable):
             for position, value in enumerate(node.inputs):

@@ -1,0 +1,60 @@
+"""The rules in words: one for the command line, all of them as a page of documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir_exec.check.rule import Rule
+from ir_exec.check.rules import RULES
+
+__all__ = ["explain", "rules_page"]
+
+_OF_CALLS = "Errors of calls and runs have this code; `check` does not find it in files."
+
+_HEAD = """\
+# Rules of `ir-exec check`
+
+Each finding has a code and a name, which never change their meaning; the first digit of the code is the group.
+`ir-exec explain IR601` prints what stands here. This page is made by `ir-exec explain --page`.
+"""
+
+
+def explain(rule: Rule) -> str:
+    """What the rule means, why it matters, and an example."""
+    parts = [f"{rule.code} {rule.name} ({rule.severity})", rule.summary, rule.why]
+    parts += [f"Wrong:\n{_indented(rule.bad)}", f"Right:\n{_indented(rule.good)}"]
+    parts += [] if rule.in_files else [_OF_CALLS]
+    parts += [f"Since ir_exec {rule.code.since}."]
+    return "\n\n".join(parts)
+
+
+def rules_page() -> str:
+    """Every rule, as Markdown."""
+    return "\n".join([_HEAD, *_index(), *_sections()])
+
+
+def _index() -> Iterator[str]:
+    yield "| code | name | severity | since | what it means |"
+    yield "|---|---|---|---|---|"
+    for rule in RULES.values():
+        link = f"[{rule.code}](#{rule.code.lower()})"
+        yield f"| {link} | {rule.name} | {rule.severity} | {rule.code.since} | {rule.summary} |"
+    yield ""
+
+
+def _sections() -> Iterator[str]:
+    group = ""
+    for rule in RULES.values():
+        if rule.group != group:
+            group = rule.group
+            yield f"## {rule.code[2]} {group}\n"
+        yield f'<a id="{rule.code.lower()}"></a>\n\n### {rule.code} {rule.name} ({rule.severity})\n'
+        yield f"{rule.summary} {rule.why}\n"
+        if not rule.in_files:
+            yield f"{_OF_CALLS}\n"
+        yield f"Wrong:\n\n```text\n{rule.bad}\n```\n"
+        yield f"Right:\n\n```text\n{rule.good}\n```\n"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.split("\n"))
