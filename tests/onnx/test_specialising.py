@@ -188,6 +188,30 @@ class TestOpenSizes:
         expected = np.rint((given["a"] @ given["b"].astype(np.int64)) * scales)
         np.testing.assert_array_equal(compiled(model(text))(given)[0], expected)
 
+    @pytest.mark.parametrize(
+        ("text", "given"),
+        [
+            (
+                "g (float[] x, int64[] at) => (float[] y) { y = GatherElements<axis = 1>(x, at) }",
+                {"x": ROWS, "at": np.array([[0, 2, 1, 0]])},
+            ),
+            (
+                "g (float[B,C] x, int64[D,E,1] at) => (float[D,E] y) { y = GatherND<batch_dims = 1>(x, at) }",
+                {"x": ROWS[:1], "at": np.array([[[0], [1]], [[2], [2]]])},
+            ),
+            (
+                "g (float[N,3] x, int64[A] axes) => (float[] y) { y = Unsqueeze(x, axes) }",
+                {"x": ROWS, "axes": np.zeros(0, np.int64)},
+            ),
+        ],
+        ids=["indices of fewer rows", "a batch of one", "no axes"],
+    )
+    def test_what_the_network_for_all_sizes_refuses(self, text: str, given: dict[str, Any]) -> None:
+        network = compiled(model(text))
+        (expected,) = by_onnxruntime(model(text), given)
+        np.testing.assert_array_equal(network(given)[0], expected)
+        assert network.specialisations
+
     def test_a_body_that_depends_on_shapes(self) -> None:
         text = "g (float[] x, float[] c, float[] s) => (float[] y) { y = RotaryEmbedding(x, c, s) }"
         x = np.random.default_rng(0).normal(size=(1, 2, 3, 4)).astype(np.float32)
