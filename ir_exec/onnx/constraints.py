@@ -17,7 +17,7 @@ from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, ShapeError
 from ir_exec.onnx.values import Held
-from ir_exec.types import Array
+from ir_exec.types import Array, Shape
 
 __all__ = [
     "Constraint",
@@ -284,8 +284,8 @@ def zero_point(name: str, scale: str) -> Constraint:
 
 
 def _is_one(value: Value | None) -> bool:
-    """Return True for a tensor of one element of rank 0 or 1."""
-    return value is not None and value.type.shape.is_static and value.type.shape.static in ((), (1,))
+    """Return True for a tensor that may be of one element of rank 0 or 1."""
+    return value is not None and any((value.type.shape & Shape(one)) is not None for one in ((), (1,)))
 
 
 def elements(name: str, count: int) -> Constraint:

@@ -350,7 +350,11 @@ class Converter:
             return self._called(version, node, inputs, scope)
         function = self.functions.defined(_resolved(node, scope), inputs, opset)
         if function is None:
-            raise unknown_operator(node, opset) or UnsupportedError(why_unsaid(node, opset))
+            unknown = unknown_operator(node, opset)
+            is_open = any(isinstance(one, Value) and not one.shape.is_static for one in inputs)
+            if unknown is None and is_open and self.functions.are_defined(domain, node.op_type, opset):
+                raise NotKnownError("the shapes of its inputs must be known when the file is converted")
+            raise unknown or UnsupportedError(why_unsaid(node, opset))
         return self._expanded(function, node, inputs, scope)
 
     def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: NameScope) -> list[Held]:

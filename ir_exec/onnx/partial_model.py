@@ -85,7 +85,7 @@ class OnnxModel(PartialModel):
         loaded = Loaded(model.document, model.graph, model.weights, model.document, model.left_out, model.stand_ins)
         super().__init__(loaded, model.types)
         self._places = converted.outputs
-        self.has_assumptions = converted.has_assumptions and not self.is_partial
+        self.has_assumptions = self._is_by_shapes = converted.has_assumptions and not self.is_partial
         if self.is_partial:
             # Inputs and outputs are those of the file.
             graph, ends = model.graph, max(_flat(list(converted.outputs.values())), default=-1) + 1

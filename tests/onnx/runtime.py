@@ -25,8 +25,7 @@ LEFT_OUT: Any = object()
 class Node(NamedTuple):
     """A node of one operator: its inputs by position (None: left out), and its attributes.
 
-    constants: the positions of inputs that are initializers. outputs: how many are compared. has_open_dims: whether it
-    can be converted without dims that the file declares.
+    constants: the positions of inputs that are initializers. outputs: how many are compared.
     """
 
     type: str
@@ -36,7 +35,6 @@ class Node(NamedTuple):
     attributes: Mapping[str, Any]
     constants: frozenset[int]
     outputs: int
-    has_open_dims: bool = True
 
     def __str__(self) -> str:
         shapes = ",".join("-" if one is None else f"{one.dtype}{list(one.shape)}" for one in self.inputs)
@@ -84,7 +82,6 @@ def rows(
     *inputs: Sequence[Array | None],
     constants: Sequence[int] = (),
     outputs: int = 1,
-    has_open_dims: bool = True,
     where: Callable[..., bool] | None = None,
     **attributes: Sequence[Any],
 ) -> Iterator[Node]:
@@ -93,8 +90,7 @@ def rows(
         named = {name: value for name, value in zip(attributes, chosen, strict=True) if value is not LEFT_OUT}
         if where is None or where(**named):
             held = [at for at in constants if at < len(arrays) and arrays[at] is not None]
-            made = node(type, *arrays, opset=opset, constants=held, outputs=outputs, **named)
-            yield made._replace(has_open_dims=has_open_dims)
+            yield node(type, *arrays, opset=opset, constants=held, outputs=outputs, **named)
 
 
 def _expected(proto: onnx.ModelProto, feed: dict[str, Array]) -> list[Array] | None:

@@ -112,6 +112,30 @@ def outcome(case: Case, *, is_plain: bool = False) -> Outcome:
     return Outcome(case.name, None, wrong=False)
 
 
+def without_shapes(case: Case, *, has_ranks: bool) -> Case:
+    """The case with inputs and outputs of which the file declares no sizes, or not even ranks."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    graph = model.graph
+    initialized = {tensor.name for tensor in graph.initializer}
+    for declared in (*graph.input, *graph.output):
+        if declared.name not in initialized:
+            _open(declared.type, has_ranks)
+    del graph.value_info[:]
+    return case._replace(model=model)
+
+
+def _open(type: onnx.TypeProto, has_ranks: bool) -> None:
+    kind = type.WhichOneof("value")
+    if kind in ("sequence_type", "optional_type"):
+        _open(getattr(type, kind).elem_type, has_ranks)
+    elif has_ranks:
+        for dim in type.tensor_type.shape.dim:
+            dim.Clear()
+    else:
+        type.tensor_type.ClearField("shape")
+
+
 def _compiled(model: onnx.ModelProto) -> Callable[[list[Any]], list[Any]]:
     compiled = ir_exec.compile_model(model.SerializeToString())
     return lambda inputs: list(compiled(_held(inputs)).values())

@@ -7,7 +7,7 @@ from zlib import crc32
 import onnx
 import pytest
 
-from tests.onnx.suite import KINDS, cases, left_out, outcome
+from tests.onnx.suite import KINDS, cases, left_out, outcome, without_shapes
 
 SHARDS = 8
 SAMPLED = 1
@@ -46,6 +46,17 @@ def test_compiled_models_do_as_well(kind: str, shard: int) -> None:
     left = left_out()
     chosen = (case for case in cases(kind) if crc32(case.name.encode()) % SHARDS == shard and case.name not in left)
     outcomes = [outcome(case, is_plain=True) for case in chosen]
+    assert [f"{found.name}: {found.message}" for found in outcomes if found.message is not None] == []
+
+
+@pytest.mark.parametrize("has_ranks", [True, False], ids=["open dims", "unknown ranks"])
+@pytest.mark.parametrize(
+    "shard", [pytest.param(shard, marks=pytest.mark.rest if shard >= SAMPLED else ()) for shard in range(SHARDS)]
+)
+def test_compiled_models_do_as_well_without_shapes(shard: int, has_ranks: bool) -> None:
+    left = left_out()
+    chosen = [case for case in cases("node") if crc32(case.name.encode()) % SHARDS == shard and case.name not in left]
+    outcomes = [outcome(without_shapes(case, has_ranks=has_ranks), is_plain=True) for case in chosen]
     assert [f"{found.name}: {found.message}" for found in outcomes if found.message is not None] == []
 
 

@@ -162,6 +162,64 @@ def test_values_are_those_of_onnxruntime(name: str) -> None:
     assert len(network.specialisations) == len(calls)
 
 
+class TestOpenSizes:
+    """What an operator makes of an input of which the file does not say how many elements it has."""
+
+    @pytest.mark.parametrize("axes", [[], [0], [0, 1]])
+    def test_axes_of_unknown_number_may_be_all(self, axes: list[int]) -> None:
+        text = "g (float[N,3] x, int64[A] axes) => (float[I,J] y) { y = ReduceSum<keepdims = 1>(x, axes) }"
+        given = {"x": ROWS, "axes": np.array(axes, np.int64)}
+        (expected,) = by_onnxruntime(model(text), given)
+        np.testing.assert_array_equal(compiled(model(text))(given)[0], expected)
+
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_a_scale_is_of_one_element_or_of_rows(self, count: int) -> None:
+        text = """g (uint8[M,K] a, float[S] s, uint8[S] z, uint8[K,N] b, float t, uint8 u) => (uint8[M,N] y) {
+            y = QLinearMatMul(a, s, z, b, t, u, t, u) }"""
+        given = {
+            "a": np.arange(6, dtype=np.uint8).reshape(2, 3),
+            "s": np.array([0.5, 0.25][:count], np.float32),
+            "z": np.zeros(count, np.uint8),
+            "b": np.arange(6, dtype=np.uint8).reshape(3, 2),
+            "t": np.float32(0.5),
+            "u": np.uint8(0),
+        }
+        scales = given["s"].reshape(-1, 1)
+        expected = np.rint((given["a"] @ given["b"].astype(np.int64)) * scales)
+        np.testing.assert_array_equal(compiled(model(text))(given)[0], expected)
+
+    @pytest.mark.parametrize(
+        ("text", "given"),
+        [
+            (
+                "g (float[] x, int64[] at) => (float[] y) { y = GatherElements<axis = 1>(x, at) }",
+                {"x": ROWS, "at": np.array([[0, 2, 1, 0]])},
+            ),
+            (
+                "g (float[B,C] x, int64[D,E,1] at) => (float[D,E] y) { y = GatherND<batch_dims = 1>(x, at) }",
+                {"x": ROWS[:1], "at": np.array([[[0], [1]], [[2], [2]]])},
+            ),
+            (
+                "g (float[N,3] x, int64[A] axes) => (float[] y) { y = Unsqueeze(x, axes) }",
+                {"x": ROWS, "axes": np.zeros(0, np.int64)},
+            ),
+        ],
+        ids=["indices of fewer rows", "a batch of one", "no axes"],
+    )
+    def test_what_the_network_for_all_sizes_refuses(self, text: str, given: dict[str, Any]) -> None:
+        network = compiled(model(text))
+        (expected,) = by_onnxruntime(model(text), given)
+        np.testing.assert_array_equal(network(given)[0], expected)
+        assert network.specialisations
+
+    def test_a_body_that_depends_on_shapes(self) -> None:
+        text = "g (float[] x, float[] c, float[] s) => (float[] y) { y = RotaryEmbedding(x, c, s) }"
+        x = np.random.default_rng(0).normal(size=(1, 2, 3, 4)).astype(np.float32)
+        angles = np.zeros((1, 3, 2), np.float32)
+        found = compiled(model(text, opset=23))([x, angles + 1, angles])[0]
+        np.testing.assert_allclose(found, x, rtol=1e-6)
+
+
 class TestWhatIsKept:
     def test_a_value_makes_a_network_for_all_shapes(self) -> None:
         network = compiled(PRODUCTS)

@@ -51,8 +51,11 @@ def gather(data: Value, indices: Value, *, axis: int = 0) -> Value:
 
 
 @onnx_op("GatherElements", since=11)
-def gather_elements(data: Value, indices: Value, *, axis: int = 0) -> Value:
+def gather_elements(data: Value, indices: Value, *, axis: int = 0, call: Call) -> Value:
     dims, wanted = data.shape.dims, indices.shape.dims
+    if dims is None or wanted is None:
+        # Their other axes are taken as equal.
+        call.assume()
     if dims is not None and wanted is not None and len(dims) == len(wanted):
         along = normal_axis(axis, len(dims))
         pairs = enumerate(zip(dims, wanted, strict=True))
@@ -75,6 +78,8 @@ def gather_nd(data: Value, indices: Value, *, batch_dims: int = 0, call: Call) -
     mine, theirs = data.shape.dims, indices.shape.dims
     if mine is not None and theirs is not None and min(len(mine), len(theirs)) > batch_dims >= 0:
         single = [axis for axis in range(batch_dims) if mine[axis] == 1 and theirs[axis] != 1]
+        if not all(mine[axis].is_static for axis in range(batch_dims)):
+            call.assume()
         if single:
             wrong = [axis for axis in single if theirs[axis].is_static]
             if wrong:
@@ -219,12 +224,14 @@ def squeeze_13(data: Value, axes: Value | None = None) -> Value:
 
 
 @onnx_op("Unsqueeze", since=1)
-def unsqueeze_1(data: Value, *, axes: Ints) -> Value:
-    return unsqueeze_13(data, ints(*axes))
+def unsqueeze_1(data: Value, *, axes: Ints, call: Call) -> Value:
+    return unsqueeze_13(data, ints(*axes), call=call)
 
 
 @onnx_op("Unsqueeze", since=13)
-def unsqueeze_13(data: Value, axes: Value) -> Value:
+def unsqueeze_13(data: Value, axes: Value, *, call: Call) -> Value:
+    if 0 in axes.shape.size and not axes.shape.is_static:
+        call.assume()
     # The operator of IR takes no empty axes, which converters of einsum write.
     return data if axes.shape.size == 0 else build.unsqueeze(data, axes)
 

@@ -13,7 +13,19 @@ from ir_exec.onnx.ops.convolution import convolve
 from ir_exec.onnx.ops.types import convert_saturated, converted, type_of
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of, is_narrow
-from ir_exec.onnx.values import Held, Narrow, cast, known_rank, normal_axis, number, reshape, shape_of, size_along
+from ir_exec.onnx.values import (
+    Held,
+    Narrow,
+    cast,
+    dims_of,
+    known_rank,
+    known_size,
+    normal_axis,
+    number,
+    reshape,
+    shape_of,
+    size_along,
+)
 from ir_exec.types import ElementType
 
 __all__ = ["dequantized", "exact_product", "quantized", "spread"]
@@ -35,14 +47,20 @@ _EXACT = 2**24
 
 def spread(value: Value, data: Value, axis: int, block: int = 0) -> Value:
     """A scale or zero point so that it broadcasts: one number, one for each place of an axis, or one for each block."""
-    if value.rank == 0 or (value.shape.is_static and value.shape.static == (1,)):
-        return reshape(value, *[1] * value.rank) if value.rank == 0 else build.squeeze(value, 0)
+    own = known_rank(value, "the scale")
+    if own == 0:
+        return reshape(value)
+    if own == 1 and value.shape.is_static and value.shape.static == (1,):
+        return build.squeeze(value, 0)
     rank = known_rank(data, "the input")
+    # An axis that the input does not have is that of one number for all.
+    if own == 1 and not -rank <= axis < rank and known_size(value, 0, "the size of the scale") == 1:
+        return build.squeeze(value, 0)
     axis = normal_axis(axis, rank)
-    if value.rank == 1 and not block:
+    if own == 1 and not block:
         return build.unsqueeze(value, list(range(1, rank - axis))) if rank - axis > 1 else value
-    if value.rank != rank:
-        raise ShapeError(f"the scale has rank {value.rank}, the input {rank}", code=Code.wrong_rank)
+    if own != rank:
+        raise ShapeError(f"the scale has rank {own}, the input {rank}", code=Code.wrong_rank)
     size = build.gather(shape_of(data), axis, 0)
     places = build.divide(build.range(0, size, 1, output_type="i64"), build.constant(np.int64(block or 1)))
     return build.gather(value, places, axis)
@@ -245,8 +263,10 @@ def exact_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None
 
 def _by_row(value: Value, is_row: bool) -> Value:
     """Scales and zero points of rank 1 belong to the rows of the left matrix, and to the columns of the right one."""
-    if value.rank != 1 or (value.shape.is_static and value.shape.static == (1,)):
-        return value if value.rank != 1 else build.squeeze(value, 0)
+    if known_rank(value, "the scale") != 1:
+        return value
+    if dims_of(value, "the scale") == (1,):
+        return build.squeeze(value, 0)
     return build.unsqueeze(value, 1) if is_row else value
 
 

@@ -11,7 +11,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import cast, ints, number, shape_of
+from ir_exec.onnx.values import as_i64, cast, ints, number, shape_of
 from ir_exec.types import ElementType
 
 __all__ = ["all_axes"]
@@ -85,6 +85,14 @@ _KINDS = {
 }
 
 
+def _or_all(axes: Value, data: Value) -> Value:
+    """Axes of which a run shows the number: all axes of the data where there are none."""
+    axes, every = as_i64(axes), all_axes(data)
+    has_none = as_i64(build.equal(shape_of(axes), ints(0)))
+    count = build.multiply(has_none, shape_of(every))
+    return build.concat([axes, build.slice(every, ints(0), count, ints(1))], 0)
+
+
 def _register(name: str, kind: _ReductionKind) -> None:
     def by_attribute(data: Value, *, axes: Ints | None = None, keepdims: bool = True) -> Value:
         return kind.reduce(data, ints(*axes) if axes else all_axes(data), keepdims)
@@ -96,6 +104,8 @@ def _register(name: str, kind: _ReductionKind) -> None:
             if noop_with_empty_axes:
                 return kind.alone(data)
             return kind.reduce(data, all_axes(data), keepdims)
+        if not (noop_with_empty_axes or axes.shape.is_static):
+            axes = _or_all(axes, data)
         return kind.reduce(data, axes, keepdims)
 
     onnx_op(name, since=1)(by_attribute)

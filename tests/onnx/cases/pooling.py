@@ -51,7 +51,6 @@ def _pools() -> list[Node]:
         pads=[[1, 1, 1, 1]],
         storage_order=[0, 1],
         outputs=2,
-        has_open_dims=False,
     )
     found += rows("MaxPool", (12,), (integers(-99, 99, 1, 2, 5, 5, kind=np.int8),), kernel_shape=[[2, 2]])
     for name in ("GlobalAveragePool", "GlobalMaxPool"):
@@ -115,9 +114,7 @@ def _convolutions() -> list[Node]:
         auto_pad=["SAME_UPPER", "SAME_LOWER", "VALID"],
         constants=(1,),
     )
-    found += rows(
-        "ConvTranspose", (11,), (*IMAGE, back), strides=[[2, 2]], output_shape=[[15, 16], [14, 17]], has_open_dims=False
-    )
+    found += rows("ConvTranspose", (11,), (*IMAGE, back), strides=[[2, 2]], output_shape=[[15, 16], [14, 17]])
     found += rows("ConvTranspose", (11,), (floats(1, 4, 3, 3), floats(4, 2, 2, 2)), group=[2], strides=[[2, 2]])
     found += rows("ConvTranspose", (11,), (*SIGNAL, floats(2, 3, 3)), strides=[[2]], pads=[[1, 0]])
     return found

@@ -141,7 +141,7 @@ def _products() -> list[Node]:
         "i,j->ji": ((2,), (3,)),
     }.items():
         found += rows("Einsum", (12,), tuple(floats(*shape) for shape in given), equation=[equation])
-    found += rows("Det", (11, 22), (floats(3, 3),), (floats(2, 4, 4),), has_open_dims=False)
+    found += rows("Det", (11, 22), (floats(3, 3),), (floats(2, 4, 4),))
     return found
 
 
