@@ -39,8 +39,7 @@ def load_older(markup: Markup, *, path: str | None, weights: WeightsSource | Non
         report(error.located(Location(path)))
 
     document = read_older_document(markup, path, placed)
-    has_blobs = any(layer.blobs or layer.bodies for layer in document.layers) or document.pre_process is not None
-    opened = opened_weights(path, weights, report, are_needed=has_blobs)
+    opened = opened_weights(path, weights, report, are_needed=_has_blobs(document))
     report(_version_told(document, markup))
     lowerer = Lowerer(document, opened, placed, raises=report is raise_error)
     try:
@@ -49,6 +48,10 @@ def load_older(markup: Markup, *, path: str | None, weights: WeightsSource | Non
     except IRError as error:
         placed(error)
         return None
+
+
+def _has_blobs(document: OlderDocument) -> bool:
+    return any(layer.blobs or layer.bodies for layer in document.layers) or document.pre_process is not None
 
 
 def writer_of(document: OlderDocument) -> str | None:
@@ -91,7 +94,9 @@ def _loaded(
     ordered = [one.layer for one in lowered.inputs]
     ordered += [one for one in needed if one not in ends]
     ordered += [one.layer for one in results]
-    held = HeldWeights(network.constants, weights) if network.constants else weights
+    # Without the .bin no constant is known: what the file lacks is reported once.
+    lacks_weights = weights is None and _has_blobs(document)
+    held = None if lacks_weights else HeldWeights(network.constants, weights)
     layers, edges = _Relabelling(lowerer, ordered).relabelled(network.layers, network.edges)
     made = Document(
         name=document.name,

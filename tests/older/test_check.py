@@ -11,7 +11,7 @@ import ir_exec
 from ir_exec.errors import IRError
 from ir_exec.older.registry import lowered_types
 from tests.older.cases import CASES, image
-from tests.older.files import OlderFile
+from tests.older.files import OlderFile, Port
 
 META = '<meta_data><MO_version value="1.5.12.49d067a0"/><cli_parameters/></meta_data>'
 
@@ -119,7 +119,9 @@ def test_the_version_and_what_wrote_it() -> None:
 
 
 def test_a_missing_bin_is_one_error(tmp_path: Path) -> None:
-    (tmp_path / "old.xml").write_bytes(network().xml)
+    file = network()
+    file.layer("Permute", [Port(2, 1, (1, 3, 2, 2))], (1, 2, 2, 3), data={"order": (0, 2, 3, 1)})
+    (tmp_path / "old.xml").write_bytes(file.xml)
     report = ir_exec.check_model(tmp_path / "old.xml")
     assert [one.code for one in report.errors] == ["IR201"]
     assert report.layers_not_checked == 0
