@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from math import erf
 from typing import Any
 
 import numpy as np
@@ -895,3 +896,155 @@ def mean_images() -> Case:
     channels = "".join(f'<channel id="{c}"><mean offset="{16 * c}" size="16"/></channel>' for c in range(3))
     made.extra = f'<pre-process mean-precision="FP32">{channels}</pre-process>'
     return made, inputs, [np.maximum(inputs[0] - means, 0)]
+
+
+def _elementwise(
+    type: str, expected: Callable[[Array], Array], data: dict[str, Any] | None = None, x: Array = X
+) -> None:
+    CASES[f"{type.lower()}_of_every_element"] = lambda: one(type, [x], np.asarray(expected(x), np.float32), data)
+
+
+for _type, _expected, _data, _x in (
+    ("Ceiling", np.ceil, None, X),
+    ("Logistic", lambda x: 1 / (1 + np.exp(-x)), None, X),
+    ("Sqrt", np.sqrt, None, _positive),
+    ("Erf", np.vectorize(erf), None, X),
+    ("Gelu", lambda x: x * (1 + np.vectorize(erf)(x / np.sqrt(2))) / 2, None, X),
+    ("Swish", lambda x: x / (1 + np.exp(-2 * x)), {"alpha": 2.0}, X),
+    ("HSwish", lambda x: x * np.clip(x + 3, 0, 6) / 6, None, X),
+    ("Mish", lambda x: x * np.tanh(np.log1p(np.exp(x))), None, X),
+):
+    _elementwise(_type, _expected, _data, _x)
+
+
+@case
+def convert() -> Case:
+    return one("Convert", [X * 3], (X * 3).astype(np.int32), {"precision": "I32"}, precisions=["I32"], version=7)
+
+
+@case
+def mat_mul() -> Case:
+    a, b = image(2, 3), image(3, 4, seed=1)
+    return one("MatMul", [a, b], a @ b)
+
+
+@case
+def lrn_within_a_channel() -> Case:
+    padded = np.pad(X**2, [(0, 0), (0, 0), (1, 1), (1, 1)])
+    squares = sum(padded[:, :, i : i + 5, j : j + 6] for i in range(3) for j in range(3))
+    told = {"local-size": 3, "alpha": 0.5, "beta": 0.75, "k": 1, "region": "same"}
+    return one("LRN", [X], (X / (1 + 0.5 / 9 * squares) ** 0.75).astype(np.float32), told)
+
+
+@case
+def shape_of() -> Case:
+    return one("ShapeOf", [X], np.int32(X.shape), precisions=["I32"], version=7)
+
+
+@case
+def shape_of_an_older_name() -> Case:
+    return one("Shape", [X], np.int32(X.shape), precisions=["I32"])
+
+
+@case
+def expand_dims() -> Case:
+    return one("ExpandDims", [X], X[:, None], {"axis": 1})
+
+
+@case
+def expand() -> Case:
+    x = image(1, 3)
+    return one("Expand", [x], np.broadcast_to(x, (2, 3)).copy())
+
+
+@case
+def fill() -> Case:
+    x = image(1)
+    file = OlderFile()
+    value = file.input("in0", 1)
+    file.layer("Fill", [file.const(np.int32([2, 3]), "I32"), value], (2, 3))
+    return file, [x], [np.full((2, 3), x[0])]
+
+
+@case
+def range_of_integers() -> Case:
+    file = OlderFile()
+    ends = [file.const(np.int32([one]), "I32") for one in (1, 8, 3)]
+    numbers = file.layer("Range", ends, (3,), precision="I32")
+    x = file.input("in0", 3)
+    file.layer("Eltwise", [x, *numbers], (3,), data={"operation": "mul"})
+    return file, [image(3)], [image(3) * np.float32([1, 4, 7])]
+
+
+@case
+def gather_tree() -> Case:
+    # One beam of three steps, whose parents all are itself: the steps up to the first end.
+    steps, parents = np.int32([[[5]], [[2]], [[7]]]), np.zeros((3, 1, 1), np.int32)
+    lengths = [(np.int32([3]), "I32"), (np.int32([2]), "I32")]
+    expected = np.int32([[[5]], [[2]], [[2]]])
+    return one("GatherTree", [steps, parents], expected, consts=lengths, precisions=["I32"], precision="I32")
+
+
+@case
+def lstm_sequence_with_time_first() -> Case:
+    x, h, c = image(5, 2, 3), image(2, 4, seed=1), image(2, 4, seed=2)
+    w, b = image(16, 7, seed=3), image(16, seed=4)
+    steps = np.zeros((5, 2, 4), np.float32)
+    state, cell = h, c
+    for step in range(5):
+        forget, enter, new, leave = np.split(np.concatenate([x[step], state], 1) @ w.T + b, 4, 1)
+        cell = sigmoid(forget) * cell + sigmoid(enter) * np.tanh(new)
+        state = steps[step] = sigmoid(leave) * np.tanh(cell)
+    told = {"hidden_size": 4, "direction": "Forward", "axis": 0}
+    return one("LSTMSequence", [x, h, c], [steps, state, cell], told, {"weights": w, "biases": b})
+
+
+@case
+def rnn_sequence() -> Case:
+    x, h, w, b = image(2, 5, 3), image(2, 4, seed=1), image(4, 7, seed=3), image(4, seed=4)
+    steps, state = np.zeros((2, 5, 4), np.float32), h
+    for step in range(5):
+        state = steps[:, step] = np.tanh(np.concatenate([x[:, step], state], 1) @ w.T + b)
+    told = {"hidden_size": 4, "direction": "Forward", "axis": 1}
+    return one("RNNSequence", [x, h], [steps, state], told, {"weights": w, "biases": b})
+
+
+@case
+def deformable_convolution_without_offsets() -> Case:
+    w = image(3, 4, 2, 2, seed=3)
+    expected = convolved(X, w, (1, 1), (0, 0), (0, 0))
+    offsets = np.zeros((1, 8, 4, 5), np.float32)
+    told = {"kernel": (2, 2), "output": 3, "group": 1, "deformable_group": 1}
+    return one("DeformableConvolution", [X, offsets], expected, told, {"weights": w})
+
+
+@case
+def binary_convolution() -> Case:
+    # Bytes that are the same in both directions: OpenVINO's plugin takes the bits of a byte from the lowest on.
+    x = np.where(image(1, 8, 3, 4) > 0, 1, 0).astype(np.float32)
+    bits = np.array([[1, 0, 1, 1, 1, 1, 0, 1], [0, 1, 0, 0, 0, 0, 1, 0]])
+    expected = np.einsum("nchw,oc->nohw", 2 * x - 1, 2 * bits - 1).astype(np.float32)
+    told = {"kernel": (1, 1), "output": 2, "input": 8, "group": 1, "mode": "xnor-popcount", "pad_value": 0.0}
+    return one("BinaryConvolution", [x], expected, told, {"weights": np.packbits(bits)})
+
+
+def _one_anchor(type: str, data: dict[str, Any]) -> Case:
+    """A single place of nine anchors; only the middle one, of 16 x 16 and ratio 1, is probable."""
+    scores, deltas = np.zeros((1, 18, 1, 1), np.float32), np.zeros((1, 36, 1, 1), np.float32)
+    scores[0, 9:, 0, 0] = 0.01
+    scores[0, 12, 0, 0] = 0.9
+    picture = np.float32([[64, 64, 1]])
+    expected = np.float32([[0, 0, 0, 16, 16]])  # the corner is not moved back by one
+    return one(type, [scores, deltas, picture], expected, data)
+
+
+@case
+def proposal() -> Case:
+    told = {"base_size": 16, "feat_stride": 16, "min_size": 1, "pre_nms_topn": 1, "post_nms_topn": 1}
+    return _one_anchor("Proposal", told | {"nms_thresh": 0.7, "ratio": (0.5, 1, 2), "scale": (1, 2, 4)})
+
+
+@case
+def simpler_nms() -> Case:
+    told = {"feat_stride": 16, "min_bbox_size": 1, "pre_nms_topn": 1, "post_nms_topn": 1, "iou_threshold": 0.7}
+    return _one_anchor("SimplerNMS", told | {"scale": (1, 2, 4), "cls_threshold": 0.5})
