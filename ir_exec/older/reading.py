@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import count
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def _loaded(
             )
         )
         return None
-    results = [_result(name, value, lowered) for name, value in lowered.ends]
+    results = [_result(name, value, lowerer.tensor_names) for name, value in lowered.ends]
     needed = needed_layers([*results, *lowered.sinks, *lowered.inputs])
     network = assemble(needed, lowered.inputs, results, document.name)
     ends = {value.layer for value in (*lowered.inputs, *results)}
@@ -113,10 +114,14 @@ def _loaded(
     return Loaded(made, graph, held, source, left_out=0)
 
 
-def _result(name: str, value: Value, lowered: Lowered) -> Value:
+def _result(name: str, value: Value, taken: set[str]) -> Value:
     """A Result named after what it gives; an input that is an output too needs a tensor of its own."""
     if value.layer.type == "Parameter" or (value.tensor_names and name not in value.tensor_names):
         value = build.convert(value, value.element_type)
+    if name not in value.tensor_names:
+        number = next(one for one in count() if f"{name}#{one}" not in taken)
+        name = name if name and name not in taken else f"{name}#{number}"
+        taken.add(name)
     return result(value, tensor_names=(name,))
 
 
