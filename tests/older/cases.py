@@ -179,6 +179,21 @@ def pooling_rounds_down_where_only_that_gives_the_declared_output() -> Case:
 
 
 @case
+def pooling_leaves_out_a_window_that_begins_past_the_input() -> Case:
+    x = image(1, 2, 4, 6)
+    told = {"kernel": (1, 1), "strides": (2, 2), "pool-method": "max", "rounding_type": "ceil"}
+    return one("Pooling", [x], x[:, :, ::2, ::2], told)
+
+
+@case
+def pooling_leaves_out_a_window_along_one_axis() -> Case:
+    x = image(1, 2, 4, 6)
+    told = {"kernel": (1, 2), "strides": (2, 3), "pool-method": "max", "rounding_type": "ceil"}
+    expected = np.maximum(x[:, :, ::2, ::3], x[:, :, ::2, 1::3])
+    return one("Pooling", [x], expected, told | {"kernel": (1, 2)})
+
+
+@case
 def pooling_means_without_pads() -> Case:
     told = {"kernel": (3, 3), "strides": (2, 2), "pads_begin": (1, 1), "pads_end": (1, 1), "pool-method": "avg"}
     told |= {"exclude-pad": "true", "rounding_type": "floor"}
@@ -497,6 +512,12 @@ def reshape_with_an_input() -> Case:
 @case
 def reshape_with_floats() -> Case:
     return one("Reshape", [X], X.reshape(1, 120), None, consts=[(np.float32([0, -1]), "FP32")], version=5)
+
+
+@case
+def reshape_with_integers_in_a_layer_of_floats() -> Case:
+    dims = np.int32([1, -1, 3]).view(np.float32)
+    return one("Reshape", [X], X.reshape(1, 40, 3), None, consts=[(dims, "FP32")], version=5)
 
 
 @case
