@@ -12,6 +12,7 @@ from ir_exec.errors import IRError
 from ir_exec.older.registry import lowered_types
 from tests.older.cases import CASES, image
 from tests.older.files import OlderFile, Port
+from tests.older.test_pairs import PAIRS
 
 META = '<meta_data><MO_version value="1.5.12.49d067a0"/><cli_parameters/></meta_data>'
 
@@ -161,9 +162,12 @@ def test_no_memory_is_taken_for_what_a_file_declares() -> None:
 def test_every_layer_type_is_tested() -> None:
     """Types without a case of their own are tested elsewhere, or named here."""
     elsewhere = {"tensoriterator", "memory", "const"}
-    detectron = {name.lower() for name in lowered_types() if name.startswith("Experimental")}
-    tested = {layer.split('type="')[1].split('"')[0].lower() for made in CASES.values() for layer in made()[0].layers}
-    assert {name.lower() for name in lowered_types()} - tested - elsewhere == detectron
+    tested = {
+        layer.split('type="')[1].split('"')[0].lower()
+        for made in (*CASES.values(), *PAIRS)
+        for layer in made()[0].layers
+    }
+    assert {name.lower() for name in lowered_types()} <= tested | elsewhere
 
 
 def test_outputs_have_the_names_of_their_layers() -> None:

@@ -164,12 +164,74 @@ def deconvolution_with_auto_pad() -> Pair:
     return file, twin, inputs
 
 
+def grid_of_priors() -> Pair:
+    inputs = [image(3, 4), image(1, 16, 5, 4), image(1, 3, 50, 40)]
+    told = {"flatten": 1, "h": 0, "w": 0, "stride_x": 0, "stride_y": 0}
+    priors, features, picture = parameters(inputs)
+    twin = build.experimental_detectron_prior_grid_generator(priors, features, picture, flatten=True)
+    return old("ExperimentalDetectronPriorGridGenerator", inputs, (60, 4), told), twin, inputs
+
+
+def best_rois() -> Pair:
+    inputs = [image(10, 4), positive(10)]
+    rois, scores = parameters(inputs)
+    twin = build.experimental_detectron_topk_rois(rois, scores, max_rois=4)
+    return old("ExperimentalDetectronTopKROIs", inputs, (4, 4), {"max_rois": 4}), twin, inputs
+
+
+def features_of_rois() -> Pair:
+    corners = positive(6, 2) * 100
+    inputs = [np.concatenate([corners, corners + 60], 1), image(1, 3, 40, 40), image(1, 3, 20, 20, seed=1)]
+    told = {"output_size": 3, "sampling_ratio": 2, "pyramid_scales": (4, 8), "aligned": 0}
+    rois, *levels = parameters(inputs)
+    twin = build.experimental_detectron_roi_feature_extractor(
+        rois, levels, output_size=3, sampling_ratio=2, pyramid_scales=(4, 8)
+    )
+    return old("ExperimentalDetectronROIFeatureExtractor", inputs, (6, 3, 3, 3), told), twin[0], inputs
+
+
+def detections() -> Pair:
+    corners = positive(8, 2) * 100
+    rois = np.concatenate([corners, corners + 60], 1)
+    inputs = [rois, image(8, 12, seed=1) / 10, positive(8, 3, seed=2), np.float32([[200, 200, 1]])]
+    told = {"score_threshold": 0.1, "nms_threshold": 0.5, "num_classes": 3, "post_nms_count": 20}
+    told |= {"max_detections_per_image": 5, "max_delta_log_wh": 4.135, "class_agnostic_box_regression": 0}
+    told |= {"deltas_weights": (10.0, 10.0, 5.0, 5.0)}
+    twin = build.experimental_detectron_detection_output(
+        *parameters(inputs),
+        score_threshold=0.1,
+        nms_threshold=0.5,
+        num_classes=3,
+        post_nms_count=20,
+        max_detections_per_image=5,
+        max_delta_log_wh=4.135,
+        deltas_weights=(10.0, 10.0, 5.0, 5.0),
+    )
+    return old("ExperimentalDetectronDetectionOutput", inputs, (5, 4), told), twin[0], inputs
+
+
+def proposals() -> Pair:
+    corners = positive(36, 2) * 50
+    anchors = np.concatenate([corners, corners + 40], 1)
+    inputs = [np.float32([100, 100, 1]), anchors, image(12, 3, 4, seed=1) / 10, positive(3, 3, 4, seed=2)]
+    file = OlderFile()
+    ports = [file.input(f"in{place}", *one.shape) for place, one in enumerate(inputs)]
+    told = {"min_size": 0, "nms_threshold": 0.7, "pre_nms_count": 36, "post_nms_count": 10}
+    file.layer("ExperimentalDetectronGenerateProposalsSingleImage", ports, (10, 4), (10,), data=told)
+    twin = build.experimental_detectron_generate_proposals_single_image(
+        *parameters(inputs), min_size=0.0, nms_threshold=0.7, pre_nms_count=36, post_nms_count=10
+    )
+    return file, list(twin), inputs
+
+
 PAIRS: list[Callable[[], Pair]] = [
     *(interpolate, resample, proposal, detection_output, region_of_yolo_v2, psroi_pooling, roi_pooling),
-    *(norm_of_two_axes, top_k, deconvolution_with_auto_pad),
+    *(norm_of_two_axes, top_k, deconvolution_with_auto_pad, grid_of_priors, best_rois, features_of_rois),
+    *(detections, proposals),
 ]
 
 
+@pytest.mark.conformance
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda one: one.__name__)
 def test_both_layouts_compute_the_same(pair: Callable[[], Pair], oracle: Oracle, tmp_path: Path) -> None:
     file, twin, inputs = pair()
