@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from itertools import count
 
 import numpy as np
@@ -18,7 +19,7 @@ from ir_exec.build import Value
 from ir_exec.build.network import assemble, needed_layers, result
 from ir_exec.build.values import BuiltLayer
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, IRError, Location, ParseError, Report, raise_error
+from ir_exec.errors import GraphError, IRError, Location, ParseError, Report, WeightsError, raise_error
 from ir_exec.graph import build_graph
 from ir_exec.ir import Document, Edge, Layer, Port, RtInfo, Weights
 from ir_exec.ir.held import HeldWeights
@@ -110,8 +111,25 @@ def _loaded(
     )
     shown = {"version": document.version, "meta_data": document.meta_data}
     source = made.model_copy(update={**shown, "rt_info": RtInfo(name="rt_info")})
+    if network.constants and weights is not None and not lowerer.left_out:
+        for fault in _unreferenced(layers, weights):
+            report(fault)
     graph = build_graph(made, held, report=_without_unknown(report))
     return Loaded(made, graph, held, source, left_out=0)
+
+
+def _unreferenced(layers: Iterable[Layer], weights: Weights) -> Iterator[WeightsError]:
+    """IR207 if the file of the weights continues after the last byte that a constant uses."""
+    pending, end = list(layers), 0
+    while pending:
+        layer = pending.pop()
+        pending += [one for body in layer.bodies for one in body.layers]
+        if layer.is_constant and int(layer.data["offset"]) < weights.size:
+            end = max(end, int(layer.data["offset"]) + int(layer.data["size"]))
+    if 0 < end < weights.size:
+        message = f"no constant uses the last {weights.size - end:,} of {weights.size:,} bytes of the weights"
+        place = Location(path=weights.path)
+        yield WeightsError(message, code=Code.unreferenced_weights, severity="info", location=place)
 
 
 def _result(name: str, value: Value, taken: set[str]) -> Value:

@@ -128,6 +128,25 @@ def test_a_missing_bin_is_one_error(tmp_path: Path) -> None:
     assert report.layers_not_checked == 0
 
 
+def test_bytes_behind_the_last_constant() -> None:
+    file = network()
+    file.layer("Permute", [Port(2, 1, (1, 3, 2, 2))], (1, 2, 2, 3), data={"order": (0, 2, 3, 1)})
+    file.stored += bytes(8)
+    assert [one.code for one in file.report().infos] == ["IR207"]
+    file.model()
+
+
+def test_a_constant_may_have_more_bytes_than_it_needs() -> None:
+    file = OlderFile()
+    x = file.input("x", 2, 3)
+    constant = file.const(np.float32([[1, 2, 3]]), "FP32")
+    file.layers[1] = file.layers[1].replace('size="12"', 'size="24"')
+    file.stored += bytes(12)
+    file.layer("Eltwise", [x, constant], (2, 3), data={"operation": "sum"})
+    assert file.report().ok
+    assert file.run(np.zeros((2, 3), np.float32))[0].tolist() == [[1, 2, 3]] * 2
+
+
 def test_unknown_types_are_named_and_not_run() -> None:
     file = network()
     relu = file.layers[2]
