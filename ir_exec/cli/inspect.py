@@ -97,7 +97,12 @@ def command(
         if is_json and not (summary or all_layers or names):
             if shapes:
                 raise Unusable("--shape does not change the document: it is for --summary, --layers or --layer")
-            document = read_document(model)
+            older: list[object] = []
+            document = read_document(model, on_older=lambda *found: older.extend(found))
+            if older:
+                # The schema is of the layout of today.
+                lowered = load(model, weights, report=_raise_unless_without_weights)
+                document = None if lowered is None else lowered.document
             assert document is not None, "a reader that raises leaves nothing unread"
             show_json(document.model_dump_json(indent=2))
             return

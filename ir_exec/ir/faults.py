@@ -158,6 +158,10 @@ class _Lines:
             self._ports = {
                 (self._markup.line_of(port), port.get("id")): port for port in self._markup.root.iter("port")
             }
-        port = self._ports[place.holder["line"], place.holder.get("id")]
+        line = place.holder["line"]
+        # Ports of the oldest files have no ids: theirs are counted.
+        port = self._ports.get((line, place.holder.get("id")), self._ports.get((line, None)))
+        if port is None:
+            return int(line)
         dims = [child for child in port if child.tag == "dim"]
         return self._markup.line_of(dims[place.dim])

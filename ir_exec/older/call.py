@@ -106,10 +106,11 @@ class LayerCall(LayerAttributes):
         kind = self._kind(blob)
         return blob.size // (kind.bits // 8) if kind.bits >= 8 else blob.size * 8 // kind.bits
 
-    def blob(self, name: str, *dims: int, kind: ElementType | None = None) -> Value:
+    def blob(self, name: str, *dims: int, kind: ElementType | None = None, may_be_longer: bool = False) -> Value:
         """A constant of these dims in the bytes of a blob, in floats of 32 bits where it is stored in 16.
 
-        The bytes are not read. WeightsError IR204 where there are more or fewer than the dims need.
+        The bytes are not read. WeightsError IR204 where there are fewer than the dims need, or more of them unless
+        `may_be_longer`.
         """
         blob = self._blob(name)
         stored = kind or self._kind(blob)
@@ -120,7 +121,7 @@ class LayerCall(LayerAttributes):
                 f"a constant cannot have the dims {list(dims)}", code=Code.constant_offset, location=place
             )
         needed = packed_size(stored, prod(dims))
-        if blob.size != needed:
+        if blob.size < needed or (blob.size > needed and not may_be_longer):
             message = f"{stored}{list(dims)} takes {needed} bytes, and the size of {name} is {blob.size}"
             raise WeightsError(message, code=Code.constant_size, location=place)
         value = self._constant(blob, stored, dims, place)

@@ -55,7 +55,8 @@ class Lowerer:
     """Lowers the network of a file and those of its bodies.
 
     origins: of every layer that was made, in the order in which they were made. lines: of layers that come from an
-    element inside a layer. raises: whether the report raises errors; a layer of an unknown type is none then.
+        element inside a layer. tensor_names: those that values have; no two have the same.
+    raises: whether the report raises errors; a layer of an unknown type is none then.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Lowerer:
         self.origins: list[Origin] = []
         self.lines: dict[BuiltLayer, int] = {}
         self.left_out = 0
+        self.tensor_names: set[str] = set()
         self._preprocessed = preprocessed_input(document)
 
     def network(
@@ -156,7 +158,7 @@ class Lowerer:
             )
             found = lowering.function(call, *given)
         except UnsupportedError as error:
-            self._fault(error.located(_place(layer)))
+            self._fault(error.changed(severity=self._unknown_severity).located(_place(layer)))
             return self._unknown(layer, given, is_reported=True)
         except IRError as error:
             location = replace(error.location, layer_id=None, layer_name=None, layer_type=None)
@@ -191,7 +193,9 @@ class Lowerer:
             return None
         kind = self._precision(layer, port)
         shape = Shape([None if dim < 0 else dim for dim in port.dims])
-        value = build.parameter(shape, kind, name=layer.name)
+        name = layer.name if layer.name and layer.name not in self.tensor_names else f"{layer.name}#{layer.id}"
+        self.tensor_names.add(name)
+        value = build.parameter(shape, kind, name=name)
         lowered.inputs.append(value)
         tree = self._document.pre_process
         if tree is None or layer is not self._preprocessed:
@@ -267,7 +271,8 @@ class Lowerer:
                     seen.add(value.layer)
                     pending.append(value.layer)
         for value, name in zip(values, names, strict=True):
-            if value.layer.serial > mark and not value.tensor_names:
+            if value.layer.serial > mark and not value.tensor_names and name not in self.tensor_names:
+                self.tensor_names.add(name)
                 value.tensor_names = (name,)
 
     def _find_ends(self, layer: OlderLayer, links: _Links, lowered: Lowered, wanted: set[PortKey]) -> None:

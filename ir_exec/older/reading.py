@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
+from itertools import count
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from ir_exec.build import Value
 from ir_exec.build.network import assemble, needed_layers, result
 from ir_exec.build.values import BuiltLayer
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, IRError, Location, ParseError, Report, raise_error
+from ir_exec.errors import GraphError, IRError, Location, ParseError, Report, WeightsError, raise_error
 from ir_exec.graph import build_graph
 from ir_exec.ir import Document, Edge, Layer, Port, RtInfo, Weights
 from ir_exec.ir.held import HeldWeights
@@ -39,8 +41,7 @@ def load_older(markup: Markup, *, path: str | None, weights: WeightsSource | Non
         report(error.located(Location(path)))
 
     document = read_older_document(markup, path, placed)
-    has_blobs = any(layer.blobs or layer.bodies for layer in document.layers) or document.pre_process is not None
-    opened = opened_weights(path, weights, report, are_needed=has_blobs)
+    opened = opened_weights(path, weights, report, are_needed=_has_blobs(document))
     report(_version_told(document, markup))
     lowerer = Lowerer(document, opened, placed, raises=report is raise_error)
     try:
@@ -49,6 +50,10 @@ def load_older(markup: Markup, *, path: str | None, weights: WeightsSource | Non
     except IRError as error:
         placed(error)
         return None
+
+
+def _has_blobs(document: OlderDocument) -> bool:
+    return any(layer.blobs or layer.bodies for layer in document.layers) or document.pre_process is not None
 
 
 def writer_of(document: OlderDocument) -> str | None:
@@ -84,14 +89,16 @@ def _loaded(
             )
         )
         return None
-    results = [_result(name, value, lowered) for name, value in lowered.ends]
+    results = [_result(name, value, lowerer.tensor_names) for name, value in lowered.ends]
     needed = needed_layers([*results, *lowered.sinks, *lowered.inputs])
     network = assemble(needed, lowered.inputs, results, document.name)
     ends = {value.layer for value in (*lowered.inputs, *results)}
     ordered = [one.layer for one in lowered.inputs]
     ordered += [one for one in needed if one not in ends]
     ordered += [one.layer for one in results]
-    held = HeldWeights(network.constants, weights) if network.constants else weights
+    # Without the .bin no constant is known: what the file lacks is reported once.
+    lacks_weights = weights is None and _has_blobs(document)
+    held = None if lacks_weights else HeldWeights(network.constants, weights)
     layers, edges = _Relabelling(lowerer, ordered).relabelled(network.layers, network.edges)
     made = Document(
         name=document.name,
@@ -104,14 +111,35 @@ def _loaded(
     )
     shown = {"version": document.version, "meta_data": document.meta_data}
     source = made.model_copy(update={**shown, "rt_info": RtInfo(name="rt_info")})
+    if network.constants and weights is not None and not lowerer.left_out:
+        for fault in _unreferenced(layers, weights):
+            report(fault)
     graph = build_graph(made, held, report=_without_unknown(report))
     return Loaded(made, graph, held, source, left_out=0)
 
 
-def _result(name: str, value: Value, lowered: Lowered) -> Value:
+def _unreferenced(layers: Iterable[Layer], weights: Weights) -> Iterator[WeightsError]:
+    """IR207 if the file of the weights continues after the last byte that a constant uses."""
+    pending, end = list(layers), 0
+    while pending:
+        layer = pending.pop()
+        pending += [one for body in layer.bodies for one in body.layers]
+        if layer.is_constant and int(layer.data["offset"]) < weights.size:
+            end = max(end, int(layer.data["offset"]) + int(layer.data["size"]))
+    if 0 < end < weights.size:
+        message = f"no constant uses the last {weights.size - end:,} of {weights.size:,} bytes of the weights"
+        place = Location(path=weights.path)
+        yield WeightsError(message, code=Code.unreferenced_weights, severity="info", location=place)
+
+
+def _result(name: str, value: Value, taken: set[str]) -> Value:
     """A Result named after what it gives; an input that is an output too needs a tensor of its own."""
     if value.layer.type == "Parameter" or (value.tensor_names and name not in value.tensor_names):
         value = build.convert(value, value.element_type)
+    if name not in value.tensor_names:
+        number = next(one for one in count() if f"{name}#{one}" not in taken)
+        name = name if name and name not in taken else f"{name}#{number}"
+        taken.add(name)
     return result(value, tensor_names=(name,))
 
 

@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 
+_LEAST_FLOAT = 1e-30
+
+
 def cast(value: Value, kind: ElementType) -> Value:
     """The value in another element type; itself where it has it."""
     return value if value.element_type is kind else build.convert(value, kind)
@@ -45,7 +48,11 @@ def as_integers(value: Value) -> Value:
         return value
     known = value.constant
     if known is not None:
-        return build.constant(np.asarray(known).astype(np.int64))
+        numbers = np.ascontiguousarray(known)
+        # Some writers stored integers in a layer of floats: as floats these are tiny, or none.
+        if numbers.dtype == np.float32 and not ((numbers == 0) | (np.abs(numbers) > _LEAST_FLOAT)).all():
+            numbers = numbers.view(np.int32)
+        return build.constant(numbers.astype(np.int64))
     return build.convert(value, ElementType.i64)
 
 

@@ -68,7 +68,8 @@ def windows_of(layer: LayerCall, rank: int) -> Windows:
             raise InvalidAttributeError(message, code=Code.invalid_attribute)
         if min(found, default=1) < (0 if "pads" in name else 1):
             raise InvalidAttributeError(f"{name} holds {min(found)}", code=Code.invalid_attribute)
-    return Windows(*sizes, auto_pad=auto_pad, has_pads_end=has_end)
+    kernel_sizes, strides_of, pads_begin, pads_end, dilations_of = sizes
+    return Windows(kernel_sizes, strides_of, pads_begin, pads_end, dilations_of, auto_pad, has_end)
 
 
 def _spatial(data: Value) -> int:

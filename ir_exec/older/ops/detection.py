@@ -174,7 +174,7 @@ def ctc_greedy_decoder(layer: LayerCall, data: Value, mask: Value | None = None)
     dims = dims_of(data)
     data = as_floats(data) if len(dims) == 3 else reshaped(as_floats(data), *dims[:2], -1)
     if mask is None:
-        given = build.constant(np.ones(dims[:2], np.float32))
+        given = build.broadcast(build.constant(np.float32(1)), vector(*dims[:2]))
     else:
         given = as_floats(mask) if rank_of(mask) == 2 else reshaped(as_floats(mask), *dims[:2])
     return build.ctc_greedy_decoder(data, given, ctc_merge_repeated=layer.flag("ctc_merge_repeated", True))

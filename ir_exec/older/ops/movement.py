@@ -161,6 +161,7 @@ def gather(layer: LayerCall, data: Value, indices: Value) -> Value:
 @older_layer("GatherTree")
 def gather_tree(layer: LayerCall, step_ids: Value, parents: Value, lengths: Value, end: Value) -> Value:
     """The beams of a beam search from their steps and parents."""
+    end = build.reshape(end, build.constant(np.empty(0, np.int64)), special_zero=False)
     return build.gather_tree(*of_one_type([step_ids, parents, lengths, end]))
 
 

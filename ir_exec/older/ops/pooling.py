@@ -7,6 +7,7 @@ that time took as it is. Source: PoolingValidator, ie_pool_shape_infer.hpp, mkld
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ir_exec import build
@@ -32,19 +33,20 @@ def pooling(layer: LayerCall, data: Value, _size: Value | None = None) -> Value:
     if len(dims) < 3:
         raise ShapeError(f"pooling takes an image, found rank {len(dims)}", code=Code.wrong_rank)
     windows, method = _windows(layer, len(dims) - 2)
+    rounding = _clipped(_rounding(layer, windows, dims), windows, dims)
     told: dict[str, Any] = {
         "strides": windows.strides,
         "kernel_sizes": windows.kernel,
         "pads_begin": windows.pads_begin,
         "pads_end": windows.pads_end,
         "auto_pad": windows.auto_pad,
-        "rounding_type": _rounding(layer, windows, dims),
-        "opset": 1,
+        "rounding_type": rounding,
+        "opset": 14 if rounding == "ceil_torch" else 1,
     }
     if method == "max":
         pooled: Any = build.max_pool
-        found: Value = pooled(data, **told)
-        return found
+        found: Value | Sequence[Value] = pooled(data, **told)
+        return found if isinstance(found, Value) else found[0]
     return build.avg_pool(data, exclude_pad=layer.flag("exclude-pad", False), **told)
 
 
@@ -91,8 +93,23 @@ def _rounding(layer: LayerCall, windows: Windows, dims: tuple[int, ...]) -> str:
     return "ceil"
 
 
+def _clipped(rounding: str, windows: Windows, dims: tuple[int, ...]) -> str:
+    """A rounding of today's operators that leaves a last window out which begins past the input, as Caffe does."""
+    axes = range(len(windows.kernel))
+    wanted = [_size(windows, axis, dims[axis + 2], up=True) for axis in axes]
+    if rounding != "ceil" or all(_rounded_up(windows, axis, dims[axis + 2]) == wanted[axis] for axis in axes):
+        return rounding
+    down = [_size(windows, axis, dims[axis + 2], up=False) for axis in axes]
+    return "floor" if down == wanted else "ceil_torch"
+
+
+def _rounded_up(windows: Windows, axis: int, size: int) -> int:
+    left = size + windows.pads_begin[axis] + windows.pads_end[axis] - windows.kernel[axis]
+    return 1 - (-left // windows.strides[axis])
+
+
 def _size(windows: Windows, axis: int, size: int, *, up: bool) -> int:
     begin, end = windows.pads_begin[axis], windows.pads_end[axis]
     left, stride = size + begin + end - windows.kernel[axis], windows.strides[axis]
-    count = 1 + (-(-left // stride) if up else left // stride)
+    count = _rounded_up(windows, axis, size) if up else 1 + left // stride
     return count - (up and (count - 1) * stride >= size + begin)

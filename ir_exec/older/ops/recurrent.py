@@ -18,7 +18,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ShapeError, WeightsError
 from ir_exec.older.call import LayerCall
 from ir_exec.older.registry import older_layer
-from ir_exec.older.values import as_floats, as_integers, dims_of, vector
+from ir_exec.older.values import as_floats, as_integers, as_number, dims_of, vector
 
 __all__: list[str] = []
 
@@ -118,10 +118,10 @@ def _sequence(layer: LayerCall, kind: str, x: Value, given: Sequence[Value]) -> 
     cell = _cell(layer, kind, dims[2], directions)
     count = 2 if kind == "lstm" else 1
     hidden = cell.told["hidden_size"]
-    zeros = np.zeros((batch, directions, hidden), np.float32)
+    zeros = build.broadcast(as_number(0), vector(batch, directions, hidden))
     states = [_state(one, batch, directions, hidden) for one in given[:count]]
-    states += [build.constant(zeros) for _ in range(count - len(states))]
-    lengths = as_integers(given[count]) if len(given) > count else build.constant(np.full(batch, time, np.int32))
+    states += [zeros] * (count - len(states))
+    lengths = as_integers(given[count]) if len(given) > count else _all_steps(batch, time)
     functions: dict[str, Callable[..., Sequence[Value]]] = {
         "lstm": build.lstm_sequence,
         "gru": build.gru_sequence,
@@ -137,6 +137,13 @@ def _sequence(layer: LayerCall, kind: str, x: Value, given: Sequence[Value]) -> 
         steps = build.reshape(build.transpose(steps, vector(0, 2, 1, 3)), vector(batch, time, -1), special_zero=False)
         last = [build.reshape(one, vector(batch, -1), special_zero=False) for one in last]
     return [build.transpose(steps, vector(1, 0, 2)) if is_time_first else steps, *last]
+
+
+def _all_steps(batch: int, time: int) -> Value:
+    """The length of every sequence, where all steps count."""
+    if time >= 2**31:
+        raise ShapeError(f"a sequence of {time} steps", code=Code.impossible_shape)
+    return build.broadcast(build.constant(np.int32(time)), vector(batch))
 
 
 def _state(value: Value, batch: int, directions: int, hidden: int) -> Value:

@@ -90,7 +90,7 @@ def const(layer: LayerCall) -> Value:
     """The elements of the blob `custom`, with the declared dims. A constant that is declared as [1] is one."""
     dims = layer.declared() or ()
     name = "custom" if layer.has_blob("custom") else layer.layer.blobs[0].name if layer.layer.blobs else "custom"
-    value = layer.blob(name, *dims)
+    value = layer.blob(name, *dims, may_be_longer=True)
     if value.layer.type == "Const" and value.element_type is not ElementType.f16:
         value.layer.name = layer.layer.name
     return value
