@@ -368,11 +368,12 @@ def _output(lowerer: Lowerer, node: Node, wanted: str) -> ValueInfoProto:
     held = lowerer.names[value]
     name = held
     is_made = value.node.op is None or not (value.node.op.is_parameter or isinstance(value.node.op, Const))
-    if not is_made or held in lowerer.notes.setdefault("outputs", set()):
+    taken = lowerer.notes.setdefault("outputs", set())
+    if not is_made or held in taken:
         name = writer.unique(wanted if wanted != held else node.name)
         writer.node("Identity", [held], [name], name=writer.node_name(f"{node.name}/Identity"), attributes={})
         writer.codes[name] = writer.codes[held]
-    lowerer.notes["outputs"].add(name)
+    taken.add(name)
     return lowerer.value_info(name, lowerer.types.get(value, value.declared))
 
 

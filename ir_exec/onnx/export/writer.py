@@ -243,7 +243,7 @@ class Writer:
         for place, one in enumerate(dict.fromkeys(one for node in scope.nodes for one in node.output if one)):
             renamed[one] = f"t{place}"
         nodes = [_renamed(node, renamed) for node in scope.nodes]
-        domains = {"", *(node.domain for node in scope.nodes), *self.domains}
+        domains = {"", *used_domains(scope.nodes)}
         imports = [helper.make_opsetid(domain, self.opset if not domain else 1) for domain in sorted(domains)]
         given = [renamed.get(one, one) for one in inputs]
         result = [renamed[one] for one in outputs]
@@ -278,6 +278,15 @@ def free_names(nodes: Iterable[NodeProto]) -> Iterator[str]:
                 own = {one.name for one in graph.input} | {one for inner in graph.node for one in inner.output}
                 yield from (one for one in free_names(graph.node) if one not in own)
                 yield from (one.name for one in graph.output if one.name not in own)
+
+
+def used_domains(nodes: Iterable[NodeProto]) -> Iterator[str]:
+    """The domains of nodes, and of those of graphs inside them."""
+    for node in nodes:
+        yield node.domain
+        for attribute in node.attribute:
+            for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
+                yield from used_domains(graph.node)
 
 
 def _renamed(node: NodeProto, names: Mapping[str, str]) -> NodeProto:
