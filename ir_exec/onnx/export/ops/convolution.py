@@ -51,6 +51,15 @@ def pads_of(node: ExportNode, spatial_rank: int, kernel: list[int | None]) -> di
     return {"pads": [pad[0] for pad in found] + [pad[1] for pad in found]}
 
 
+def _same_pads(node: ExportNode, data: Tensor, axis: int, kernel: int) -> tuple[Tensor, Tensor]:
+    """The padding of `same_upper` and `same_lower` along a spatial axis whose size only a run knows."""
+    stride, dilation = node.op._steps(2)[axis]
+    size, extent = data.dim(2 + axis), (kernel - 1) * dilation + 1
+    needed = ((size + (stride - 1)) // stride * stride - stride + extent - size).at_least(0)
+    less = needed // 2
+    return (less, needed - less) if node.op.auto_pad == "same_upper" else (needed - less, less)
+
+
 def _cropped(data: Tensor, attributes: dict[str, Any]) -> Tensor:
     """The data without the elements that negative pads leave out."""
     pads = attributes.get("pads", [])
@@ -192,9 +201,18 @@ def binary_convolution(node: ExportNode) -> str:
     kernel = sizes_of(node, 1, 2) or [None, None]
     signs = (data.to(np.float32) > 0).where(data.sheet.constant(1, np.float32), data.sheet.constant(-1, np.float32))
     attributes = pads_of(node, 2, kernel)
-    if "pads" not in attributes:
-        node.refuse(f"auto_pad {op.auto_pad} of an image whose size is not known")
-    top, left, bottom, right = attributes["pads"]
+    if None in kernel:
+        node.refuse("the size of the kernel is not known")
+    half: list[Tensor | int] = []
+    rest: list[Tensor | int] = []
+    if "pads" in attributes:
+        half, rest = attributes["pads"][:2], attributes["pads"][2:]
+    else:
+        for axis in range(2):
+            begin, end = _same_pads(node, data, axis, kernel[axis] or 1)
+            half.append(begin)
+            rest.append(end)
+    (top, left), (bottom, right) = half, rest
     signs = signs.pad([0, 0, top, left], [0, 0, bottom, right], 1 if op.pad_value > 0 else -1)
     known = node.known(1)
     if known is not None:
@@ -214,29 +232,35 @@ def deformable_convolution(node: ExportNode) -> str:
     op = node.op
     data, offsets, filters, *masks = given(node)
     kernel = sizes_of(node, 1, 0) and sizes_of(node, 2, 2)
-    sizes = sizes_of(node, 0, 2)
-    if not kernel or None in kernel or (op._same and (not sizes or None in sizes)):
-        node.refuse("the sizes of the kernel, or of an image that auto_pad pads, are not known")
-    sheet, parts, elements = data.sheet, op.deformable_group, prod(kernel)  # type: ignore[arg-type]  # no None
+    sheet, parts = data.sheet, op.deformable_group
+    if kernel and None not in kernel:
+        elements = sheet.ints(prod([size or 0 for size in kernel]))
+        places_of_elements = [sheet.constant(one.reshape(-1, 1, 1)) for one in np.indices([size or 0 for size in kernel])]
+    elif op._same:
+        node.refuse("auto_pad of a kernel whose size is not known")
+    else:
+        width = filters.dim(3)
+        elements = filters.dim(2) * width
+        numbers = sheet.arange(elements).reshape(-1, 1, 1)
+        places_of_elements = [numbers // width, numbers % width]
     real = data.to(np.float64) if ElementType.of_dtype(data.dtype).is_integer else widened(data)
     kind = real.dtype
     batch, height, width = data.dim(0), data.dim(2), data.dim(3)
     counts = offsets.call("Shape", dtype=I64, start=2)
     images = real.reshape(batch, parts, data.dim(1) // parts, height * width)
     shifts = offsets.to(kind).reshape(batch, parts, elements, 2, counts)
-    pads = (
-        [op._same_pads(s, (k - 1) * d + 1, t)[0] for s, k, (t, d) in zip(sizes, kernel, op._steps(2), strict=True)]  # type: ignore[arg-type, operator]  # no None
-        if op._same
-        else [pad[0] for pad in op._explicit_pads(2)]
-    )
+    pads: list[Tensor | int] = [pad[0] for pad in op._explicit_pads(2)]
+    if op._same:
+        pads = [_same_pads(node, data, axis, (kernel or [1, 1])[axis] or 1)[0] for axis in range(2)]
     neighbours: list[list[tuple[Tensor, Tensor]]] = []
     inside: Tensor | None = None
     for axis, size in enumerate((height, width)):
         stride, dilation = op._steps(2)[axis]
-        of_element = np.indices(kernel)[axis].reshape(elements, 1, 1) * dilation - pads[axis]  # type: ignore[arg-type]
+        of_element = places_of_elements[axis] * dilation
         window = sheet.arange(offsets.dim(2 + axis)) * stride
         window = window.reshape(-1, 1) if axis == 0 else window.reshape(1, -1)
-        place = shifts.gather(axis, 3) + (window + sheet.constant(of_element.astype(np.int64))).to(kind)
+        places = window + of_element - pads[axis]
+        place = shifts.gather(axis, 3) + places.to(kind)
         end = size.to(kind)
         within = ((place > -1) if op._beyond else (place >= 0)) & (place < end)
         inside = within if inside is None else inside & within

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.kernels.resample import Filter, Table
-from ir_exec.onnx.export.algebra import I64, Tensor, given
+from ir_exec.onnx.export.algebra import I64, Tensor, concat, given
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.image.interpolate import Interpolate1, Interpolate4, Interpolate11, _normal_axes
 from ir_exec.types import ElementType
@@ -186,11 +186,9 @@ def _open(
     how: Filter,
 ) -> str:
     """Axes whose sizes are known in a run only: Resize to sizes, else places and weights computed there."""
-    if how.of_pillow or how.antialias:
-        node.refuse(f"{how.mode}{' with antialias' * how.antialias} of an image whose size is not known")
     rank, sheet = node.known_rank(0), data.sheet
     kind = ElementType.of_dtype(data.dtype)
-    if sizes is not None and kind is ElementType.f32:
+    if sizes is not None and kind is ElementType.f32 and not how.antialias:
         attributes = _attributes(how, rank, {axis for axis in axes if axis > 1 or not _keeps(node, axis)}, set())
         if attributes is not None and how.nearest != "simple":
             wanted: list[Tensor | int] = [data.dim(axis) for axis in range(rank)]
@@ -198,8 +196,9 @@ def _open(
                 wanted[axis] = sizes.slice(0, place, place + 1)
             return data.call("Resize", None, None, sheet.ints(*wanted), **attributes).name
     found = data if how.mode == "nearest" else data.to(_working(kind, how))
+    steps = []
     for place, axis in enumerate(axes):
-        old = found.dim(axis)
+        old = data.dim(axis)
         if sizes is not None:
             new = sizes.to(I64).slice(0, place, place + 1)
             factor = new.to(np.float32) / old.to(np.float32)
@@ -208,7 +207,26 @@ def _open(
             factor = scales.to(np.float32).slice(0, place, place + 1)
             grown = (old.to(np.float32) * (factor + np.float32(1e-6))).to(I64)
             new = factor.equals(1).where(old, grown)
-        found = _open_axis(found, axis, rank, old, new, factor, how)
+        steps.append((axis, old, new, factor))
+    if how.of_pillow:
+        # Pillow goes from the last axis to the first, and rounds integers in between.
+        for axis, old, new, _ in reversed(steps):
+            after = _weighed(found, axis, rank, *_pillow_taps(old, new, cubic=how.mode == "bicubic_pillow"))
+            if kind.is_integer:
+                after = _saturated((after.abs() + 0.5).floor() * after.call("Sign"), data.dtype).to(found.dtype)
+            found = after
+        return _finished(found, data.dtype).name
+    slopes = None
+    if how.antialias and how.mode == "linear":
+        factors_of_all = concat([factor for *_, factor in steps], 0)
+        shrinks = factors_of_all.min([0]) < 1
+        slopes = [shrinks.where(factor, 1) for *_, factor in steps]
+    for place, (axis, old, new, factor) in enumerate(steps):
+        if slopes is not None:
+            source = _source(how, old, new, factor)
+            found = _weighed(found, axis, rank, *_triangle_taps(source, old, slopes[place]))
+        else:
+            found = _open_axis(found, axis, rank, old, new, factor, how)
     return _finished(found, data.dtype).name
 
 
@@ -217,10 +235,57 @@ def _keeps(node: ExportNode, axis: int) -> bool:
     return one is not None and other is not None and one[axis] == other[axis]
 
 
-def _open_axis(data: Tensor, axis: int, rank: int, old: Tensor, new: Tensor, factor: Tensor, how: Filter) -> Tensor:
-    """One axis of a size that only a run knows, by gathered taps."""
-    sheet = data.sheet
-    places = sheet.arange(new).to(np.float32)
+def _weighed(data: Tensor, axis: int, rank: int, taps: Tensor, weights: Tensor) -> Tensor:
+    """The sums of gathered taps [new, n] times their weights."""
+    behind = [1] * (rank - axis - 1)
+    read = data.gather(taps, axis) * weights.to(data.dtype).reshape(taps.shape(), *behind)
+    return read.sum([axis + 1], keep=False)
+
+
+def _triangle_taps(source: Tensor, old: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
+    """Elements around places and their shares, of a triangle that is the wider, the less its slope."""
+    sheet = source.sheet
+    radius = (2.0 / slope).ceil().at_most(float(2**31)).to(I64)
+    radius = (slope >= 1).where(2, radius.at_most(old))
+    middle = (source + source.call("Sign") * 0.5).truncated().unsqueeze(1)
+    taps = middle + sheet.arange(radius + 1, -radius).to(np.float32).unsqueeze(0)
+    weights = (1 - (source.unsqueeze(1) - taps).abs() * slope).at_least(0)
+    last = (old - 1).to(np.float32)
+    weights = ((taps >= 0) & (taps <= last)).where(weights, 0)
+    return taps.at_least(0).at_most(last).to(I64), _shares(weights)
+
+
+def _pillow_taps(old: Tensor, new: Tensor, *, cubic: bool) -> tuple[Tensor, Tensor]:
+    """Elements around places and their shares, as the Pillow library computes them in f64."""
+    sheet = old.sheet
+    scale = old.to(np.float64) / new.to(np.float64)
+    stretch = scale.at_least(1.0)
+    support = stretch * (2.0 if cubic else 1.0)
+    centers = (sheet.arange(new).to(np.float64) + 0.5) * scale
+    begin = (centers - support + 0.5).truncated().at_least(0).to(I64).unsqueeze(1)
+    end = (centers + support + 0.5).truncated().to(I64).at_most(old).unsqueeze(1)
+    longest = (end - begin).pad([0, 0], [1, 0]).max([0, 1], keep=False).reshape(1)
+    taps = begin + sheet.arange(longest).unsqueeze(0)
+    distance = (taps.to(np.float64) - centers.unsqueeze(1) + 0.5).abs() / stretch
+    if cubic:
+        inner = (distance * 1.5 - 2.5) * distance * distance + 1
+        outer = (((distance - 5) * distance + 8) * distance - 4) * -0.5
+        weights = (distance < 1).where(inner, (distance < 2).where(outer, 0))
+    else:
+        weights = (1 - distance).at_least(0)
+    weights = (taps < end).where(weights, 0)
+    return taps.at_most(old - 1), _shares(weights)
+
+
+def _shares(weights: Tensor) -> Tensor:
+    """Weights of which those of each element add up to 1; all 0 where they were."""
+    total = weights.sum([1])
+    return weights / total.equals(0).where(1, total)
+
+
+def _source(how: Filter, old: Tensor, new: Tensor, factor: Tensor) -> Tensor:
+    """Where on the input axis each element of the output axis is, in f32."""
+    places = old.sheet.arange(new).to(np.float32)
     half = np.float32(0.5)
     if how.coordinates == "asymmetric":
         source = places / factor
@@ -232,7 +297,12 @@ def _open_axis(data: Tensor, axis: int, rank: int, old: Tensor, new: Tensor, fac
         source = (places + half) / factor - half
         if how.coordinates == "pytorch_half_pixel":
             source = new.equals(1).where(0, source)
-    source = (factor.equals(1) | new.equals(old)).where(places, source)
+    return (factor.equals(1) | new.equals(old)).where(places, source)
+
+
+def _open_axis(data: Tensor, axis: int, rank: int, old: Tensor, new: Tensor, factor: Tensor, how: Filter) -> Tensor:
+    """One axis of a size that only a run knows, by gathered taps."""
+    source = _source(how, old, new, factor)
     last = old - 1
     behind = [1] * (rank - axis - 1)
 

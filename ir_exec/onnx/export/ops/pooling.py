@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.kernels.precision import type_limits
-from ir_exec.onnx.export.algebra import I64, Tensor, given, rounded, widened
+from ir_exec.onnx.export.algebra import I64, Tensor, concat, given, rounded, widened
 from ir_exec.onnx.export.ops.convolution import sizes_of
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.pooling.adaptive import AdaptiveAvgPool, AdaptiveMaxPool
@@ -45,11 +45,11 @@ def _attributes(node: ExportNode) -> dict[str, Any]:
     return found
 
 
-def _padded(node: ExportNode, data: Tensor, value: Any) -> tuple[Tensor, list[Tensor]]:
-    """Data with the padding of each spatial axis around it, by its size in the run; where the data begins in it."""
+def _padded(node: ExportNode, data: Tensor, value: Any) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+    """Data with the padding of each spatial axis around it, by its size in the run; how much before and behind it."""
     op, rank = node.op, len(node.op.kernel_sizes)
-    begins: list[Tensor | int] = []
-    ends: list[Tensor | int] = []
+    begins: list[Tensor] = []
+    ends: list[Tensor] = []
     for axis in range(rank):
         size, stride, extent = data.dim(2 + axis), op.strides[axis], op._extent(axis).size
         if op._same:
@@ -68,7 +68,7 @@ def _padded(node: ExportNode, data: Tensor, value: Any) -> tuple[Tensor, list[Te
                 end = (steps * stride + extent - size - first).at_least(0)
         begins.append(begin)
         ends.append(end)
-    return data.pad([0, 0, *begins], [0, 0, *ends], value), [one for one in begins if isinstance(one, Tensor)]
+    return data.pad([0, 0, *begins], [0, 0, *ends], value), begins, ends
 
 
 def _fit(pads: list[tuple[int, int]] | None, kernel: tuple[int, ...]) -> bool:
@@ -100,7 +100,7 @@ def max_pool(node: ExportNode) -> str | tuple[str, ...]:
         attributes["pads"] = [pad[0] for pad in pads] + [pad[1] for pad in pads]
         pooled = real
     else:
-        pooled, begins = _padded(node, real, type_limits(kind)[0])
+        pooled, begins, _ = _padded(node, real, type_limits(kind)[0])
     sheet = data.sheet
     if not indices_wanted:
         return rounded(pooled.call("MaxPool", **attributes), data.dtype).name
@@ -151,22 +151,17 @@ def avg_pool(node: ExportNode) -> str:
         attributes["pads"] = [pad[0] for pad in explicit] + [pad[1] for pad in explicit]
         found = real.call("AveragePool", count_include_pad=int(not op.exclude_pad and is_padded), **attributes)
     else:
-        padded, _ = _padded(node, real, 0)
+        padded, begins, ends = _padded(node, real, 0)
         found = padded.call("AveragePool", **attributes)
-        counts_all = not op.exclude_pad and (is_padded if not op._same else _pads_exist(node, pads))
-        if not counts_all:
+        if op.exclude_pad or not is_padded:
             found = found * _shares(node, real, attributes, sizes)
+        elif op._same:
+            # Without any padding there is nothing to count; then all windows are whole.
+            total = concat([*begins, *ends], 0).sum([0])
+            found = (total > 0).where(found, found * _shares(node, real, attributes, sizes))
     if is_integer:
         found = found.rint()
     return rounded(found, data.dtype).name
-
-
-def _pads_exist(node: ExportNode, pads: list[tuple[int, int]] | None) -> bool:
-    """Padding of `same_upper` and `same_lower` exists; by the size of the data."""
-    if pads is None:
-        node.refuse("AvgPool without exclude-pad, whose padding depends on sizes that are not known")
-    sizes = sizes_of(node, 0, 2) or []
-    return any(any(node.op._pads(size or 0, axis)) for axis, size in enumerate(sizes))
 
 
 def _shares(node: ExportNode, real: Tensor, attributes: dict[str, Any], sizes: list[int | None] | None) -> Tensor:
@@ -176,7 +171,7 @@ def _shares(node: ExportNode, real: Tensor, attributes: dict[str, Any], sizes: l
         counts = _element_counts(op._sliding((1, 1, *sizes)))
         return real.sheet.constant((prod(op.kernel_sizes) / counts).astype(real.dtype))
     ones = real.sheet.zeros(real.sheet.ints(1, 1, real.call("Shape", dtype=I64, start=2)), real.dtype, 1)
-    padded, _ = _padded(node, ones, 0)
+    padded, _, _ = _padded(node, ones, 0)
     share = padded.call("AveragePool", **attributes)
     return 1 / share.at_least(1 / prod(op.kernel_sizes))
 

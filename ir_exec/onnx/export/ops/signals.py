@@ -13,36 +13,53 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 
-def _transform(data: Tensor, axis: int, *, inverse: bool = False, onesided: bool = False) -> Tensor:
+def _transform(data: Tensor, axis: int | Tensor, *, inverse: bool = False, onesided: bool = False) -> Tensor:
     """ONNX's DFT along an axis of complex data, or of real data with a last axis of one element."""
     if data.sheet.node.opset < 20:
+        if isinstance(axis, Tensor):
+            data.sheet.node.refuse("DFT has an axis as an input from opset 20 on")
         return data.call("DFT", axis=axis, inverse=int(inverse), onesided=int(onesided))
-    where = data.sheet.constant(axis, I64)
+    where = axis.reshape() if isinstance(axis, Tensor) else data.sheet.constant(axis, I64)
     return data.call("DFT", None, where, inverse=int(inverse), onesided=int(onesided))
 
 
-def _sized(data: Tensor, axis: int, size: Tensor | int, rank: int) -> Tensor:
+def _size(data: Tensor, axis: int | Tensor) -> Tensor:
+    """The size of an axis, a vector of one element."""
+    return data.shape().gather(axis, 0) if isinstance(axis, Tensor) else data.dim(axis)
+
+
+def _padded(data: Tensor, axis: int | Tensor, before: Tensor, behind: Tensor) -> Tensor:
+    """The data with zeros at both ends of an axis, or cut off where a number is negative."""
+    sheet = data.sheet
+    zero = sheet.constant(0, data.dtype)
+    return data.call("Pad", concat([before, behind], 0), zero, sheet.ints(axis), mode="constant")
+
+
+def _sized(data: Tensor, axis: int | Tensor, size: Tensor | int) -> Tensor:
     """The data with an axis cut off, or filled with zeros, to a size."""
-    more = data.sheet.ints(size) - data.dim(axis)
-    ends = [more if i == axis else 0 for i in range(rank)]
-    return data.pad([0] * rank, ends)
+    sheet = data.sheet
+    return _padded(data, axis, sheet.ints(0), sheet.ints(size) - _size(data, axis))
 
 
-def _axes(node: ExportNode, rank: int) -> list[tuple[int, Tensor | int | None]]:
+def _axes(node: ExportNode, rank: int) -> list[tuple[int | Tensor, Tensor | int | None]]:
     """The axes with the numbers of elements that are transformed, None for those of the data."""
-    known = node.known(1)
-    if known is None:
-        node.refuse("the axes are not known before a run")
-    axes = [int(axis) % rank for axis in known.ravel()]
-    if not node.has(2):
-        return [(axis, None) for axis in axes]
-    sizes = node.known_ints(2)
-    if sizes is not None:
-        return [(axis, None if size == -1 else size) for axis, size in zip(axes, sizes, strict=True)]
-    given_sizes = given(node)[2].to(I64)
-    found: list[tuple[int, Tensor | int | None]] = []
+    known, sizes = node.known_ints(1), node.known_ints(2) if node.has(2) else None
+    axes: list[int | Tensor]
+    if known is not None:
+        axes = [axis % rank for axis in known]
+    else:
+        dims = node.types[1].shape.dims
+        if dims is None or not dims[0].is_static:
+            node.refuse("the number of axes is not known before a run")
+        every = given(node)[1].to(I64) % rank
+        axes = [every.slice(0, position, position + 1) for position in range(dims[0].lo)]
+    found: list[tuple[int | Tensor, Tensor | int | None]] = []
     for position, axis in enumerate(axes):
-        size = given_sizes.slice(0, position, position + 1)
+        size: Tensor | int | None = None
+        if sizes is not None:
+            size = None if sizes[position] == -1 else sizes[position]
+        elif node.has(2):
+            size = given(node)[2].to(I64).slice(0, position, position + 1)
         found.append((axis, size))
     return found
 
@@ -72,9 +89,9 @@ def dft(node: ExportNode) -> str:
     rank = node.known_rank(0)
     found = widened(data)
     for axis, size in _axes(node, rank - 1):
-        size = _held(size, data.dim(axis))
+        size = _held(size, _size(data, axis))
         if size is not None:
-            found = _sized(found, axis, size, rank)
+            found = _sized(found, axis, size)
         found = _transform(found, axis, inverse=isinstance(node.op, IDFT))
     return found.to(data.dtype).name if found.name != data.name else data.call("Identity").name
 
@@ -89,9 +106,9 @@ def rdft(node: ExportNode) -> str:
     found = widened(data).unsqueeze(rank)
     *others, last = _axes(node, rank)
     for axis, size in (*others, last):
-        size = _held(size, data.dim(axis))
+        size = _held(size, _size(data, axis))
         if size is not None:
-            found = _sized(found, axis, size, rank + 1)
+            found = _sized(found, axis, size)
     found = _transform(found, last[0], onesided=True)
     for axis, _ in others:
         found = _transform(found, axis)
@@ -108,25 +125,26 @@ def irdft(node: ExportNode) -> str:
     found = widened(data)
     *others, (last, signal) = _axes(node, rank - 1)
     for axis, size in others:
-        size = _held(size, data.dim(axis))
+        size = _held(size, _size(data, axis))
         if size is not None:
-            found = _sized(found, axis, size, rank)
+            found = _sized(found, axis, size)
         found = _transform(found, axis, inverse=True)
-    whole = (data.dim(last) - 1) * 2
+    whole = (_size(data, last) - 1) * 2
     signal = _held(signal, whole)
     return _real_inverse(found, last, whole if signal is None else signal, rank).to(data.dtype).name
 
 
-def _real_inverse(half: Tensor, axis: int, size: Tensor | int, rank: int) -> Tensor:
+def _real_inverse(half: Tensor, axis: int | Tensor, size: Tensor | int, rank: int) -> Tensor:
     """The `size` real numbers whose one-sided transform this is; complex data of this rank."""
     sheet = half.sheet
     total = sheet.ints(size)
     kept = total // 2 + 1
-    half = _sized(half, axis, kept, rank)
+    half = _sized(half, axis, kept)
     # Number k of the second half is the conjugate of number size - k.
-    mirrored = half.gather(total - sheet.arange(total, kept), axis)
+    mirrored = half.call("Slice", total - kept, sheet.ints(0), sheet.ints(axis), sheet.ints(-1))
     conjugate = mirrored * sheet.constant([1, -1], half.dtype)
-    whole = concat([half, conjugate], axis)
+    none = sheet.ints(0)
+    whole = _padded(half, axis, none, total - kept) + _padded(conjugate, axis, kept, none)
     return _transform(whole, axis, inverse=True).slice(rank - 1, 0, 1).squeeze(rank - 1)
 
 
