@@ -50,7 +50,9 @@ def _verdict(request: dict[str, Any]) -> tuple[str, Any]:
     """Outputs by onnxruntime, or by ONNX's reference where onnxruntime refuses the model."""
     model = onnx.load_from_string(request["model"])
     try:
-        onnx.checker.check_model(model, full_check=request["full_check"])
+        if all(one.type.tensor_type.HasField("shape") for one in (*model.graph.input, *model.graph.output)):
+            # The checker refuses outputs of unknown rank, which onnxruntime runs.
+            onnx.checker.check_model(model, full_check=request["full_check"])
     except Exception as error:  # every refusal is an answer
         return "refused", f"onnx.checker: {_short(error)}"
     _widen(model)
