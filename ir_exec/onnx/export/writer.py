@@ -181,7 +181,11 @@ class Writer:
             shared = self.codes.get(names[1], 0)
         kernel = kernel_type(operator, shared) if not domain else shared
         if kernel != shared:
-            names = [self.cast(one, kernel, name) if one and self.codes.get(one) == shared else one for one in names]
+            # The condition of Where has a type of its own.
+            own = range(1, len(names)) if operator == "Where" else range(len(names))
+            for place in own:
+                if names[place] and self.codes.get(names[place]) == shared:
+                    names[place] = self.cast(names[place], kernel, name)
         outputs = tuple(self.fresh(f"{name}/{operator}") for _ in range(count))
         if codes is None:
             implied = RESULT_TYPES.get(operator)
@@ -313,7 +317,8 @@ def _tensor(name: str, held: Array, code: int) -> TensorProto:
     from onnx import TensorProto, helper
 
     if held.dtype == object:
-        return helper.make_tensor(name, TensorProto.STRING, held.shape, [str(one) for one in held.ravel()])
+        texts: list[Any] = [str(one) for one in held.ravel()]
+        return helper.make_tensor(name, TensorProto.STRING, held.shape, texts)
     proto = TensorProto(name=name, data_type=code, raw_data=bytes(raw_bytes(held)))
     proto.dims.extend(held.shape)
     return proto
@@ -324,11 +329,13 @@ def raw_bytes(held: Array) -> bytes | memoryview:
     kind = ElementType.of(held)
     flat = np.ascontiguousarray(held).reshape(-1)
     if kind.bits >= 8:
-        return memoryview(flat.view(np.uint8))
+        view: memoryview = flat.view(np.uint8).data
+        return view
     fields = flat.view(np.uint8) & (2**kind.bits - 1)
     count = 8 // kind.bits
     fields = np.concatenate([fields, np.zeros(-len(fields) % count, np.uint8)]).reshape(-1, count)
-    return (fields << (np.arange(count, dtype=np.uint8) * kind.bits)).sum(1, dtype=np.uint8).tobytes()
+    packed: bytes = (fields << (np.arange(count, dtype=np.uint8) * kind.bits)).sum(1, dtype=np.uint8).tobytes()
+    return packed
 
 
 def _attribute(key: str, value: Any) -> Any:
