@@ -3,12 +3,13 @@
     x = node_tensors(node)[0]
     y = (x * x).sum([1]).sqrt()
 
-A `Tensor` is the name of a value with its dtype; each operation emits one node. Numbers become constants of the dtype of
-the other operand. Shapes are i64 vectors, so that one composition serves static and dynamic shapes.
+A `Tensor` is the name of a value with its dtype; each operation emits one node. Numbers become constants of the dtype
+of the other operand. Shapes are i64 vectors, so that one composition serves static and dynamic shapes.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -330,7 +331,7 @@ class Tensor:
     def split(self, sizes: Sequence[int], axis: int) -> list[Tensor]:
         """Slices of these sizes along an axis."""
         starts = [0, *np.cumsum(sizes).tolist()]
-        return [self.slice(axis, start, stop) for start, stop in zip(starts, starts[1:], strict=False)]
+        return [self.slice(axis, start, stop) for start, stop in itertools.pairwise(starts)]
 
 
 def concat(parts: Sequence[Tensor], axis: int) -> Tensor:

@@ -131,7 +131,7 @@ def suppressed(
     shrink: float = 1.0,
 ) -> Tensor:
     """`greedy` of boxes, by ONNX's NonMaxSuppression where that means the same."""
-    if corners.margin or shrink < 1 or not 0 < limit:
+    if corners.margin or shrink < 1 or not limit > 0:
         return greedy(corners.overlaps_with, is_candidate, limit, most, shrink)
     sheet, count = is_candidate.sheet, is_candidate.dim(1)
     # The boxes stand in falling order of their scores: their places stand for these.

@@ -163,7 +163,8 @@ class Lowerer:
             found = self._of_compressed(node, inputs) or lowering.function(export)
             outputs = [found] if isinstance(found, str) else list(found)
             final = self._final_names(node, scope, outputs)
-        if len(scope.nodes) >= _FUNCTION_FROM and not lowering.inline:
+        is_function = len(scope.nodes) >= _FUNCTION_FROM and writer.target != "openvino"
+        if is_function and not lowering.inline:
             writer.function(node.type, scope, final, node_name=writer.node_name(node.name), given=inputs)
         else:
             if len(scope.nodes) == 1:
@@ -302,8 +303,8 @@ class Lowerer:
 def lower_model(model: Model, *, opset: int = DEFAULT_OPSET, target: str = "", partial: bool = False) -> Exported:
     """The ONNX model that computes what an IR model does.
 
-    target: "onnxruntime" for its own operators where they fit. partial: layers that ONNX cannot express become nodes
-    of a domain of their own.
+    target: "onnxruntime" for its own operators where they fit, "openvino" for no model-local functions. partial: layers
+    that ONNX cannot express become nodes of a domain of their own.
     Raises UnsupportedError that names every layer that ONNX cannot express, and why.
     """
     from onnx import helper

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["REFUSED", "WRONG"]
+__all__ = ["NOT_READ_BY_OPENVINO", "NOT_WRITTEN_AGAIN", "REFUSED", "WRONG"]
 
 REFUSED: Mapping[str, tuple[str, ...]] = {}
 
@@ -15,3 +15,9 @@ WRONG: Mapping[str, tuple[str, ...]] = {
     # onnxruntime reads places that are not numbers as outside of the image: zeros, not NaN.
     "GridSample": ("nan",),
 }
+
+NOT_WRITTEN_AGAIN: frozenset[str] = frozenset()
+"""Cases of the official suite that onnxruntime runs, and that are not written again."""
+
+NOT_READ_BY_OPENVINO: Mapping[str, str] = {}
+"""Networks whose ONNX file OpenVINO does not run, with the reason."""

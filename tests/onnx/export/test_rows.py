@@ -1,4 +1,4 @@
-"""Every row of the operator tables, exported and run by onnxruntime, or by ONNX's reference where that has no kernel."""
+"""Rows of the operator tables, exported and run by onnxruntime, or by ONNX's reference where that has no kernel."""
 
 from __future__ import annotations
 
