@@ -15,7 +15,6 @@ _NO_TYPE = ("of ONNX has no element type",)
 
 REFUSED: Mapping[str, tuple[str, ...]] = {
     # Values that decide what is computed along which axis, and that only the run gives.
-    "BatchToSpace": _UNKNOWN_AXES,
     "Broadcast": (*_UNKNOWN_AXES, "rank of target_shape"),
     "Broadcast1": (*_UNKNOWN_AXES, "rank of target_shape"),
     "Gather1": _UNKNOWN_AXES,
@@ -25,7 +24,6 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
     "Roll": _UNKNOWN_AXES,
     "ScatterElementsUpdate12": _UNKNOWN_AXES,
     "ScatterUpdate": _UNKNOWN_AXES,
-    "SpaceToBatch": _UNKNOWN_AXES,
     "Split": _UNKNOWN_AXES,
     "StridedSlice": _UNKNOWN_AXES,
     "Tile": _UNKNOWN_AXES,

@@ -155,37 +155,41 @@ def space_to_depth(node: ExportNode) -> Outputs:
 
 @export(BatchToSpace)
 def batch_to_space(node: ExportNode) -> Outputs:
-    blocks, begins, ends = ([int(one) for one in node.required(place)] for place in (1, 2, 3))
     rank = node.known_rank()
     count = rank - 1
+    blocks, begins, ends = (numbers(node, place, rank) for place in (1, 2, 3))
     dims = [node.dim(axis) for axis in range(rank)]
-    batch = node.over(dims[0], int(np.prod(blocks)))
+    batch = node.over(dims[0], node.product(blocks))
     cut = node.reshape_to(node.inputs[0], [*blocks[1:], batch, *dims[1:]])
     order = [count, *chain.from_iterable((count + 1 + i, i) for i in range(count))]
     whole = [node.times(dim, block) for dim, block in zip(dims[1:], blocks[1:], strict=True)]
     found = node.reshape_to(node.transpose(cut, order), [batch, *whole])
-    axes = [axis for axis in range(1, rank) if begins[axis] or ends[axis]]
+    axes = [axis for axis in range(1, rank) if begins[axis] != 0 or ends[axis] != 0]
     if not axes:
         return found
-    stops = [-ends[axis] if ends[axis] else _HIGHEST for axis in axes]
-    return node.emit("Slice", found, node.ints([begins[axis] for axis in axes]), node.ints(stops), node.ints(axes))
+    stops = [node.plus(whole[axis - 1], _negative(node, ends[axis])) for axis in axes]
+    starts = node.shape_from([begins[axis] for axis in axes])
+    return node.emit("Slice", found, starts, node.shape_from(stops), node.ints(axes))
+
+
+def _negative(node: ExportNode, number: int | str) -> int | str:
+    return -number if isinstance(number, int) else node.emit("Neg", number)
 
 
 @export(SpaceToBatch)
 def space_to_batch(node: ExportNode) -> Outputs:
-    blocks, begins, ends = ([int(one) for one in node.required(place)] for place in (1, 2, 3))
     rank = node.known_rank()
     count = rank - 1
+    blocks, begins, ends = (numbers(node, place, rank) for place in (1, 2, 3))
     dims = [node.dim(axis) for axis in range(rank)]
     data = node.inputs[0]
-    if any(begins) or any(ends):
-        data = node.emit("Pad", data, node.ints([*begins, *ends]))
-    space = [
-        node.over(node.plus(dim, begins[axis] + ends[axis]), blocks[axis]) for axis, dim in enumerate(dims) if axis
-    ]
+    if any(one != 0 for one in (*begins, *ends)):
+        data = node.emit("Pad", data, node.shape_from([*begins, *ends]))
+    padded = [node.plus(node.plus(dim, begins[axis]), ends[axis]) for axis, dim in enumerate(dims)]
+    space = [node.over(padded[axis], blocks[axis]) for axis in range(1, rank)]
     cut = node.reshape_to(data, [dims[0], *chain.from_iterable(zip(space, blocks[1:], strict=True))])
     order = [*range(2, 2 + 2 * count, 2), 0, *range(1, 1 + 2 * count, 2)]
-    return node.reshape_to(node.transpose(cut, order), [node.times(dims[0], int(np.prod(blocks))), *space])
+    return node.reshape_to(node.transpose(cut, order), [node.times(dims[0], node.product(blocks)), *space])
 
 
 @export(ExtractImagePatches)
