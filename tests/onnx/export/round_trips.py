@@ -8,7 +8,9 @@ python -m tests.onnx.export.round_trips --rows movement -v
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -141,7 +143,9 @@ def main() -> None:
             found = list(round_trips(cases, engine))
     for one in found:
         if given.v and one.verdict in ("wrong", "refused"):
-            pass
+            sys.stdout.write(f"{one.verdict} {one.name[:300]}: {' '.join(one.message.split())[:400]}\n")
+    counts = Counter(one.verdict for one in found)
+    sys.stdout.write(", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + "\n")
 
 
 def _rows(family: str, words: list[str]) -> Iterator[RoundTrip]:
