@@ -380,11 +380,12 @@ def _output(lowerer: Lowerer, node: Node, wanted: str) -> ValueInfoProto:
 
 def _unsaid(unsaid: Sequence[tuple[Node, str]]) -> UnsupportedError:
     """One error that names every layer that ONNX cannot express."""
-    lines = [f"  {node.type} {node.name!r}: {reason}" for node, reason in unsaid[:_MOST_NAMED]]
+    lines = [f"{node.type} {node.name!r}: {reason}" for node, reason in unsaid[:_MOST_NAMED]]
     if len(unsaid) > _MOST_NAMED:
-        lines.append(f"  and {len(unsaid) - _MOST_NAMED} more")
+        lines.append(f"and {len(unsaid) - _MOST_NAMED} more")
     count = f"{len(unsaid)} layer{'s' * (len(unsaid) != 1)}"
-    error = UnsupportedError("\n".join([f"ONNX cannot express {count} of the model:", *lines]))
+    hint = "fix the shapes of inputs (--shape, --static), or keep these layers in a domain of their own (--partial)"
+    error = UnsupportedError(f"ONNX cannot express {count} of the model: {'; '.join(lines)}", hint=hint)
     return error.located(unsaid[0][0].location) if len(unsaid) == 1 else error
 
 
