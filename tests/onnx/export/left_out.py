@@ -19,10 +19,10 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
     # Axes, orders and numbers of axes that only a run knows: ONNX has them as attributes, or as the rank of a tensor.
     **dict.fromkeys(
         [
-            *("BatchToSpace", "SpaceToBatch", "Roll", "Transpose", "Split", "VariadicSplit", "StridedSlice", "Tile"),
+            *("Roll", "Transpose", "Split", "VariadicSplit", "StridedSlice", "Tile"),
             *("Gather1", "Gather7", "Gather8", "ScatterUpdate", "ScatterElementsUpdate3", "ScatterElementsUpdate12"),
-            *("Interpolate4", "Interpolate11", "Broadcast", "Broadcast1", "Multinomial", "ExtractImagePatches"),
-            *("DFT", "IDFT", "RDFT", "IRDFT", "GroupedMatMul"),
+            *("Interpolate4", "Interpolate11", "Broadcast", "Broadcast1", "Multinomial"),
+            *("DFT", "IDFT", "RDFT", "IRDFT"),
         ],
         _UNKNOWN,
     ),
