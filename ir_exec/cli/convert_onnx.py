@@ -14,6 +14,7 @@ from ir_exec.model import Model, read_model
 from ir_exec.onnx.export.api import exported_model
 from ir_exec.onnx.export.files import write_exported
 from ir_exec.onnx.export.lower import DEFAULT_OPSET, Exported
+from ir_exec.printable import printable
 from ir_exec.types import Shape
 
 __all__ = ["convert_to_onnx"]

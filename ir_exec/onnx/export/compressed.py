@@ -114,10 +114,11 @@ def _decompressed(
     scale = scale_of[0].evaluate(weights=weights)
     if not ElementType.of(scale).is_float or ElementType.of(scale).bits < 16:
         return None
-    scale = _ranked(scale, len(shape))
+    ranked = _ranked(scale, len(shape))
     zero = None if zero_of is None else _whole(zero_of[0].evaluate(weights=weights), stored.element_type)
-    if scale is None or (zero_of is not None and zero is None):
+    if ranked is None or (zero_of is not None and zero is None):
         return None
+    scale = ranked
     if zero is not None:
         zero = _ranked(zero, len(shape))
         if zero is None or any(size not in (1, other) for size, other in zip(zero.shape, scale.shape, strict=True)):
@@ -208,7 +209,7 @@ def fits_matmul(one: Compressed, node: Node) -> bool:
 
 def fits_gather(one: Compressed, node: Node) -> bool:
     """Return True if GatherBlockQuantized takes rows of the weight."""
-    if not isinstance(node.op, _GATHERS) or node.values_in[0] is not one.value or getattr(node.op, "batch_dims", 0):
+    if not isinstance(node.op, _GATHERS) or node.values_in[0] is not one.value or node.op._batch(None):
         return False
     return _is_packable(one) and len(one.shape) == 2
 

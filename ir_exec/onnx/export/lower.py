@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError, internal_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
-from ir_exec.ir import RtInfo
+from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Model
 from ir_exec.onnx.export.compressed import (
     Compressed,
@@ -32,7 +33,7 @@ from ir_exec.onnx.registry import NEWEST
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.precision import file_types
-from ir_exec.types import ElementType, TensorType
+from ir_exec.types import Array, ElementType, TensorType
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -128,8 +129,9 @@ class Lowerer:
             )
         reader = self.weights
         shape = op.shape.static
+        release = partial(_release, reader) if isinstance(reader, Weights) else None
         self.names[value] = self.writer.element_constant(
-            self.value_name(value), op.element_type, shape, lambda: op.evaluate(weights=reader)
+            self.value_name(value), op.element_type, shape, lambda: op.evaluate(weights=reader), release
         )
 
     def value_name(self, value: Value) -> str:
@@ -165,7 +167,8 @@ class Lowerer:
             found = self._of_compressed(node, inputs) or lowering.function(export)
             outputs = [found] if isinstance(found, str) else list(found)
             final = self._final_names(node, scope, outputs)
-        if self.functions and len(scope.nodes) >= _FUNCTION_FROM and not lowering.inline:
+        is_function = self.functions and len(scope.nodes) >= _FUNCTION_FROM and writer.target != "openvino"
+        if is_function and not lowering.inline:
             writer.function(node.type, scope, final, node_name=writer.node_name(node.name), given=inputs)
         else:
             if len(scope.nodes) == 1:
@@ -301,13 +304,20 @@ class Lowerer:
         return self.value_info(name, type, dims=re.sub(r"\W+", "_", name))
 
 
+def _release(weights: Weights, array: Array) -> None:
+    """Take the pages of a mapped constant out of memory."""
+    if weights.maps(array):
+        weights.forget(array)
+
+
 def lower_model(
     model: Model, *, opset: int = DEFAULT_OPSET, target: str = "", partial: bool = False, functions: bool = True
 ) -> Exported:
     """The ONNX model that computes what an IR model does.
 
-    target: "onnxruntime" for its own operators where they fit. partial: layers that ONNX cannot express become nodes
-    of a domain of their own. functions: compositions of many nodes are model-local functions.
+    target: "onnxruntime" for its own operators where they fit, "openvino" for no model-local functions. partial: layers
+    that ONNX cannot express become nodes of a domain of their own. functions: compositions of many nodes are
+    model-local functions.
     Raises UnsupportedError that names every layer that ONNX cannot express, and why.
     """
     from onnx import helper
@@ -372,21 +382,23 @@ def _output(lowerer: Lowerer, node: Node, wanted: str) -> ValueInfoProto:
     held = lowerer.names[value]
     name = held
     is_made = value.node.op is None or not (value.node.op.is_parameter or isinstance(value.node.op, Const))
-    if not is_made or held in lowerer.notes.setdefault("outputs", set()):
+    taken = lowerer.notes.setdefault("outputs", set())
+    if not is_made or held in taken:
         name = writer.unique(wanted if wanted != held else node.name)
         writer.node("Identity", [held], [name], name=writer.node_name(f"{node.name}/Identity"), attributes={})
         writer.codes[name] = writer.codes[held]
-    lowerer.notes["outputs"].add(name)
+    taken.add(name)
     return lowerer.value_info(name, lowerer.types.get(value, value.declared))
 
 
 def _unsaid(unsaid: Sequence[tuple[Node, str]]) -> UnsupportedError:
     """One error that names every layer that ONNX cannot express."""
-    lines = [f"  {node.type} {node.name!r}: {reason}" for node, reason in unsaid[:_MOST_NAMED]]
+    lines = [f"{node.type} {node.name!r}: {reason}" for node, reason in unsaid[:_MOST_NAMED]]
     if len(unsaid) > _MOST_NAMED:
-        lines.append(f"  and {len(unsaid) - _MOST_NAMED} more")
+        lines.append(f"and {len(unsaid) - _MOST_NAMED} more")
     count = f"{len(unsaid)} layer{'s' * (len(unsaid) != 1)}"
-    error = UnsupportedError("\n".join([f"ONNX cannot express {count} of the model:", *lines]))
+    hint = "fix the shapes of inputs (--shape, --static), or keep these layers in a domain of their own (--partial)"
+    error = UnsupportedError(f"ONNX cannot express {count} of the model: {'; '.join(lines)}", hint=hint)
     return error.located(unsaid[0][0].location) if len(unsaid) == 1 else error
 
 

@@ -32,13 +32,15 @@ INLINE_BYTES = 2**10
 class StoredTensor:
     """A constant of the graph whose elements are read when they are needed.
 
-    code: its TensorProto.DataType. read: returns the elements, sub-byte types one a byte.
+    code: its TensorProto.DataType. read: returns the elements, sub-byte types one a byte. release: called with them
+    once they are written, None where nothing is to be released.
     """
 
     name: str
     code: int
     shape: tuple[int, ...]
     read: Callable[[], Array]
+    release: Callable[[Array], None] | None = None
 
 
 @dataclass
@@ -52,7 +54,7 @@ class Writer:
     """Collects nodes, constants, functions and the types of every tensor.
 
     reserved: names that values of the model ask for. opset: of the standard domain.
-    target: "" for any runtime, or "onnxruntime" for its own operators too.
+    target: "" for any runtime, "onnxruntime" for its own operators too, "openvino" for no model-local functions.
     """
 
     def __init__(self, opset: int, target: str = "") -> None:
@@ -118,7 +120,14 @@ class Writer:
         held = to_carrier(array, self.opset)
         self.small[name] = _tensor(name, held, self.codes[name])
 
-    def element_constant(self, name: str, kind: ElementType, shape: tuple[int, ...], read: Callable[[], Array]) -> str:
+    def element_constant(
+        self,
+        name: str,
+        kind: ElementType,
+        shape: tuple[int, ...],
+        read: Callable[[], Array],
+        release: Callable[[Array], None] | None = None,
+    ) -> str:
         """The name of a tensor of an element type of IR, whose elements are read when they are needed."""
         size = math.prod(shape) * kind.bits // 8
         if size <= INLINE_BYTES or kind is ElementType.string:
@@ -129,12 +138,19 @@ class Writer:
             return unique
         if is_carried(kind, self.opset):
             return self.stored(name, self.code(kind), shape, lambda: to_carrier(read(), self.opset))
-        return self.stored(name, self.code(kind), shape, read)
+        return self.stored(name, self.code(kind), shape, read, release)
 
-    def stored(self, name: str, code: int, shape: tuple[int, ...], read: Callable[[], Array]) -> str:
+    def stored(
+        self,
+        name: str,
+        code: int,
+        shape: tuple[int, ...],
+        read: Callable[[], Array],
+        release: Callable[[Array], None] | None = None,
+    ) -> str:
         """The name of a tensor whose elements are read when they are needed."""
         unique = self.unique(name)
-        self.tensors[unique] = StoredTensor(unique, code, tuple(shape), read)
+        self.tensors[unique] = StoredTensor(unique, code, tuple(shape), read, release)
         self.codes[unique] = code
         return unique
 
@@ -181,7 +197,11 @@ class Writer:
             shared = self.codes.get(names[1], 0)
         kernel = kernel_type(operator, shared) if not domain else shared
         if kernel != shared:
-            names = [self.cast(one, kernel, name) if one and self.codes.get(one) == shared else one for one in names]
+            # The condition of Where has a type of its own.
+            own = range(1, len(names)) if operator == "Where" else range(len(names))
+            for place in own:
+                if names[place] and self.codes.get(names[place]) == shared:
+                    names[place] = self.cast(names[place], kernel, name)
         outputs = tuple(self.fresh(f"{name}/{operator}") for _ in range(count))
         if codes is None:
             implied = RESULT_TYPES.get(operator)
@@ -243,7 +263,7 @@ class Writer:
         for place, one in enumerate(dict.fromkeys(one for node in scope.nodes for one in node.output if one)):
             renamed[one] = f"t{place}"
         nodes = [_renamed(node, renamed) for node in scope.nodes]
-        domains = {"", *(node.domain for node in scope.nodes), *self.domains}
+        domains = {"", *used_domains(scope.nodes)}
         imports = [helper.make_opsetid(domain, self.opset if not domain else 1) for domain in sorted(domains)]
         given = [renamed.get(one, one) for one in inputs]
         result = [renamed[one] for one in outputs]
@@ -280,6 +300,15 @@ def free_names(nodes: Iterable[NodeProto]) -> Iterator[str]:
                 yield from (one.name for one in graph.output if one.name not in own)
 
 
+def used_domains(nodes: Iterable[NodeProto]) -> Iterator[str]:
+    """The domains of nodes, and of those of graphs inside them."""
+    for node in nodes:
+        yield node.domain
+        for attribute in node.attribute:
+            for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
+                yield from used_domains(graph.node)
+
+
 def _renamed(node: NodeProto, names: Mapping[str, str]) -> NodeProto:
     copied = type(node)()
     copied.CopyFrom(node)
@@ -304,7 +333,8 @@ def _tensor(name: str, held: Array, code: int) -> TensorProto:
     from onnx import TensorProto, helper
 
     if held.dtype == object:
-        return helper.make_tensor(name, TensorProto.STRING, held.shape, [str(one) for one in held.ravel()])
+        texts: list[Any] = [str(one) for one in held.ravel()]
+        return helper.make_tensor(name, TensorProto.STRING, held.shape, texts)
     proto = TensorProto(name=name, data_type=code, raw_data=bytes(raw_bytes(held)))
     proto.dims.extend(held.shape)
     return proto
@@ -315,11 +345,13 @@ def raw_bytes(held: Array) -> bytes | memoryview:
     kind = ElementType.of(held)
     flat = np.ascontiguousarray(held).reshape(-1)
     if kind.bits >= 8:
-        return memoryview(flat.view(np.uint8))
+        view: memoryview = flat.view(np.uint8).data
+        return view
     fields = flat.view(np.uint8) & (2**kind.bits - 1)
     count = 8 // kind.bits
     fields = np.concatenate([fields, np.zeros(-len(fields) % count, np.uint8)]).reshape(-1, count)
-    return (fields << (np.arange(count, dtype=np.uint8) * kind.bits)).sum(1, dtype=np.uint8).tobytes()
+    packed: bytes = (fields << (np.arange(count, dtype=np.uint8) * kind.bits)).sum(1, dtype=np.uint8).tobytes()
+    return packed
 
 
 def _attribute(key: str, value: Any) -> Any:
