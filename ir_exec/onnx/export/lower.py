@@ -163,7 +163,8 @@ class Lowerer:
         out_types = [self.types.get(value, value.declared) for value in node.outputs]
         export = ExportNode(self.writer, op, node.name, inputs, types, out_types, node.bodies, self)
         writer = self.writer
-        with writer.inside() as scope:
+        # Attributes may be beyond the element type, as the bounds of a Clamp.
+        with writer.inside() as scope, np.errstate(all="ignore"):
             found = self._of_compressed(node, inputs) or lowering.function(export)
             outputs = [found] if isinstance(found, str) else list(found)
             final = self._final_names(node, scope, outputs)

@@ -1,4 +1,4 @@
-"""Replay tables of cases as ONNX: `python -m tests.onnx.export FAMILY... [-k TEXT] [--form FORM] [-v] [--types]`."""
+"""Replay tables of cases as ONNX: `python -m tests.onnx.export FAMILY... [-k TEXT] [--form FORM] [--opset N] [-v]`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import time
 from collections import Counter
 
+from ir_exec.onnx.export.lower import DEFAULT_OPSET
 from tests.conformance.build import FORMS
 from tests.conformance.checks import TOGETHER, families, table
 from tests.onnx.export.engine import Engine
@@ -18,6 +19,7 @@ def main() -> int:
     parser.add_argument("family", nargs="*", help="modules of tests/cases, or their folders; all without any")
     parser.add_argument("-k", default="", metavar="TEXT", help="only cases whose name holds TEXT")
     parser.add_argument("--form", choices=FORMS, default="static", help="what the inputs declare of their shapes")
+    parser.add_argument("--opset", type=int, default=DEFAULT_OPSET, help="of ONNX, that is written")
     parser.add_argument("-q", "--quiet", action="store_true", help="counts only")
     parser.add_argument("-v", "--verbose", action="store_true", help="faults in full")
     options = parser.parse_args()
@@ -27,7 +29,7 @@ def main() -> int:
             rows = [case for case in table(family) if options.k in str(case)]
             found: list[Outcome] = []
             for at in range(0, len(rows), TOGETHER):
-                for one in outcomes(rows[at : at + TOGETHER], engine, options.form):
+                for one in outcomes(rows[at : at + TOGETHER], engine, options.form, options.opset):
                     found.append(one)
                     if one.faults and not options.quiet:
                         faults = [fault if options.verbose else _short(fault) for fault in one.faults]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["NOT_READ_BY_OPENVINO", "NOT_WRITTEN_AGAIN", "REFUSED", "WRONG"]
+__all__ = ["NOT_READ_AGAIN", "NOT_READ_BY_OPENVINO", "NOT_WRITTEN_AGAIN", "REFUSED", "WRONG"]
 
 _UNKNOWN = ("not known", "is unknown")
 _NO_TYPE = ("has no element type",)
@@ -66,6 +66,9 @@ WRONG: Mapping[str, tuple[str, ...]] = {
 
 NOT_WRITTEN_AGAIN: frozenset[str] = frozenset()
 """Cases of the official suite that onnxruntime runs, and that are not written again."""
+
+NOT_READ_AGAIN: tuple[str, ...] = ("must be known when the file is converted",)
+"""Reasons for which ir_exec does not read what it wrote: ONNX has inputs where IR has attributes or ranks."""
 
 NOT_READ_BY_OPENVINO: Mapping[str, str] = {}
 """Networks whose ONNX file OpenVINO does not run, with the reason."""

@@ -46,18 +46,20 @@ class Outcome(NamedTuple):
         return not self.faults
 
 
-def outcomes(rows: Sequence[Case], engine: Engine, form: Form = "static") -> Iterator[Outcome]:
+def outcomes(
+    rows: Sequence[Case], engine: Engine, form: Form = "static", opset: int = DEFAULT_OPSET
+) -> Iterator[Outcome]:
     """How each of the rows comes out, in their order."""
-    asked: list[tuple[Case, Question | Outcome]] = [(case, _question(case, form)) for case in rows]
+    asked: list[tuple[Case, Question | Outcome]] = [(case, _question(case, form, opset)) for case in rows]
     answers = engine.run([one for _, one in asked if isinstance(one, Question)])
     for case, one in asked:
-        yield one if isinstance(one, Outcome) else _judged(case, next(answers))
+        yield one if isinstance(one, Outcome) else _judged(case, next(answers), opset)
 
 
-def _question(case: Case, form: Form) -> Question | Outcome:
+def _question(case: Case, form: Form, opset: int) -> Question | Outcome:
     file = build(case, form)
     try:
-        exported = lower_model(ir_exec.read_model(file.xml, weights=file.weights))
+        exported = lower_model(ir_exec.read_model(file.xml, weights=file.weights), opset=opset)
         content = to_bytes(exported)
     except IRError as error:
         return Outcome(case, [f"export: {error}"], unsayable=type(error).__name__ == "UnsupportedError")
@@ -66,17 +68,17 @@ def _question(case: Case, form: Form) -> Question | Outcome:
     names = exported.inputs
     if len(names) != len(file.inputs):
         return Outcome(case, [f"{len(names)} inputs, expected {len(file.inputs)}"])
-    held = [to_carrier(array, DEFAULT_OPSET) for array in file.inputs]
+    held = [to_carrier(array, opset) for array in file.inputs]
     return Question(content, dict(zip(names, held, strict=True)))
 
 
-def _judged(case: Case, answer: Answer | Refused) -> Outcome:
+def _judged(case: Case, answer: Answer | Refused, opset: int) -> Outcome:
     if isinstance(answer, Refused):
         return Outcome(case, [answer.reason])
     wanted = ours.evaluate(case)
     if len(answer.outputs) != len(wanted):
         return Outcome(case, [f"{len(answer.outputs)} outputs, expected {len(wanted)}"], answer.engine)
-    wanted = tuple(to_carrier(one, DEFAULT_OPSET) for one in wanted)
+    wanted = tuple(to_carrier(one, opset) for one in wanted)
     found = [_narrow(one, other) for one, other in zip(answer.outputs, wanted, strict=True)]
     return Outcome(case, faults_of(case, found, wanted), answer.engine)
 

@@ -17,7 +17,7 @@ from tests.conformance.networks import COPIES, arrays
 from tests.conformance.oracle import Refused
 from tests.conformance.sample import each_chunk_of_a_part, found_in
 from tests.onnx.export.engine import Engine, Question
-from tests.onnx.export.left_out import NOT_READ_BY_OPENVINO, NOT_WRITTEN_AGAIN
+from tests.onnx.export.left_out import NOT_READ_AGAIN, NOT_READ_BY_OPENVINO, NOT_WRITTEN_AGAIN
 from tests.onnx.export.round_trips import back_again, round_trips
 from tests.onnx.suite import KINDS, cases
 
@@ -51,8 +51,12 @@ def test_the_suite_comes_out_again(kind: str, shard: int, engine: Engine) -> Non
 @pytest.mark.broad(keep=12)
 @pytest.mark.parametrize("rows", each_chunk_of_a_part())
 def test_rows_read_again_are_the_same_function(rows: list[Case]) -> None:
-    faults = found_in(rows, back_again)
+    faults = found_in(rows, _unlisted)
     assert not faults, faults
+
+
+def _unlisted(case: Case) -> list[str]:
+    return [fault for fault in back_again(case) if not any(reason in fault for reason in NOT_READ_AGAIN)]
 
 
 @pytest.mark.broad(keep=6)

@@ -32,6 +32,11 @@ def _padded(data: Tensor, axis: int | Tensor, before: Tensor, behind: Tensor) ->
     """The data with zeros at both ends of an axis, or cut off where a number is negative."""
     sheet = data.sheet
     zero = sheet.constant(0, data.dtype)
+    if sheet.node.opset < 18:
+        # Pad has no axes: numbers for all of them.
+        is_own = sheet.arange(data.shape().dim(0)).equals(sheet.ints(axis))
+        pads = concat([is_own.where(before, 0), is_own.where(behind, 0)], 0)
+        return data.call("Pad", pads, zero, mode="constant")
     return data.call("Pad", concat([before, behind], 0), zero, sheet.ints(axis), mode="constant")
 
 
