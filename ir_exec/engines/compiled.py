@@ -134,6 +134,8 @@ class SplitGraph(Executor):
             return self._whole.run(arrays, observe)
         if self._is_closed:
             raise EvaluationError("the compiled model is closed: it runs no more")
+        if self._only is not None:
+            return self._only.run(arrays)
         limits = current_limits()
         values = {node.outputs[0]: array for node, array in zip(self._graph.parameters, arrays, strict=True)}
         for node in self._reads:
@@ -147,6 +149,16 @@ class SplitGraph(Executor):
         if self._assigns:
             self._write(values)
         return [values[source(node.values_in[0])] for node in self._graph.results]
+
+    @cached_property
+    def _only(self) -> Step | None:
+        """The step that is the whole network: inputs and outputs are its own, and there are no variables."""
+        if len(self.steps) != 1 or self._reads or self._assigns:
+            return None
+        inputs = tuple([node.outputs[0] for node in self._graph.parameters])
+        outputs = tuple([source(node.values_in[0]) for node in self._graph.results])
+        step = self.steps[0]
+        return step if (step.inputs, step.outputs) == (inputs, outputs) else None
 
     def close(self) -> None:
         """Give back what the engine holds."""

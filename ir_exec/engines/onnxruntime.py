@@ -117,7 +117,7 @@ class OnnxRuntime:
 
         holders = dict(_holders(part.model.graph))
         try:
-            exported = lower_model(part.model, target="onnxruntime", partial=True, functions=False)
+            exported = lower_model(part.model, target="onnxruntime", partial=True, functions=False, finite=True)
         except IRError as error:
             layer = error.location.layer_id
             known = {layer: error.message} if layer is not None else {}
@@ -228,10 +228,12 @@ class OnnxRuntimePart:
         self._runs = 0
         self._lock = Lock()
         taken = {one.name for one in session.get_inputs()}
-        self._is_taken = [name in taken for name in self._inputs]
+        self._not_taken = [name for name in self._inputs if name not in taken]
 
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
-        feed = {name: array for name, array, taken in zip(self._inputs, arrays, self._is_taken, strict=True) if taken}
+        feed = dict(zip(self._inputs, arrays, strict=True))
+        for name in self._not_taken:
+            del feed[name]
         if not limits.is_timed:
             return self._run(feed, None)
         limits.check_time()

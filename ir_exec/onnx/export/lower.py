@@ -301,19 +301,26 @@ class Lowerer:
 
 
 def lower_model(
-    model: Model, *, opset: int = DEFAULT_OPSET, target: str = "", partial: bool = False, functions: bool = True
+    model: Model,
+    *,
+    opset: int = DEFAULT_OPSET,
+    target: str = "",
+    partial: bool = False,
+    functions: bool = True,
+    finite: bool = False,
 ) -> Exported:
     """The ONNX model that computes what an IR model does.
 
     target: "onnxruntime" for its own operators where they fit. partial: layers that ONNX cannot express become nodes
-    of a domain of their own. functions: compositions of many nodes are model-local functions.
+    of a domain of their own. functions: compositions of many nodes are model-local functions. finite: as for a
+    Writer.
     Raises UnsupportedError that names every layer that ONNX cannot express, and why.
     """
     from onnx import helper
 
     if not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError(f"opset {opset} of ONNX cannot be written, expected {OLDEST_OPSET} to {NEWEST}")
-    writer = Writer(opset, target)
+    writer = Writer(opset, target, finite=finite)
     lowerer = Lowerer(writer, file_types(model), model.weights, partial, functions)
     graph = model.graph
     writer.reserved |= {lowerer.value_name(one) for node in graph.all_nodes() for one in node.outputs}
