@@ -24,6 +24,7 @@ from ir_exec.onnx.export.compressed import (
     fits_gather,
     fits_matmul,
 )
+from ir_exec.onnx.export.fusible import merge_scales, pruned, readers_of, vector_shape
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_unsayable
 from ir_exec.onnx.export.writer import Scope, StoredTensor, Writer, free_names, rename
@@ -92,10 +93,7 @@ class Lowerer:
         """Lower the nodes of a graph whose Parameters have names."""
         found = find_compressed(graph, self.types, self.weights, self.writer.opset)
         replaced = {node for one in found.values() for node in one.nodes}
-        readers: dict[Value, list[Node]] = {}
-        for node in graph.nodes:
-            for value in node.values_in:
-                readers.setdefault(value, []).append(node)
+        readers = readers_of(graph)
         for node in graph.nodes:
             op = node.op
             if op is not None and (op.is_parameter or op.is_result):
@@ -109,7 +107,8 @@ class Lowerer:
             if node in replaced:
                 continue
             if isinstance(op, Const):
-                self._constant(node, op)
+                fused = vector_shape(node, op, readers, self.types) if self.writer.target == "onnxruntime" else None
+                self._constant(node, op, fused or op.shape.static)
                 continue
             outputs = self._outputs(node)
             for value, name in zip(node.outputs, outputs, strict=False):
@@ -119,16 +118,15 @@ class Lowerer:
         """Return True if the node reads a compressed weight itself, by an operator of onnxruntime."""
         return self.writer.target == "onnxruntime" and (fits_matmul(one, node) or fits_gather(one, node))
 
-    def _constant(self, node: Node, op: Const) -> None:
+    def _constant(self, node: Node, op: Const, shape: tuple[int, ...]) -> None:
         value = node.outputs[0]
         if self.weights is None:
             raise UnsupportedError("the weights of the model are missing", code=Code.weights_missing).located(
                 node.location
             )
         reader = self.weights
-        shape = op.shape.static
         self.names[value] = self.writer.element_constant(
-            self.value_name(value), op.element_type, shape, lambda: op.evaluate(weights=reader)
+            self.value_name(value), op.element_type, shape, lambda: op.evaluate(weights=reader).reshape(shape)
         )
 
     def value_name(self, value: Value) -> str:
@@ -331,6 +329,12 @@ def lower_model(
     outputs = [_output(lowerer, node, port.name) for node, port in zip(graph.results, model.outputs, strict=True)]
     if lowerer.unsaid and not partial:
         raise _unsaid(lowerer.unsaid)
+    ends = {one.name for one in (*outputs, *lowerer.state_outputs)}
+    writer.scope.nodes = pruned(writer.scope.nodes, ends)
+    if target == "onnxruntime":
+        shapes = {name: tensor.shape for name, tensor in writer.tensors.items()}
+        shapes |= {name: tuple(tensor.dims) for name, tensor in writer.small.items()}
+        writer.scope.nodes = merge_scales(writer.scope.nodes, shapes, ends)
     used = {*free_names(writer.scope.nodes), *(one.name for one in lowerer.state_inputs)}
     small = [tensor for name, tensor in writer.small.items() if name in used]
     proto_graph = helper.make_graph(
