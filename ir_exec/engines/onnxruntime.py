@@ -168,6 +168,8 @@ class OnnxRuntime:
         options.inter_op_num_threads = 1
         levels = module.GraphOptimizationLevel
         options.graph_optimization_level = levels.ORT_ENABLE_ALL if setting.optimize else levels.ORT_DISABLE_ALL
+        # Products with compressed weights: 1 adds in f32, the default may round the other factor to 8 bits.
+        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
         given = dict(setting.options)
         if not given.pop("prepack", not setting.keeps_weights):
             options.add_session_config_entry("session.disable_prepacking", "1")
