@@ -1,4 +1,4 @@
-"""Compressed weights: layers that decompress a constant, lowered to one DequantizeLinear, or to onnxruntime's operators.
+"""Compressed weights: layers that decompress a constant, as a DequantizeLinear or by operators of onnxruntime.
 
 Const (u8, i8, u4, i4) -> Convert [-> Subtract] -> Multiply [-> Reshape] [-> Convert]
 """
@@ -114,15 +114,19 @@ def _decompressed(
     scale = scale_of[0].evaluate(weights=weights)
     if not ElementType.of(scale).is_float or ElementType.of(scale).bits < 16:
         return None
-    scale = _ranked(scale, len(shape))
+    ranked = _ranked(scale, len(shape))
     zero = None if zero_of is None else _whole(zero_of[0].evaluate(weights=weights), stored.element_type)
-    if scale is None or (zero_of is not None and zero is None):
+    if ranked is None or (zero_of is not None and zero is None):
         return None
+    scale = ranked
     if zero is not None:
         zero = _ranked(zero, len(shape))
         if zero is None or any(size not in (1, other) for size, other in zip(zero.shape, scale.shape, strict=True)):
             return None
         zero = np.broadcast_to(zero, scale.shape)
+    if len(shape) == 2 and scale.size == 1:
+        scale = np.broadcast_to(scale, (shape[0], 1))
+        zero = None if zero is None else np.broadcast_to(zero, scale.shape)
     layout = _layout(shape, scale.shape, opset)
     if layout is None:
         return None
@@ -160,6 +164,9 @@ def _layout(shape: tuple[int, ...], scale: tuple[int, ...], opset: int) -> tuple
     """The axis of the scales, and the elements that share one; None where DequantizeLinear cannot say it."""
     if any(size not in (1, full) for size, full in zip(scale, shape, strict=True)) or 0 in shape:
         return None
+    if len(shape) == 2 and scale == (shape[0], 1) and opset >= _BLOCKED_SINCE:
+        # As rows of one block: by scales of an axis onnxruntime multiplies with activations rounded to 8 bits.
+        return 1, shape[1]
     own = [axis for axis, size in enumerate(scale) if size > 1]
     if len(own) <= 1 and (len(shape) < 3 or scale[-2] == 1 or shape[-2] == 1):
         return (own[0] if own else -1), 0
@@ -202,7 +209,7 @@ def fits_matmul(one: Compressed, node: Node) -> bool:
 
 def fits_gather(one: Compressed, node: Node) -> bool:
     """Return True if GatherBlockQuantized takes rows of the weight."""
-    if not isinstance(node.op, _GATHERS) or node.values_in[0] is not one.value or getattr(node.op, "batch_dims", 0):
+    if not isinstance(node.op, _GATHERS) or node.values_in[0] is not one.value or node.op._batch(None):
         return False
     return _is_packable(one) and len(one.shape) == 2
 

@@ -61,12 +61,12 @@ def _is_broadcast(
     return bool(readers.get(value))
 
 
-def pruned(nodes: Sequence[NodeProto], outputs: Collection[str]) -> list[NodeProto]:
-    """The nodes that the outputs depend on; optional outputs that nothing reads are left out."""
+def pruned(nodes: Sequence[NodeProto], outputs: Collection[str], *, domain: str) -> list[NodeProto]:
+    """The nodes that the outputs depend on, and those of a domain; optional outputs that nothing reads are left out."""
     wanted = set(outputs)
     kept: list[NodeProto] = []
     for node in reversed(nodes):
-        if wanted.isdisjoint(node.output):
+        if node.domain != domain and wanted.isdisjoint(node.output):
             continue
         while node.op_type in OPTIONAL_OUTPUTS and len(node.output) > 1 and node.output[-1] not in wanted:
             del node.output[-1]

@@ -137,6 +137,7 @@ _MOVED = _set("f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16")
 
 KERNEL_TYPES: Mapping[str, frozenset[int]] = MappingProxyType(
     {name: _set(types) for name, types in _TYPES.items()}
+    | {"ReverseSequence": _set("f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64")}
     | dict.fromkeys(
         (
             "Concat",

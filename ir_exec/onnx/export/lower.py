@@ -14,6 +14,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError, internal_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
+from ir_exec.ir import RtInfo
 from ir_exec.model import Model
 from ir_exec.onnx.export.compressed import (
     Compressed,
@@ -329,13 +330,13 @@ def lower_model(
     outputs = [_output(lowerer, node, port.name) for node, port in zip(graph.results, model.outputs, strict=True)]
     if lowerer.unsaid and not partial:
         raise _unsaid(lowerer.unsaid)
-    ends = {one.name for one in (*outputs, *lowerer.state_outputs)}
-    writer.scope.nodes = pruned(writer.scope.nodes, ends)
+    kept = {one.name for one in (*outputs, *lowerer.state_outputs)}
+    writer.scope.nodes = pruned(writer.scope.nodes, kept, domain=PARTIAL_DOMAIN)
     if target == "onnxruntime":
         shapes = {name: tensor.shape for name, tensor in writer.tensors.items()}
         shapes |= {name: tuple(tensor.dims) for name, tensor in writer.small.items()}
-        writer.scope.nodes = merge_scales(writer.scope.nodes, shapes, ends)
-    used = {*free_names(writer.scope.nodes), *(one.name for one in lowerer.state_inputs)}
+        writer.scope.nodes = merge_scales(writer.scope.nodes, shapes, kept)
+    used = {*kept, *free_names(writer.scope.nodes), *(one.name for one in lowerer.state_inputs)}
     small = [tensor for name, tensor in writer.small.items() if name in used]
     proto_graph = helper.make_graph(
         writer.scope.nodes,
@@ -369,11 +370,12 @@ def _output(lowerer: Lowerer, node: Node, wanted: str) -> ValueInfoProto:
     held = lowerer.names[value]
     name = held
     is_made = value.node.op is None or not (value.node.op.is_parameter or isinstance(value.node.op, Const))
-    if not is_made or held in lowerer.notes.setdefault("outputs", set()):
+    taken = lowerer.notes.setdefault("outputs", set())
+    if not is_made or held in taken:
         name = writer.unique(wanted if wanted != held else node.name)
         writer.node("Identity", [held], [name], name=writer.node_name(f"{node.name}/Identity"), attributes={})
         writer.codes[name] = writer.codes[held]
-    lowerer.notes["outputs"].add(name)
+    taken.add(name)
     return lowerer.value_info(name, lowerer.types.get(value, value.declared))
 
 

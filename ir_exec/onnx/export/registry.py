@@ -127,8 +127,12 @@ def unsayable(*classes: type[Op], reason: str) -> None:
 
 def find_lowering(cls: type[Op]) -> Lowering | None:
     """The lowering of an operator class; None where there is none."""
-    _load(_family(cls))
-    return _lowerings.get(cls)
+    family = _family(cls)
+    if family:
+        _load(family)
+        return _lowerings.get(cls)
+    # The operators of extensions are of a subclass of the class that a user wrote.
+    return next((_lowerings[one] for one in cls.__mro__ if one in _lowerings), None)
 
 
 def reason_unsayable(cls: type[Op]) -> str:

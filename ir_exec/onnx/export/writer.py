@@ -183,7 +183,11 @@ class Writer:
             shared = self.codes.get(names[1], 0)
         kernel = kernel_type(operator, shared) if not domain else shared
         if kernel != shared:
-            names = [self.cast(one, kernel, name) if one and self.codes.get(one) == shared else one for one in names]
+            # The condition of Where has a type of its own.
+            own = range(1, len(names)) if operator == "Where" else range(len(names))
+            for place in own:
+                if names[place] and self.codes.get(names[place]) == shared:
+                    names[place] = self.cast(names[place], kernel, name)
         outputs = tuple(self.fresh(f"{name}/{operator}") for _ in range(count))
         if codes is None:
             implied = RESULT_TYPES.get(operator)
@@ -245,7 +249,7 @@ class Writer:
         for place, one in enumerate(dict.fromkeys(one for node in scope.nodes for one in node.output if one)):
             renamed[one] = f"t{place}"
         nodes = [_renamed(node, renamed) for node in scope.nodes]
-        domains = {"", *(node.domain for node in scope.nodes), *self.domains}
+        domains = {"", *used_domains(scope.nodes)}
         imports = [helper.make_opsetid(domain, self.opset if not domain else 1) for domain in sorted(domains)]
         given = [renamed.get(one, one) for one in inputs]
         result = [renamed[one] for one in outputs]
@@ -282,6 +286,15 @@ def free_names(nodes: Iterable[NodeProto]) -> Iterator[str]:
                 yield from (one.name for one in graph.output if one.name not in own)
 
 
+def used_domains(nodes: Iterable[NodeProto]) -> Iterator[str]:
+    """The domains of nodes, and of those of graphs inside them."""
+    for node in nodes:
+        yield node.domain
+        for attribute in node.attribute:
+            for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
+                yield from used_domains(graph.node)
+
+
 def _renamed(node: NodeProto, names: Mapping[str, str]) -> NodeProto:
     copied = type(node)()
     copied.CopyFrom(node)
@@ -306,7 +319,8 @@ def _tensor(name: str, held: Array, code: int) -> TensorProto:
     from onnx import TensorProto, helper
 
     if held.dtype == object:
-        return helper.make_tensor(name, TensorProto.STRING, held.shape, [str(one) for one in held.ravel()])
+        texts: list[Any] = [str(one) for one in held.ravel()]
+        return helper.make_tensor(name, TensorProto.STRING, held.shape, texts)
     proto = TensorProto(name=name, data_type=code, raw_data=bytes(raw_bytes(held)))
     proto.dims.extend(held.shape)
     return proto
@@ -317,11 +331,13 @@ def raw_bytes(held: Array) -> bytes | memoryview:
     kind = ElementType.of(held)
     flat = np.ascontiguousarray(held).reshape(-1)
     if kind.bits >= 8:
-        return memoryview(flat.view(np.uint8))
+        view: memoryview = flat.view(np.uint8).data
+        return view
     fields = flat.view(np.uint8) & (2**kind.bits - 1)
     count = 8 // kind.bits
     fields = np.concatenate([fields, np.zeros(-len(fields) % count, np.uint8)]).reshape(-1, count)
-    return (fields << (np.arange(count, dtype=np.uint8) * kind.bits)).sum(1, dtype=np.uint8).tobytes()
+    packed: bytes = (fields << (np.arange(count, dtype=np.uint8) * kind.bits)).sum(1, dtype=np.uint8).tobytes()
+    return packed
 
 
 def _attribute(key: str, value: Any) -> Any:

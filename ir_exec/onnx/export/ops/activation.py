@@ -70,8 +70,10 @@ def prelu(node: ExportNode) -> Outputs:
     value = node.cast(working(node, 0), wide)
     slope = node.cast(working(node, 1), wide)
     shape = node.dims(1)
-    if shape.rank == 1 and rank is not None and rank > 1 and (shape[0] == node.dims()[1] or shape[0] != 1):
+    if shape.rank == 1 and rank is not None and rank > 1 and (shape[0] & node.dims()[1]) is not None:
         slope = node.unsqueeze(slope, range(1, rank - 1))
+    elif rank is not None and shape.rank is not None and shape.rank > rank:
+        slope = node.squeeze(slope, range(shape.rank - rank))
     if kind.is_float:
         return narrow(node, node.emit("PRelu", value, slope), kind)
     bent = node.emit("Mul", value, slope)
@@ -167,11 +169,20 @@ def gelu(node: ExportNode) -> Outputs:
     return of_reals(node, composed)
 
 
+def _along_axis(node: ExportNode, operator: str) -> str:
+    def composed(value: str) -> str:
+        if node.rank() == 0:
+            return node.reshape(node.emit(operator, node.reshape(value, [1]), axis=0), [])
+        return node.emit(operator, value, axis=node.op.axis)
+
+    return of_reals(node, composed)
+
+
 @export(SoftMax1, SoftMax8)
 def softmax(node: ExportNode) -> Outputs:
-    return of_reals(node, lambda value: node.emit("Softmax", value, axis=node.op.axis))
+    return _along_axis(node, "Softmax")
 
 
 @export(LogSoftmax)
 def log_softmax(node: ExportNode) -> Outputs:
-    return of_reals(node, lambda value: node.emit("LogSoftmax", value, axis=node.op.axis))
+    return _along_axis(node, "LogSoftmax")

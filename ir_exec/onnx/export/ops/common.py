@@ -97,4 +97,9 @@ def rounded_to(node: ExportNode, value: str, kind: ElementType, own: ElementType
     if bits == 64:
         high = float(np.nextafter(high + 1, 0))
     clipped = node.emit("Clip", whole, node.constant(low, kind), node.constant(high, kind))
-    return narrow(node, node.cast(clipped, working_kind(own)), own)
+    found = node.cast(clipped, working_kind(own))
+    if not own.is_signed and bits > 8:
+        # What is below zero wraps.
+        wrapped = node.cast(node.cast(whole, ElementType.i64), own)
+        found = node.emit("Where", node.emit("Less", whole, zero), wrapped, found)
+    return narrow(node, found, own)

@@ -235,7 +235,9 @@ def deformable_convolution(node: ExportNode) -> str:
     sheet, parts = data.sheet, op.deformable_group
     if kernel and None not in kernel:
         elements = sheet.ints(prod([size or 0 for size in kernel]))
-        places_of_elements = [sheet.constant(one.reshape(-1, 1, 1)) for one in np.indices([size or 0 for size in kernel])]
+        places_of_elements = [
+            sheet.constant(one.reshape(-1, 1, 1)) for one in np.indices([size or 0 for size in kernel])
+        ]
     elif op._same:
         node.refuse("auto_pad of a kernel whose size is not known")
     else:

@@ -49,7 +49,50 @@ def matmul(node: ExportNode) -> Outputs:
 @export(Einsum)
 def einsum(node: ExportNode) -> Outputs:
     values = [_wide(node, place) for place in range(len(node.inputs))]
-    return narrow(node, node.emit("Einsum", *values, equation=node.op.equation.replace(" ", "")), node.kind())
+    equation = node.op.equation.replace(" ", "")
+    explicit = _explicit(node, equation)
+    if explicit is not None:
+        equation, dropped = explicit
+        values = [node.squeeze(value, axes) for value, axes in zip(values, dropped, strict=True)]
+    return _limited(node, node.emit("Einsum", *values, equation=equation))
+
+
+def _explicit(node: ExportNode, equation: str) -> tuple[str, list[list[int]]] | None:
+    """The equation without ellipses and without axes of size 1 that meet others, and the axes that go.
+
+    None where ONNX's rules are those of the equation already.
+    """
+    shapes = [type.shape for type in node.types]
+    if any(shape.dims is None for shape in shapes):
+        return None
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    spare = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if letter not in equation]
+    widths = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes, strict=True)]
+    hidden = [width if "..." in term else 0 for term, width in zip(terms, widths, strict=True)]
+    most = max(hidden)
+    labels = "".join(spare[:most])
+    full = [term.replace("...", labels[most - width :]) for term, width in zip(terms, hidden, strict=True)]
+    sizes: dict[str, int] = {}
+    for term, shape in zip(full, shapes, strict=True):
+        for letter, dim in zip(term, shape, strict=True):
+            sizes[letter] = max(sizes.get(letter, 1), dim.hi)
+    dropped = [
+        [axis for axis, letter in enumerate(term) if shape[axis] == 1 and sizes[letter] > 1 and term.count(letter) == 1]
+        for term, shape in zip(full, shapes, strict=True)
+    ]
+    if not any(dropped) and len({width for term, width in zip(terms, hidden, strict=True) if "..." in term}) < 2:
+        return None
+    if not arrow:
+        once = sorted(
+            letter for letter in set("".join(terms)) if letter.isalpha() and "".join(terms).count(letter) == 1
+        )
+        right = "..." + "".join(once)
+    kept = [
+        "".join(letter for axis, letter in enumerate(term) if axis not in axes)
+        for term, axes in zip(full, dropped, strict=True)
+    ]
+    return f"{','.join(kept)}->{right.replace('...', labels)}", dropped
 
 
 @export(GroupedMatMul)

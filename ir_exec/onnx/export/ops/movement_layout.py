@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 
 from ir_exec.onnx.export.node import ExportNode
+from ir_exec.onnx.export.ops.movement_slice import numbers
 from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops.movement.broadcast import Broadcast, Broadcast1, Tile
 from ir_exec.ops.movement.pad import Pad, Pad1
@@ -72,39 +73,40 @@ def pad(node: ExportNode) -> Outputs:
     mode = node.op.pad_mode
     begins, ends = node.known_ints(1), node.known_ints(2)
     data = node.inputs[0]
-    is_plain = mode == "constant" or (
-        mode != "symmetric" and begins is not None and ends is not None and min([0, *begins, *ends]) >= 0
-    )
-    if is_plain:
+    if node.rank() == 0:
+        return node.emit("Identity", data)
+    is_known = begins is not None and ends is not None
+    if mode == "constant" or (mode != "symmetric" and is_known and min([*(begins or []), *(ends or [])]) >= 0):
         pads = node.concat([node.i64(1), node.i64(2)])
-        if begins is not None and ends is not None:
-            pads = node.ints([*begins, *ends])
+        if is_known:
+            pads = node.ints([*(begins or []), *(ends or [])])
         fill = [node.inputs[3]] if node.has(3) and mode == "constant" else []
         return node.emit("Pad", data, pads, *fill, mode=mode)
-    if begins is None or ends is None:
-        node.refuse("the pads are not known before a run")
     rank = node.known_rank()
-    changed = [axis for axis in range(rank) if begins[axis] or ends[axis]]
-    for axis in sorted(changed, key=lambda axis: begins[axis] + ends[axis]):
-        data = node.emit("Gather", data, _places(node, axis, begins[axis], ends[axis], mode), axis=axis)
-    return data if changed else node.emit("Identity", data)
+    befores, behinds = numbers(node, 1, rank), numbers(node, 2, rank)
+    for axis, (before, behind) in enumerate(zip(befores, behinds, strict=True)):
+        if before != 0 or behind != 0:
+            data = node.emit("Gather", data, _places(node, axis, before, behind, mode), axis=axis)
+    return data if data != node.inputs[0] else node.emit("Identity", data)
 
 
-def _places(node: ExportNode, axis: int, begin: int, end: int, mode: str) -> str:
+def _places(node: ExportNode, axis: int, begin: int | str, end: int | str, mode: str) -> str:
     """The indices of the elements that a padded axis has copies of."""
     size = node.dim(axis)
-    if isinstance(size, int):
+    if isinstance(size, int) and isinstance(begin, int) and isinstance(end, int):
         return node.ints([int(one) for one in node.op._mapped(np.arange(-begin, max(size + end, -begin)), size)])
-    start, one = node.constant(-begin, ElementType.i64), node.constant(1, ElementType.i64)
-    places = node.emit("Range", start, node.reshape(node.dim_name(node.plus(size, end)), []), one)
-    last = node.emit("Sub", size, one)
+    start = node.reshape(node.emit("Neg", node.dim_name(begin)), [])
+    stop, one = node.reshape(node.dim_name(node.plus(size, end)), []), node.constant(1, ElementType.i64)
+    places = node.emit("Range", start, stop, one)
+    whole = node.dim_name(size)
+    last = node.emit("Sub", whole, one)
     if mode == "edge":
         return node.emit("Min", node.emit("Max", places, node.ints([0])), last)
     mirror = 0 if mode == "reflect" else 1
     turned = node.emit("Sub", node.ints([-mirror]), places)
     places = node.emit("Where", node.emit("Less", places, node.ints([0])), turned, places)
     back = node.emit("Sub", node.emit("Add", node.emit("Add", last, last), node.ints([mirror])), places)
-    return node.emit("Where", node.emit("Less", places, size), places, back)
+    return node.emit("Where", node.emit("Less", places, whole), places, back)
 
 
 @export(ShuffleChannels)
@@ -254,7 +256,11 @@ def roll(node: ExportNode) -> Outputs:
 
 @export(Reverse)
 def reverse(node: ExportNode) -> Outputs:
-    axis = node.required(1)
+    axis = node.known(1)
+    if axis is None:
+        axes_name = node.i64(1) if node.op.mode == "index" else node.flat(node.emit("NonZero", node.inputs[1]))
+        back, last = (node.emit("Expand", node.ints([one]), node.shape_of(axes_name)) for one in (-1, _LOWEST))
+        return node.emit("Slice", node.inputs[0], back, last, axes_name, back)
     if node.op.mode == "mask":
         axes = [int(one) for one in np.flatnonzero(axis)]
     else:

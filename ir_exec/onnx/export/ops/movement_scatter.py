@@ -53,11 +53,10 @@ def scatter_elements_update_12(node: ExportNode) -> Outputs:
 def scatter_nd_update(node: ExportNode) -> Outputs:
     reduction = getattr(node.op, "reduction", "none")
     indices = node.i64(1)
+    if node.rank(2) is not None and node.rank(1) == 1 and node.rank(2) != _update_rank(node):
+        node.inputs[2] = node.reshape(node.inputs[2], [])
     if reduction == "none":
-        updates = node.inputs[2]
-        if node.rank(2) is not None and node.rank(1) == 1 and node.rank(2) != _update_rank(node):
-            updates = node.reshape(updates, [])
-        return node.emit("ScatterND", node.inputs[0], indices, updates)
+        return node.emit("ScatterND", node.inputs[0], indices, node.inputs[2])
     return _reduced(node, "ScatterND", reduction, indices, 2, True)
 
 

@@ -57,7 +57,7 @@ def strided_slice(node: ExportNode) -> Outputs:
         node.refuse("the rank of data is unknown")
     named = count - sum(_bit(op.new_axis_mask, place) for place in range(count))
     parts = op._parts(count, named if rank is None else rank)
-    begins, ends, steps = (_numbers(node, place, count) for place in (1, 2, 3))
+    begins, ends, steps = (numbers(node, place, count) for place in (1, 2, 3))
     sliced = [part for part in parts if part.kind == "slice"]
     starts: list[int | str] = []
     stops: list[int | str] = []
@@ -89,7 +89,7 @@ def _is_whole(starts: Sequence[int | str], stops: Sequence[int | str], strides: 
     )
 
 
-def _numbers(node: ExportNode, place: int, count: int) -> list[int | str]:
+def numbers(node: ExportNode, place: int, count: int) -> list[int | str]:
     """The elements of an input: numbers where they are known, else tensors of one element."""
     if not node.has(place):
         return [1] * count

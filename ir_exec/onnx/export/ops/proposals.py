@@ -64,9 +64,7 @@ def proposal(node: ExportNode) -> str | tuple[str, ...]:
     moves = [one / _F32(scale) for one, scale in zip(_by_points(deltas, 4), scales, strict=True)]
     boxes = moved(boxes, moves, margin)
     if op.clip_before_nms:
-        boxes = [
-            one.at_least(0).at_most((edge - margin).at_least(0)) for one, edge in zip(boxes, edges, strict=True)
-        ]
+        boxes = [one.at_least(0).at_most((edge - margin).at_least(0)) for one, edge in zip(boxes, edges, strict=True)]
     count = anchors.shape[1]
     (scores,) = _by_points(probs.slice(1, count, 2**62), 1)
     own_width, own_height = (boxes[2 + axis] - boxes[axis] + margin for axis in (0, 1))

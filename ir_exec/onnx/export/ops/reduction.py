@@ -118,7 +118,7 @@ def _logical(cls: type[Op], operator: str) -> None:
         if axes == []:
             return node.emit("Identity", node.inputs[0])
         found = _reduced(node, operator, node.cast(node.inputs[0], ElementType.i32), axes)
-        return node.cast(found, ElementType.boolean)
+        return node.emit("Greater", found, node.constant(0, ElementType.i32))
 
 
 _logical(reduction.ReduceLogicalAnd, "ReduceMin")

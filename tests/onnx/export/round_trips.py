@@ -1,0 +1,157 @@
+"""From ONNX to IR to ONNX, over the official suite, and from IR to ONNX to IR, over the operator tables.
+
+    python -m tests.onnx.export.round_trips            # counts by what fails
+    python -m tests.onnx.export.round_trips -k resize -v
+    python -m tests.onnx.export.round_trips --rows movement -v
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from onnx.backend.test.runner import Runner
+
+import ir_exec
+from ir_exec.errors import IRError
+from ir_exec.onnx.export.files import to_bytes
+from ir_exec.onnx.export.lower import lower_model
+from ir_exec.types import ElementType, convert
+from tests.conformance import ours
+from tests.conformance.build import build
+from tests.conformance.case import Case
+from tests.conformance.checks import families, table
+from tests.conformance.oracle import Refused
+from tests.onnx import suite
+from tests.onnx.export.engine import Answer, Engine, Question
+from tests.onnx.export.rows import faults_of
+
+__all__ = ["RoundTrip", "back_again", "round_trips"]
+
+
+class RoundTrip(NamedTuple):
+    """How a case came out: `right`, `not run` by onnxruntime itself, `not read` by ir_exec, `refused`, or `wrong`."""
+
+    name: str
+    verdict: str
+    message: str = ""
+
+
+def round_trips(cases: Sequence[suite.Case], engine: Engine) -> Iterator[RoundTrip]:
+    """The cases read, written again and run by onnxruntime; only those that it runs itself count."""
+    asked = [case for case in cases if _has_tensors_only(case)]
+    yield from (RoundTrip(case.name, "not run", "sequences") for case in cases if not _has_tensors_only(case))
+    own = list(engine.run([_question(case, case.model.SerializeToString()) for case in asked]))
+    known = []
+    for case, answer in zip(asked, own, strict=True):
+        if isinstance(answer, Refused) or answer.engine != "onnxruntime" or _difference(case, answer):
+            yield RoundTrip(case.name, "not run", getattr(answer, "reason", "other values"))
+        else:
+            known.append(case)
+    written: list[tuple[suite.Case, bytes]] = []
+    for case in known:
+        found = _written(case)
+        if isinstance(found, bytes):
+            written.append((case, found))
+        else:
+            yield found
+    answers = engine.run([_question(case, content) for case, content in written])
+    for (case, _), answer in zip(written, answers, strict=True):
+        difference = answer.reason if isinstance(answer, Refused) else _difference(case, answer)
+        yield RoundTrip(case.name, "wrong" if difference else "right", difference)
+
+
+def _has_tensors_only(case: suite.Case) -> bool:
+    given, expected = case.runs[0]
+    return all(isinstance(one, np.ndarray) for one in (*given, *expected))
+
+
+def _question(case: suite.Case, content: bytes) -> Question:
+    import onnx
+
+    graph = onnx.load_from_string(content).graph
+    held = {one.name for one in graph.initializer}
+    names = [value.name for value in graph.input if value.name not in held]
+    return Question(content, dict(zip(names, case.runs[0][0], strict=False)), full_check=False)
+
+
+def _written(case: suite.Case) -> bytes | RoundTrip:
+    try:
+        model = ir_exec.read_model(case.model.SerializeToString())
+    except Exception as error:  # whatever it is, the case is not read
+        return RoundTrip(case.name, "not read", f"{type(error).__name__}: {error}")
+    try:
+        return to_bytes(lower_model(model))
+    except IRError as error:
+        return RoundTrip(case.name, "refused", str(error))
+    except Exception as error:  # the suite goes on after any fault
+        return RoundTrip(case.name, "wrong", f"{type(error).__name__}: {error}")
+
+
+def _difference(case: suite.Case, answer: Answer) -> str:
+    try:
+        Runner.assert_similar_outputs(case.runs[0][1], answer.outputs, case.rtol, case.atol)
+    except Exception as error:  # of several kinds
+        return " ".join(str(error).split())[:300] or type(error).__name__
+    return ""
+
+
+def back_again(case: Case) -> list[str]:
+    """What differs when a row is exported, read again and run by the interpreter; nothing where it is refused."""
+    file = build(case)
+    try:
+        content = to_bytes(lower_model(ir_exec.read_model(file.xml, weights=file.weights)))
+    except IRError:
+        return []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = ir_exec.compile_model(ir_exec.read_model(content), precision="file")(file.inputs)
+    except Exception as error:  # the table goes on after any fault
+        return [f"read again: {type(error).__name__}: {error}"]
+    wanted = ours.evaluate(case)
+    found = [result[place] for place in range(len(result))]
+    return faults_of(case, [_as(one, other) for one, other in zip(found, wanted, strict=True)], wanted)
+
+
+def _as(found: Any, wanted: Any) -> Any:
+    """Values of a type that ONNX held in a wider one, in their own."""
+    kind = ElementType.of(wanted)
+    return found if found.dtype == wanted.dtype or kind is ElementType.string else convert(found, kind)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-k", default="", help="words that the names of the cases hold")
+    parser.add_argument("--rows", default=None, metavar="FAMILY", help="rows of the operator tables instead")
+    parser.add_argument("-v", action="store_true", help="a line for each case that fails")
+    given = parser.parse_args()
+    words = given.k.split()
+    if given.rows is not None:
+        found = list(_rows(given.rows, words))
+    else:
+        cases = [one for kind in suite.KINDS for one in suite.cases(kind) if all(word in one.name for word in words)]
+        with warnings.catch_warnings(), Engine() as engine:
+            warnings.simplefilter("ignore")
+            found = list(round_trips(cases, engine))
+    for one in found:
+        if given.v and one.verdict in ("wrong", "refused"):
+            print(f"{one.verdict} {one.name[:300]}: {' '.join(one.message.split())[:400]}")
+    print(dict(Counter(one.verdict for one in found)))
+
+
+def _rows(family: str, words: list[str]) -> Iterator[RoundTrip]:
+    for name in families():
+        if f"{name}.".startswith(f"{family}.") or not family:
+            for case in table(name):
+                if all(word in str(case) for word in words):
+                    faults = back_again(case)
+                    yield RoundTrip(str(case), "wrong" if faults else "right", "; ".join(faults))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""The graph that is written: names, states, functions, constants, metadata, and what ONNX cannot express."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+
+import ir_exec
+from ir_exec import build
+from ir_exec.errors import UnsupportedError
+from ir_exec.extension import (
+    FLOAT,
+    Array,
+    In,
+    Op,
+    TensorType,
+    onnx_lowering,
+    register_op,
+    unregister_onnx_lowering,
+    unregister_op,
+)
+from ir_exec.onnx.export import registry
+from ir_exec.onnx.export.lower import lower_model
+from ir_exec.ops.base.registry import registered
+from ir_exec.ops.movement.gather import Gather8
+from ir_exec.ops.type import StringTensorPack
+from tests.build.test_bodies import CASES, Build
+from tests.onnx.export.sessions import exported_outputs, node_types, run
+
+
+PORT = '<port id="{}" precision="FP32"><dim>2</dim></port>'
+
+TRIPLED = f"""<net name="g" version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
+<output>{PORT.format(0)}</output></layer>
+<layer id="1" name="y" type="Tripled" version="extension"><input>{PORT.format(0)}</input>
+<output>{PORT.format(1)}</output></layer>
+<layer id="2" name="z" type="Result" version="opset1"><input>{PORT.format(0)}</input></layer>
+</layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
+<edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>""".encode()
+
+
+def scaled() -> ir_exec.Model:
+    x = build.parameter([2, None], "f32", name="x")
+    y = build.multiply(x, build.constant(np.float32(2)), name="y")
+    return build.model([y, build.relu(y, name="z")], [x])
+
+
+def unsayable() -> ir_exec.Model:
+    begins, ends = (build.parameter([2], "i32", name=name) for name in ("begins", "ends"))
+    symbols = build.parameter([None], "u8", name="symbols")
+    found = [build.string_tensor_pack(begins, ends, symbols, name=f"pack{place}") for place in range(2)]
+    return build.model(found, [begins, ends, symbols])
+
+
+def test_names_are_kept() -> None:
+    exported = lower_model(scaled())
+    assert (exported.inputs, exported.outputs) == (("x",), ("y", "z"))
+    assert [node.name for node in exported.proto.graph.node] == ["y", "z"]
+
+
+def test_open_dims_have_names() -> None:
+    (declared,) = lower_model(scaled()).proto.graph.input
+    first, second = declared.type.tensor_type.shape.dim
+    assert first.dim_value == 2
+    assert second.dim_param
+
+
+def test_an_output_that_is_an_input() -> None:
+    x = build.parameter([2], "f32", name="x")
+    array = np.ones(2, np.float32)
+    for one in exported_outputs(build.model([x, x], [x]), [array]):
+        np.testing.assert_array_equal(one, array)
+
+
+def test_compositions_are_functions_named_after_the_operator() -> None:
+    a, b = (build.parameter([3], "f32", name=name) for name in "ab")
+    model = build.model([build.floor_mod(a, b), build.floor_mod(b, a)], [a, b])
+    exported = lower_model(model)
+    assert [(one.domain, one.name) for one in exported.proto.functions] == [("ir_exec", "FloorMod")]
+    arrays = [np.array([5, -5, 5.5], np.float32), np.array([3, 3, -2], np.float32)]
+    np.testing.assert_array_equal(run(exported, arrays)[0], np.remainder(*arrays))
+
+
+def test_states_are_inputs_and_outputs() -> None:
+    x = build.parameter([2], "f32", name="x")
+    before = build.read_value(build.constant(np.full(2, 3, np.float32)), "sum")
+    after = build.add(before, x)
+    model = build.model([build.relu(after)], [x], sinks=[build.assign(after, "sum")])
+    exported = lower_model(model)
+    assert exported.states == {"sum": ("past.sum", "present.sum")}
+    one = np.ones(2, np.float32)
+    np.testing.assert_array_equal(run(exported, [one])[1], [4, 4])
+    np.testing.assert_array_equal(run(exported, [one], {"past.sum": one})[1], [2, 2])
+    entries = {entry.key: entry.value for entry in exported.proto.metadata_props}
+    assert json.loads(entries["ir_exec.state.sum"])["past"] == "past.sum"
+
+
+def test_one_error_names_every_layer() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        lower_model(unsayable())
+    assert "pack0" in caught.value.message
+    assert "pack1" in caught.value.message
+
+
+def test_a_partial_model_has_nodes_of_a_domain_of_its_own() -> None:
+    exported = lower_model(unsayable(), partial=True)
+    assert [node.name for node, _ in exported.unsaid] == ["pack0", "pack1"]
+    assert {node.domain for node in exported.proto.graph.node} == {"ir_exec.unsaid"}
+
+
+def test_opsets_out_of_range_and_too_old_ones() -> None:
+    for opset in (16, 99):
+        with pytest.raises(UnsupportedError):
+            lower_model(scaled(), opset=opset)
+    x = build.parameter([2], "i32", name="x")
+    with pytest.raises(UnsupportedError):
+        lower_model(build.model([build.bitwise_not(x)], [x]), opset=17)
+
+
+@pytest.mark.parametrize("opset", [17, 19, 21, 23])
+def test_opsets(opset: int) -> None:
+    exported = lower_model(scaled(), opset=opset)
+    assert [(one.domain, one.version) for one in exported.proto.opset_import] == [("", opset)]
+    np.testing.assert_array_equal(run(exported, [np.ones((2, 1), np.float32)])[0], [[2], [2]])
+
+
+def test_the_registry_refuses_doubles() -> None:
+    for cls in (Gather8, StringTensorPack):
+        registry.find_lowering(cls)
+        with pytest.raises(TypeError):
+            registry.export(cls)(lambda node: "")
+    with pytest.raises(TypeError):
+        registry.unsayable(Gather8, reason="")
+
+
+def test_every_operator_has_a_lowering_or_a_reason() -> None:
+    registry.load_families()
+    missing = [cls for cls in registered() if registry.find_lowering(cls) is None and cls not in registry.UNSAYABLE]
+    assert not missing
+
+
+def test_reading_the_written_model_gives_the_same_function() -> None:
+    model = scaled()
+    again = ir_exec.read_model(model.to_onnx().SerializeToString())
+    array = np.array([[1, -2], [3, 4]], np.float32)
+    expected, found = (ir_exec.compile_model(one)([array]) for one in (model, again))
+    assert [port.name for port in again.outputs] == ["y", "z"]
+    np.testing.assert_array_equal(found["z"], expected["z"])
+
+
+@pytest.mark.parametrize("function", CASES, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("shape", ["2", "?"])
+def test_bodies(function: Build, shape: str) -> None:
+    x = build.parameter(shape, name="x")
+    outputs = function(x)
+    model = build.model(outputs if isinstance(outputs, build.Value) else list(outputs))
+    exported = lower_model(model)
+    for data in (np.array([1, 2], np.float32), np.array([-3, 1], np.float32)):
+        if function.__name__ == "until_large" and data[0] < 0:
+            continue  # it would never end
+        expected = list(ir_exec.compile_model(model)([data]).values())
+        for one, other in zip(run(exported, [data]), expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+            assert one.shape == other.shape
+
+
+def test_an_extension_brings_its_own_lowering() -> None:
+    @register_op("Tripled", version="extension")
+    class Tripled(Op):
+        inputs = (In("data", types=FLOAT),)
+
+        def infer(self, data: TensorType) -> TensorType:
+            return data.without_values()
+
+        def evaluate(self, data: Array) -> Array:
+            return np.asarray(data * 3)
+
+    try:
+        model = ir_exec.read_model(TRIPLED)
+        with pytest.raises(UnsupportedError):
+            lower_model(model)
+        onnx_lowering(Tripled)(lambda node: node.emit("Mul", node.inputs[0], node.constant(np.float32(3))))
+        try:
+            exported = lower_model(model)
+        finally:
+            unregister_onnx_lowering(Tripled)
+        assert node_types(exported) == ["Mul"]
+        np.testing.assert_array_equal(run(exported, [np.ones(2, np.float32)])[0], [3, 3])
+    finally:
+        unregister_op("Tripled", version="extension")
+
+
+def test_the_message_is_whole() -> None:
+    proto = scaled().to_onnx()
+    onnx.checker.check_model(proto, full_check=True)
+    assert proto.producer_name == "ir_exec"
