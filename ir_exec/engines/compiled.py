@@ -138,8 +138,8 @@ class SplitGraph(Executor):
             return self._only.run(arrays)
         limits = current_limits()
         values = {node.outputs[0]: array for node, array in zip(self._graph.parameters, arrays, strict=True)}
-        for node in self._reads:
-            values[node.outputs[0]] = self._read(node, values)
+        if self._reads:
+            self._read(values)
         for step in self.steps:
             limits.check_time()
             found = step.run([values[value] for value in step.inputs])
@@ -166,29 +166,33 @@ class SplitGraph(Executor):
         for step in self.steps:
             step.close()
 
-    def _read(self, node: Node, values: Mapping[Value, Array]) -> Array:
-        """The value of a variable, or its initial one, which is interpreted."""
-        assert isinstance(node.op, ReadsVariable)
-        found = VARIABLES.get().read(node.op.variable_id)
-        if found is not None:
-            return found
-        if not node.values_in:
-            zeros: Array = node.op.evaluate(state=CurrentVariables())
-            return zeros
-        step = self._initial[node]
-        return step.run([values[value] for value in step.inputs])[0]
+    def _read(self, values: dict[Value, Array]) -> None:
+        """Enter the values of the variables; initial ones are interpreted, all at once."""
+        variables = VARIABLES.get()
+        unset = []
+        for node in self._reads:
+            assert isinstance(node.op, ReadsVariable)
+            found = variables.read(node.op.variable_id)
+            if found is not None:
+                values[node.outputs[0]] = found
+            elif node.values_in:
+                unset.append(node)
+            else:
+                values[node.outputs[0]] = node.op.evaluate(state=CurrentVariables())
+        if unset:
+            step = self._initial
+            arrays = step.run([values[value] for value in step.inputs])
+            initial = dict(zip(step.outputs, arrays, strict=True))
+            for node in unset:
+                values[node.outputs[0]] = initial[source(node.values_in[0])]
 
     @cached_property
-    def _initial(self) -> dict[Node, Step]:
-        """For each layer that reads a variable what computes the initial value."""
-        found = {}
-        for node in self._reads:
-            if not node.values_in:
-                continue
-            nodes = below(self._region, node.values_in)
-            part = cut(self._region, nodes, node.values_in)
-            found[node] = Step(Part(False, tuple(nodes), (), part.inputs, part.outputs), part, self._graph, self._how)
-        return found
+    def _initial(self) -> Step:
+        """What computes the initial values of all variables."""
+        wanted = list(dict.fromkeys(source(node.values_in[0]) for node in self._reads if node.values_in))
+        nodes = below(self._region, wanted)
+        part = cut(self._region, nodes, wanted)
+        return Step(Part(False, tuple(nodes), (), part.inputs, part.outputs), part, self._graph, self._how)
 
     def _write(self, values: Mapping[Value, Array]) -> None:
         variables = VARIABLES.get()
