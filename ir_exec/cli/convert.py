@@ -91,8 +91,8 @@ def command(
     load_extensions(extensions)
     if output.lower().endswith(".onnx"):
         _refuse(compress_to_fp16=compress_to_fp16, to_opset=to_opset)
-        if target not in (None, "onnxruntime"):
-            raise Unusable(f"--target {target}: a target of ONNX files is onnxruntime")
+        if target not in (None, "onnxruntime", "openvino"):
+            raise Unusable(f"--target {target}: a target of ONNX files is onnxruntime or openvino")
         from ir_exec.cli.convert_onnx import convert_to_onnx
 
         convert_to_onnx(

@@ -1,14 +1,15 @@
 """Arithmetic of ONNX tensors in Python's notation, for lowerings that are compositions.
 
-    x = node_tensors(node)[0]
+    x = given(node)[0]
     y = (x * x).sum([1]).sqrt()
 
-A `Tensor` is the name of a value with its dtype; each operation emits one node. Numbers become constants of the dtype of
-the other operand. Shapes are i64 vectors, so that one composition serves static and dynamic shapes.
+A `Tensor` is the name of a value with its dtype; each operation emits one node. Numbers become constants of the dtype
+of the other operand. Shapes are i64 vectors, so that one composition serves static and dynamic shapes.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -330,7 +331,7 @@ class Tensor:
     def split(self, sizes: Sequence[int], axis: int) -> list[Tensor]:
         """Slices of these sizes along an axis."""
         starts = [0, *np.cumsum(sizes).tolist()]
-        return [self.slice(axis, start, stop) for start, stop in zip(starts, starts[1:], strict=False)]
+        return [self.slice(axis, start, stop) for start, stop in itertools.pairwise(starts)]
 
 
 def concat(parts: Sequence[Tensor], axis: int) -> Tensor:
@@ -368,8 +369,8 @@ def loop(
         ends = [one.call("Identity") for one in (*after, *stacked)]
         keep = (more[0].reshape() if more else going).call("Identity")
     inputs = [_info(number, []), _info(going, []), *[_info(one) for one in before]]
-    shapes: list[Sequence[int] | None] = [[None] * rank for rank in stacked_ranks]  # type: ignore[list-item]  # open dims
-    shapes = [None] * (len(ends) - len(shapes)) + shapes
+    unknown = len(ends) - len(stacked_ranks)
+    shapes = [*([None] * unknown), *([None] * rank for rank in stacked_ranks)]
     outputs = [_info(keep), *[_info(one, shape) for one, shape in zip(ends, shapes, strict=True)]]
     graph = writer.graph("body", scope, inputs, outputs)
     names = [trips.reshape().name, "", *[one.name for one in carried]]
@@ -396,7 +397,7 @@ def _fresh(sheet: Sheet, name: str, dtype: Any) -> Tensor:
     return found
 
 
-def _info(value: Tensor, shape: Sequence[int] | None = None) -> onnx.ValueInfoProto:
+def _info(value: Tensor, shape: Sequence[int | None] | None = None) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(value.name, onnx_type(value.dtype), shape)
 
 

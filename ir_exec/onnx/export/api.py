@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["exported_model", "to_proto", "write_model"]
 
-TARGETS = ("", "onnxruntime")
+TARGETS = ("", "onnxruntime", "openvino")
 
 
 def exported_model(
@@ -49,7 +49,8 @@ def write_model(
 
     Args:
         opset: of the standard domain, 17 or newer.
-        target: "onnxruntime" for a file that may use operators of com.microsoft.
+        target: "onnxruntime" for a file that may use operators of com.microsoft, "openvino" for one without
+            model-local functions, which OpenVINO does not read.
         partial: layers that ONNX cannot express become nodes of the domain `ir_exec.unsaid`, for looking at.
         external_data: constants go to `NAME.onnx.data` beside the file; by default from 1 GiB on.
 

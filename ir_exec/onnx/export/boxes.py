@@ -34,12 +34,12 @@ _NONE = -np.inf
 
 def above(threshold: float) -> np.float32:
     """The next number: an overlap not below this is one above the threshold."""
-    return np.nextafter(np.float32(threshold), np.float32(np.inf))
+    return np.float32(np.nextafter(np.float32(threshold), np.float32(np.inf)))
 
 
 def below(threshold: float) -> np.float32:
     """The number before: an overlap above this is one not below the threshold."""
-    return np.nextafter(np.float32(threshold), np.float32(-np.inf))
+    return np.float32(np.nextafter(np.float32(threshold), np.float32(-np.inf)))
 
 
 class Corners:
@@ -98,7 +98,7 @@ def greedy(
     kept_count = sheet.zeros(sheet.ints(rows, 1), I64)
     bound = None if most is None else most.to(I64) if isinstance(most, Tensor) else sheet.constant(most, I64)
 
-    def body(number: Tensor, worst: Tensor, limits: Tensor, count: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    def body(number: Tensor, worst: Tensor, limits: Tensor, count: Tensor) -> Any:
         own = worst.gather(number, 1).unsqueeze(1)
         keeps = is_candidate.gather(number, 1).unsqueeze(1) & (count.equals(0) | (own < limits))
         if bound is not None:
@@ -112,7 +112,7 @@ def greedy(
         if bound is None:
             return [after, shrunk, counted], [keeps.squeeze(1)]
         # The loop ends where every row has enough.
-        goes_on = (counted < bound).to(np.int32).max([0, 1], keep=False).to(BOOL)
+        goes_on = (counted < bound).to(I64).sum([0, 1], keep=False) > 0
         return [after, shrunk, counted], [keeps.squeeze(1)], goes_on
 
     *_, kept = loop(is_candidate.dim(1), [worst, limits, kept_count], body, [1])
@@ -131,7 +131,7 @@ def suppressed(
     shrink: float = 1.0,
 ) -> Tensor:
     """`greedy` of boxes, by ONNX's NonMaxSuppression where that means the same."""
-    if corners.margin or shrink < 1 or not 0 < limit:
+    if corners.margin or shrink < 1 or not limit > 0:
         return greedy(corners.overlaps_with, is_candidate, limit, most, shrink)
     sheet, count = is_candidate.sheet, is_candidate.dim(1)
     # The boxes stand in falling order of their scores: their places stand for these.

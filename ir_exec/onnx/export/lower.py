@@ -163,7 +163,8 @@ class Lowerer:
             found = self._of_compressed(node, inputs) or lowering.function(export)
             outputs = [found] if isinstance(found, str) else list(found)
             final = self._final_names(node, scope, outputs)
-        if self.functions and len(scope.nodes) >= _FUNCTION_FROM and not lowering.inline:
+        is_function = self.functions and len(scope.nodes) >= _FUNCTION_FROM and writer.target != "openvino"
+        if is_function and not lowering.inline:
             writer.function(node.type, scope, final, node_name=writer.node_name(node.name), given=inputs)
         else:
             if len(scope.nodes) == 1:
@@ -310,9 +311,9 @@ def lower_model(
 ) -> Exported:
     """The ONNX model that computes what an IR model does.
 
-    target: "onnxruntime" for its own operators where they fit. partial: layers that ONNX cannot express become nodes
-    of a domain of their own. functions: compositions of many nodes are model-local functions. finite: as for a
-    Writer.
+    target: "onnxruntime" for its own operators where they fit, "openvino" for no model-local functions. partial: layers
+    that ONNX cannot express become nodes of a domain of their own. functions: compositions of many nodes are
+    model-local functions. finite: as for a Writer.
     Raises UnsupportedError that names every layer that ONNX cannot express, and why.
     """
     from onnx import helper

@@ -220,11 +220,18 @@ class ExportNode:
             return dim * factor
         return self.emit("Mul", self.dim_name(dim), self.dim_name(factor))
 
-    def over(self, dim: int | str, divisor: int) -> int | str:
+    def over(self, dim: int | str, divisor: int | str) -> int | str:
         """The quotient of a dim."""
-        if isinstance(dim, int):
+        if isinstance(dim, int) and isinstance(divisor, int):
             return dim // divisor
-        return dim if divisor == 1 else self.emit("Div", dim, self.ints([divisor]))
+        return dim if divisor == 1 else self.emit("Div", self.dim_name(dim), self.dim_name(divisor))
+
+    def product(self, dims: Sequence[int | str]) -> int | str:
+        """The product of dims."""
+        found: int | str = 1
+        for dim in dims:
+            found = dim if found == 1 else self.times(found, dim)
+        return found
 
     def plus(self, dim: int | str, other: int | str) -> int | str:
         """The sum of dims."""

@@ -52,7 +52,7 @@ class Writer:
     """Collects nodes, constants, functions and the types of every tensor.
 
     reserved: names that values of the model ask for. opset: of the standard domain.
-    target: "" for any runtime, or "onnxruntime" for its own operators too.
+    target: "" for any runtime, "onnxruntime" for its own operators too, "openvino" for no model-local functions.
     finite: NaN and infinities need not be in windows what they are in IR, where that takes passes of its own.
     """
 

@@ -35,24 +35,32 @@ WIDER: dict[np.dtype[Any], Any] = {
 class Question(NamedTuple):
     """A serialized model and its inputs by name.
 
-    full_check: let onnx.checker infer types and shapes too. optimize: let onnxruntime rewrite the graph.
+    full_check: let onnx.checker infer types and shapes too. optimize: let onnxruntime rewrite the graph. by: who runs
+    it, `onnxruntime`, for which ONNX's reference stands in, or `openvino`.
     """
 
     model: bytes
     inputs: Mapping[str, Array]
     full_check: bool = True
     optimize: bool = False
+    by: str = "onnxruntime"
 
     def message(self) -> bytes:
         """The request as the child reads it."""
         inputs = {name: array.astype(WIDER.get(array.dtype, array.dtype)) for name, array in self.inputs.items()}
         return pickle.dumps(
-            {"model": self.model, "inputs": inputs, "full_check": self.full_check, "optimize": self.optimize}
+            {
+                "model": self.model,
+                "inputs": inputs,
+                "full_check": self.full_check,
+                "optimize": self.optimize,
+                "by": self.by,
+            }
         )
 
 
 class Answer(NamedTuple):
-    """The outputs of a model, and the engine that computed them: `onnxruntime` or `reference`."""
+    """The outputs of a model, and the engine that computed them: `onnxruntime`, `reference` or `openvino`."""
 
     engine: str
     outputs: list[Array]

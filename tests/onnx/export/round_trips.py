@@ -1,25 +1,28 @@
 """From ONNX to IR to ONNX, over the official suite, and from IR to ONNX to IR, over the operator tables.
 
-    python -m tests.onnx.export.round_trips            # counts by what fails
-    python -m tests.onnx.export.round_trips -k resize -v
-    python -m tests.onnx.export.round_trips --rows movement -v
+python -m tests.onnx.export.round_trips            # counts by what fails
+python -m tests.onnx.export.round_trips -k resize -v
+python -m tests.onnx.export.round_trips --rows movement -v
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
 from onnx.backend.test.runner import Runner
 
 import ir_exec
 from ir_exec.errors import IRError
+from ir_exec.onnx.export.carriers import to_carrier
 from ir_exec.onnx.export.files import to_bytes
-from ir_exec.onnx.export.lower import lower_model
+from ir_exec.onnx.export.lower import DEFAULT_OPSET, lower_model
 from ir_exec.types import ElementType, convert
 from tests.conformance import ours
 from tests.conformance.build import build
@@ -59,9 +62,9 @@ def round_trips(cases: Sequence[suite.Case], engine: Engine) -> Iterator[RoundTr
             written.append((case, found))
         else:
             yield found
-    answers = engine.run([_question(case, content) for case, content in written])
+    answers = engine.run([_question(case, content, is_written=True) for case, content in written])
     for (case, _), answer in zip(written, answers, strict=True):
-        difference = answer.reason if isinstance(answer, Refused) else _difference(case, answer)
+        difference = answer.reason if isinstance(answer, Refused) else _difference(case, answer, is_written=True)
         yield RoundTrip(case.name, "wrong" if difference else "right", difference)
 
 
@@ -70,13 +73,12 @@ def _has_tensors_only(case: suite.Case) -> bool:
     return all(isinstance(one, np.ndarray) for one in (*given, *expected))
 
 
-def _question(case: suite.Case, content: bytes) -> Question:
-    import onnx
-
+def _question(case: suite.Case, content: bytes, *, is_written: bool = False) -> Question:
     graph = onnx.load_from_string(content).graph
     held = {one.name for one in graph.initializer}
     names = [value.name for value in graph.input if value.name not in held]
-    return Question(content, dict(zip(names, case.runs[0][0], strict=False)), full_check=False)
+    given = [to_carrier(one, DEFAULT_OPSET) if is_written else one for one in case.runs[0][0]]
+    return Question(content, dict(zip(names, given, strict=False)), full_check=False)
 
 
 def _written(case: suite.Case) -> bytes | RoundTrip:
@@ -92,9 +94,10 @@ def _written(case: suite.Case) -> bytes | RoundTrip:
         return RoundTrip(case.name, "wrong", f"{type(error).__name__}: {error}")
 
 
-def _difference(case: suite.Case, answer: Answer) -> str:
+def _difference(case: suite.Case, answer: Answer, *, is_written: bool = False) -> str:
     try:
-        Runner.assert_similar_outputs(case.runs[0][1], answer.outputs, case.rtol, case.atol)
+        expected = [to_carrier(one, DEFAULT_OPSET) if is_written else one for one in case.runs[0][1]]
+        Runner.assert_similar_outputs(expected, answer.outputs, case.rtol, case.atol)
     except Exception as error:  # of several kinds
         return " ".join(str(error).split())[:300] or type(error).__name__
     return ""
@@ -140,8 +143,9 @@ def main() -> None:
             found = list(round_trips(cases, engine))
     for one in found:
         if given.v and one.verdict in ("wrong", "refused"):
-            print(f"{one.verdict} {one.name[:300]}: {' '.join(one.message.split())[:400]}")
-    print(dict(Counter(one.verdict for one in found)))
+            sys.stdout.write(f"{one.verdict} {one.name[:300]}: {' '.join(one.message.split())[:400]}\n")
+    counts = Counter(one.verdict for one in found)
+    sys.stdout.write(", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()) + "\n")
 
 
 def _rows(family: str, words: list[str]) -> Iterator[RoundTrip]:

@@ -30,7 +30,6 @@ from ir_exec.ops.type import StringTensorPack
 from tests.build.test_bodies import CASES, Build
 from tests.onnx.export.sessions import exported_outputs, node_types, run
 
-
 PORT = '<port id="{}" precision="FP32"><dim>2</dim></port>'
 
 TRIPLED = f"""<net name="g" version="11"><layers>

@@ -45,7 +45,7 @@ def pads_of(node: ExportNode, spatial_rank: int, kernel: list[int | None]) -> di
         return {"auto_pad": op.auto_pad.upper()}
     steps = op._steps(spatial_rank)
     found = [
-        op._same_pads(size, (count - 1) * dilation + 1, stride)
+        op._same_pads(size, ((count or 1) - 1) * dilation + 1, stride)
         for size, count, (stride, dilation) in zip(sizes, kernel, steps, strict=True)
     ]
     return {"pads": [pad[0] for pad in found] + [pad[1] for pad in found]}

@@ -152,10 +152,7 @@ def _rows(
         corners = [one.clip(0, 1) for one in corners]
     found = joined([image, label - int(op.decrease_label_id), score, *corners], _F32)
     keep = op.keep_top_k[0]
-    if keep > 0:
-        total = images * keep
-    else:
-        total = images * classes * (op.top_k if keep == -1 and op.top_k > 0 else priors)
+    total = images * keep if keep > 0 else images * classes * (op.top_k if keep == -1 and op.top_k > 0 else priors)
     found = found.slice(0, 0, total)
     count = found.dim(0)
     output = found.pad([0, 0], [total - count, 0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -311,14 +312,14 @@ def _open_axis(data: Tensor, axis: int, rank: int, old: Tensor, new: Tensor, fac
 
     if how.mode == "nearest":
         exact = source.to(np.float64)
-        rounded = {
+        nearest: dict[str, Callable[[], Tensor]] = {
             "round_prefer_floor": lambda: (exact - 0.5).ceil(),
             "round_prefer_ceil": lambda: (exact + 0.5).floor(),
             "floor": exact.floor,
             "ceil": exact.ceil,
             "simple": lambda: (factor < 1).where(exact.ceil(), exact.floor()),
-        }[how.nearest]()
-        return read(rounded)
+        }
+        return read(nearest[how.nearest]())
     low = source.floor()
     near = source - low
     far = 1 - near

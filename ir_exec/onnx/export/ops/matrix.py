@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from ir_exec.onnx.export.algebra import Sheet, Tensor, concat, loop
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.ops.common import narrow, working, working_kind
 from ir_exec.onnx.export.registry import Outputs, export
@@ -100,18 +105,23 @@ def grouped_matmul(node: ExportNode) -> Outputs:
     a, b = _wide(node, 0), node.transpose(_wide(node, 1), [0, 2, 1])
     if node.known_rank() == 3:
         return _limited(node, node.emit("MatMul", a, b))
-    groups = node.dims(1)[0]
-    if not groups.is_static:
-        node.refuse("the number of groups is not known before a run")
-    offsets = node.i64(2)
-    parts: list[str] = []
-    start, axis = node.ints([0]), node.ints([0])
-    for group in range(groups.size):
-        end = node.slice(offsets, group, group + 1, 0)
-        rows = node.emit("Slice", a, start, end, axis)
-        matrix = node.emit("Gather", b, node.constant(group, ElementType.i64), axis=0)
-        parts.append(node.emit("MatMul", rows, matrix))
-        start = end
-    rest = node.emit("Sub", node.dim_of(a, 0), start)
-    empty = node.emit("Expand", node.scalar_like(0, a), node.concat([rest, node.dim_name(node.dim(1, 1))]))
-    return _limited(node, node.concat([*parts, empty], 0))
+    sheet = Sheet(node)
+    rows, matrices = (Tensor(sheet, name, _dtype(node, name)) for name in (a, b))
+    offsets = Tensor(sheet, node.i64(2), np.int64)
+
+    def multiply(group: Tensor, start: Tensor, done: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        end = offsets.gather(group.reshape(1))
+        product = rows.slice(0, start, end) @ matrices.gather(group)
+        return [end, concat([done, product], 0)], []
+
+    columns = matrices.dim(2)
+    nothing = sheet.zeros(sheet.ints(0, columns), rows.dtype)
+    end, done = loop(matrices.dim(0), [sheet.ints(0), nothing], multiply)
+    rest = sheet.zeros(sheet.ints(rows.dim(0) - end, columns), rows.dtype)
+    return _limited(node, concat([done, rest], 0).name)
+
+
+def _dtype(node: ExportNode, name: str) -> np.dtype[Any]:
+    from onnx import helper
+
+    return np.dtype(helper.tensor_dtype_to_np_dtype(node.code_of(name)))

@@ -155,64 +155,79 @@ def space_to_depth(node: ExportNode) -> Outputs:
 
 @export(BatchToSpace)
 def batch_to_space(node: ExportNode) -> Outputs:
-    blocks, begins, ends = ([int(one) for one in node.required(place)] for place in (1, 2, 3))
     rank = node.known_rank()
     count = rank - 1
+    blocks, begins, ends = (numbers(node, place, rank) for place in (1, 2, 3))
     dims = [node.dim(axis) for axis in range(rank)]
-    batch = node.over(dims[0], int(np.prod(blocks)))
+    batch = node.over(dims[0], node.product(blocks))
     cut = node.reshape_to(node.inputs[0], [*blocks[1:], batch, *dims[1:]])
     order = [count, *chain.from_iterable((count + 1 + i, i) for i in range(count))]
     whole = [node.times(dim, block) for dim, block in zip(dims[1:], blocks[1:], strict=True)]
     found = node.reshape_to(node.transpose(cut, order), [batch, *whole])
-    axes = [axis for axis in range(1, rank) if begins[axis] or ends[axis]]
+    axes = [axis for axis in range(1, rank) if begins[axis] != 0 or ends[axis] != 0]
     if not axes:
         return found
-    stops = [-ends[axis] if ends[axis] else _HIGHEST for axis in axes]
-    return node.emit("Slice", found, node.ints([begins[axis] for axis in axes]), node.ints(stops), node.ints(axes))
+    stops = [node.plus(whole[axis - 1], _negative(node, ends[axis])) for axis in axes]
+    starts = node.shape_from([begins[axis] for axis in axes])
+    return node.emit("Slice", found, starts, node.shape_from(stops), node.ints(axes))
+
+
+def _negative(node: ExportNode, number: int | str) -> int | str:
+    return -number if isinstance(number, int) else node.emit("Neg", number)
 
 
 @export(SpaceToBatch)
 def space_to_batch(node: ExportNode) -> Outputs:
-    blocks, begins, ends = ([int(one) for one in node.required(place)] for place in (1, 2, 3))
     rank = node.known_rank()
     count = rank - 1
+    blocks, begins, ends = (numbers(node, place, rank) for place in (1, 2, 3))
     dims = [node.dim(axis) for axis in range(rank)]
     data = node.inputs[0]
-    if any(begins) or any(ends):
-        data = node.emit("Pad", data, node.ints([*begins, *ends]))
-    space = [
-        node.over(node.plus(dim, begins[axis] + ends[axis]), blocks[axis]) for axis, dim in enumerate(dims) if axis
-    ]
+    if any(one != 0 for one in (*begins, *ends)):
+        data = node.emit("Pad", data, node.shape_from([*begins, *ends]))
+    padded = [node.plus(node.plus(dim, begins[axis]), ends[axis]) for axis, dim in enumerate(dims)]
+    space = [node.over(padded[axis], blocks[axis]) for axis in range(1, rank)]
     cut = node.reshape_to(data, [dims[0], *chain.from_iterable(zip(space, blocks[1:], strict=True))])
     order = [*range(2, 2 + 2 * count, 2), 0, *range(1, 1 + 2 * count, 2)]
-    return node.reshape_to(node.transpose(cut, order), [node.times(dims[0], int(np.prod(blocks))), *space])
+    return node.reshape_to(node.transpose(cut, order), [node.times(dims[0], node.product(blocks)), *space])
 
 
 @export(ExtractImagePatches)
 def extract_image_patches(node: ExportNode) -> Outputs:
     op = node.op
     batch, depth, *space = [node.dim(axis) for axis in range(4)]
-    if not all(isinstance(size, int) for size in space):
-        node.refuse("the size of the image is not known before a run")
-    sizes = [int(size) for size in space]
     data = node.inputs[0]
-    counts = [op._patches(size, axis) for axis, size in enumerate(sizes)]
-    begins, ends = [0, 0], [0, 0]
-    for axis, count in enumerate(counts):
-        missing = max((count - 1) * op.strides[axis] + op._reach(axis) - sizes[axis], 0) if count else 0
-        if op.auto_pad != "valid":
-            begins[axis] = (missing + (op.auto_pad == "same_lower")) // 2
-        ends[axis] = missing - begins[axis]
-    if any(begins) or any(ends):
-        data = node.emit("Pad", data, node.ints([0, 0, *begins, 0, 0, *ends]))
-    places = [
-        np.arange(op.sizes[axis])[:, None] * op.rates[axis] + np.arange(counts[axis]) * op.strides[axis]
-        for axis in range(2)
-    ]
-    data = node.emit("Gather", data, node.constant(places[0].astype(np.int64)), axis=2)
-    data = node.emit("Gather", data, node.constant(places[1].astype(np.int64)), axis=4)
+    counts, begins, ends = zip(*[_patches(node, size, axis) for axis, size in enumerate(space)], strict=True)
+    if any(one != 0 for one in (*begins, *ends)):
+        data = node.emit("Pad", data, node.shape_from([0, 0, *begins, 0, 0, *ends]))
+    for axis in range(2):
+        down = node.ints([one * op.rates[axis] for one in range(op.sizes[axis])])
+        across = node.emit("Mul", node.range_of(counts[axis]), node.ints([op.strides[axis]]))
+        places = node.emit("Add", node.unsqueeze(down, [1]), across)
+        data = node.emit("Gather", data, places, axis=2 + 2 * axis)
     data = node.transpose(data, [0, 2, 4, 1, 3, 5])
     return node.reshape_to(data, [batch, node.times(depth, int(np.prod(op.sizes))), *counts])
+
+
+def _patches(node: ExportNode, size: int | str, axis: int) -> tuple[int | str, int | str, int | str]:
+    """The number of patches along an axis, and the elements that are added before and behind it."""
+    op, stride, reach = node.op, node.op.strides[axis], node.op._reach(axis)
+    is_valid = op.auto_pad == "valid"
+    if isinstance(size, int):
+        count = op._patches(size, axis)
+        missing = max((count - 1) * stride + reach - size, 0) if count else 0
+        begin = 0 if is_valid else (missing + (op.auto_pad == "same_lower")) // 2
+        return count, begin, missing - begin
+    zero = node.ints([0])
+    left = node.emit("Max", node.dim_name(node.plus(size, stride - (reach if is_valid else 1))), zero)
+    many = node.emit("Div", left, node.ints([stride]))
+    last = node.emit("Mul", node.dim_name(node.plus(many, -1)), node.ints([stride]))
+    lacking = node.emit("Max", node.emit("Sub", node.dim_name(node.plus(last, reach)), size), zero)
+    if is_valid:
+        # A patch that begins within the image is whole, unless there is none.
+        return many, 0, 0
+    before = node.over(node.plus(lacking, int(op.auto_pad == "same_lower")), 2)
+    return many, before, node.emit("Sub", lacking, node.dim_name(before))
 
 
 @export(Col2Im, opset=18)

@@ -43,7 +43,6 @@ def _number(node: ExportNode, position: int, dtype: type[np.generic]) -> Tensor 
 @export(*_INDICES_ONLY, NonMaxSuppression5, NonMaxSuppression9)
 def non_max_suppression(node: ExportNode) -> str | tuple[str, ...]:
     """ONNX's NonMaxSuppression; a Loop where scores decay, or where the threshold is not known or 0."""
-    op = node.op
     boxes, scores = (one.to(np.float32) for one in given(node)[:2])
     sheet = boxes.sheet
     most = _number(node, 2, np.int64)

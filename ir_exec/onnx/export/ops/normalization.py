@@ -76,7 +76,8 @@ def _has_elements(node: ExportNode) -> bool:
 def grn(node: ExportNode) -> str:
     (data,) = given(node)
     wide = widened(data)
-    return (wide / ((wide * wide).sum([1]) + node.op.bias).sqrt()).to(data.dtype).name
+    bias: float = node.op.bias
+    return (wide / ((wide * wide).sum([1]) + bias).sqrt()).to(data.dtype).name
 
 
 @export(NormalizeL2)

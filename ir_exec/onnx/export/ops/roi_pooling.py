@@ -50,10 +50,7 @@ def roi_pooling(node: ExportNode) -> str:
     data, rois = given(node)
     wide, boxes = widened(data), widened(rois)
     images, exists = _images(boxes)
-    if op.method == "bilinear":
-        result = _lattice(node, wide, boxes, images)
-    else:
-        result = _greatest(node, wide, boxes, images)
+    result = _lattice(node, wide, boxes, images) if op.method == "bilinear" else _greatest(node, wide, boxes, images)
     return _without_ended(result, exists).to(data.dtype).name
 
 

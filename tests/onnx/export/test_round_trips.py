@@ -1,0 +1,78 @@
+"""ONNX read and written again, IR written and read again, and the files that OpenVINO reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from zlib import crc32
+
+import numpy as np
+import onnx
+import pytest
+
+import ir_exec
+from ir_exec.onnx.export.files import to_bytes
+from ir_exec.onnx.export.lower import lower_model
+from tests.conformance.case import Case
+from tests.conformance.networks import COPIES, arrays
+from tests.conformance.oracle import Refused
+from tests.conformance.sample import each_chunk_of_a_part, found_in
+from tests.onnx.export.engine import Engine, Question
+from tests.onnx.export.left_out import NOT_READ_BY_OPENVINO, NOT_WRITTEN_AGAIN
+from tests.onnx.export.round_trips import back_again, round_trips
+from tests.onnx.suite import KINDS, cases
+
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.skipif(not onnx.__version__.startswith("1.23."), reason="the lists are of the cases of onnx 1.23"),
+]
+
+SHARDS = 8
+SAMPLED = 1
+"""Shards of each kind that the plain command runs."""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine() as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "shard", [pytest.param(shard, marks=pytest.mark.rest if shard >= SAMPLED else ()) for shard in range(SHARDS)]
+)
+def test_the_suite_comes_out_again(kind: str, shard: int, engine: Engine) -> None:
+    chosen = [case for case in cases(kind) if crc32(case.name.encode()) % SHARDS == shard]
+    found = list(round_trips(chosen, engine))
+    wrong = [f"{one.name}: {one.message}" for one in found if one.verdict in ("wrong", "refused")]
+    assert [line for line in wrong if line.partition(":")[0] not in NOT_WRITTEN_AGAIN] == []
+
+
+@pytest.mark.broad(keep=12)
+@pytest.mark.parametrize("rows", each_chunk_of_a_part())
+def test_rows_read_again_are_the_same_function(rows: list[Case]) -> None:
+    faults = found_in(rows, back_again)
+    assert not faults, faults
+
+
+@pytest.mark.broad(keep=6)
+@pytest.mark.parametrize("name", sorted(path.stem for path in COPIES.glob("*.xml") if arrays(path, "inputs")))
+def test_openvino_reads_what_is_written(name: str, engine: Engine) -> None:
+    path = COPIES / f"{name}.xml"
+    inputs, expected = arrays(path, "inputs"), arrays(path, "outputs")
+    assert inputs is not None
+    assert expected is not None
+    exported = lower_model(ir_exec.read_model(path), target="openvino")
+    if exported.states or name in NOT_READ_BY_OPENVINO:
+        pytest.skip(NOT_READ_BY_OPENVINO.get(name, "its states are inputs and outputs"))
+    given = dict(zip(exported.inputs, inputs, strict=True))
+    (answer,) = engine.run([Question(to_bytes(exported), given, by="openvino")])
+    assert not isinstance(answer, Refused), answer.reason
+    for found, wanted in zip(answer.outputs, expected, strict=True):
+        np.testing.assert_allclose(
+            found.astype(np.float64), wanted.astype(np.float64), rtol=2e-2, atol=2e-3 * max(1.0, _largest(wanted))
+        )
+
+
+def _largest(array: np.ndarray) -> float:
+    return float(np.abs(array.astype(np.float64)).max(initial=0.0))
