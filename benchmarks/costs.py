@@ -1,4 +1,4 @@
-"""What the numbers in `ir_exec/kernels/costs.py` rest on: times on either side of the thresholds.
+"""What the numbers in `ir_exec/tuning/thresholds.py` rest on: times on either side of the thresholds.
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.costs
 
@@ -20,7 +20,6 @@ import numpy as np
 
 sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import CornerOverlaps, keep_best
 from ir_exec.kernels.compressed import CompressedMatrix, multiply_rows
 from ir_exec.kernels.elementwise import select, truncated_remainder
@@ -31,6 +30,7 @@ from ir_exec.kernels.scatter_reduced import Reduced
 from ir_exec.kernels.softmax import softmax
 from ir_exec.kernels.sorting import least_indices
 from ir_exec.ops.arithmetic.cumsum import CumSum
+from ir_exec.tuning import thresholds
 from ir_exec.types import ElementType
 
 RNG = np.random.default_rng(0)
@@ -97,19 +97,19 @@ def functions() -> None:
     for power in (4, 8, 10, 11, 12, 14):
         data, divisors = (RNG.normal(size=2**power).astype(np.float32) for _ in range(2))
         plain = nanoseconds(lambda: np.fmod(data, divisors))  # noqa: B023  # as above
-        few, costs.FEW_REMAINDERS = costs.FEW_REMAINDERS, 0
+        few, thresholds.CALL_ELEMENTS = thresholds.CALL_ELEMENTS, 0
         ours = nanoseconds(lambda: truncated_remainder(data, divisors))  # noqa: B023
-        costs.FEW_REMAINDERS = few
+        thresholds.CALL_ELEMENTS = few
         print(f"{2**power:>12,} elements {plain:8.0f} {ours:8.0f}")
     print("\nFEW_SELECTED: np.where, and masks of bits, ns a call, of conditions in no order and of two halves")
     for power in (10, 11, 12, 13, 14, 16):
         data, others = (RNG.normal(size=2**power).astype(np.float32) for _ in range(2))
         for conditions in (RNG.random(data.size) < 0.5, np.arange(data.size) * 2 < data.size):
-            few, costs.FEW_SELECTED = costs.FEW_SELECTED, 2**20
+            few, thresholds.CALL_ELEMENTS = thresholds.CALL_ELEMENTS, 2**20
             plain = nanoseconds(lambda: select(conditions, data, others))  # noqa: B023  # as above
-            costs.FEW_SELECTED = 0
+            thresholds.CALL_ELEMENTS = 0
             ours = nanoseconds(lambda: select(conditions, data, others))  # noqa: B023
-            costs.FEW_SELECTED = few
+            thresholds.CALL_ELEMENTS = few
             print(f"{2**power:>12,} elements {plain:8.0f} {ours:8.0f}")
     print("\nEXPONENTIAL_NANOSECONDS: softmax of 64 slices of 512, ns an element")
     for dtype in (np.float16, np.float32):
@@ -163,7 +163,7 @@ def threads() -> None:
 
 
 def kernels() -> None:
-    """Whole kernels with other numbers than those in `costs`."""
+    """Whole kernels with other numbers than those in `thresholds`."""
     corners = RNG.random((2, 3000)) * 100
     boxes = np.concatenate([corners, corners + RNG.random((2, 3000)) * 20]).astype(np.float32)
     overlaps = CornerOverlaps(boxes)
@@ -172,27 +172,27 @@ def kernels() -> None:
     target, places = RNG.random((10**5, 32), dtype=np.float32), RNG.zipf(1.5, 40_000) % 5000
     updates = RNG.random((len(places), 32), dtype=np.float32)
     powers = (2**8, 2**10, 2**12, 2**14, 2**16)
-    with_numbers("WAVE_ELEMENTS", powers, lambda: Reduced("sum").slices(target, places, updates))
+    with_numbers("CALL_ELEMENTS", powers, lambda: Reduced("sum").slices(target, places, updates))
 
     data, indices = RNG.random((8, 4000), dtype=np.float32), RNG.integers(0, 4000, (8, 128))
     with_numbers("TABLE_ELEMENTS", (0, 2**13), lambda: take_along_axis(data, indices, 1))
 
     # Other rows every time: a processor learns the order of those that it sorts again and again.
     keys = cycle(RNG.random((64, 4, 1080), dtype=np.float32))
-    with_numbers("PACKED_ELEMENTS", (0, 10**9), lambda: least_indices(next(keys), 1080, 1))
+    with_numbers("CALL_ELEMENTS", (0, 10**9), lambda: least_indices(next(keys), 1080, 1))
     few = cycle(RNG.random((64, 4, 50), dtype=np.float32))
-    with_numbers("PACKED_ELEMENTS", (0, 10**9), lambda: least_indices(next(few), 50, 1))
+    with_numbers("CALL_ELEMENTS", (0, 10**9), lambda: least_indices(next(few), 50, 1))
 
     summed, axis = RNG.random((256, 768), dtype=np.float32), np.array(1)
-    with_numbers("SUMMED_BLOCK", (4, 8, 16, 10**9), lambda: CumSum().evaluate(summed, axis))
+    with_numbers("TABLE_ELEMENTS", (0, 10**9), lambda: CumSum().evaluate(summed, axis))
 
     rows, values = RNG.random((1, 2**14, 128), dtype=np.float32), RNG.random((1, 2**13, 128), dtype=np.float32)
     chosen, output = RNG.integers(0, 2**14, 2**13), np.empty_like(rows)
-    with_numbers("LONG_SLICE_BYTES", (1, 10**9), lambda: put_slices(rows, chosen, values, output))
+    with_numbers("LONG_ROW", (1, 10**9), lambda: put_slices(rows, chosen, values, output))
 
 
 def decoding() -> None:
-    print("\nDECODING_NANOSECONDS: the passes over a block of 2**18 weights in the cache, ns a weight")
+    print("\nNEAR_ELEMENT_NANOSECONDS: the passes over a block of 2**18 weights in the cache, ns a weight")
     rows, columns = 128, 2048
     weights = RNG.random((rows, columns), dtype=np.float32)
     half, vector = weights[:, : columns // 2], weights[0]
@@ -215,7 +215,7 @@ def decoding() -> None:
         product = partial(multiply_rows, RNG.random((1, matrix.columns), dtype=np.float32), matrix)
         print(f"\none token by {matrix.rows:,} x {matrix.columns:,} weights of {kind}")
         numbers = (2**17, 2**18, 2**19, 2**20)
-        with_numbers("DECODED_ELEMENTS", numbers, partial(product, np.empty((1, matrix.rows), np.float32)))
+        with_numbers("WINDOW_ELEMENTS", numbers, partial(product, np.empty((1, matrix.rows), np.float32)))
 
 
 def _compressed() -> Iterator[tuple[str, CompressedMatrix]]:
@@ -233,13 +233,13 @@ def _compressed() -> Iterator[tuple[str, CompressedMatrix]]:
 
 
 def with_numbers(name: str, numbers: Sequence[int], function: Callable[[], object]) -> None:
-    """Print what the function takes when `costs` has each of these numbers in turn."""
+    """Print what the function takes when `thresholds` has each of these numbers in turn."""
     print(f"\n{name}: us")
-    own = getattr(costs, name)
+    own = getattr(thresholds, name)
     for number in numbers:
-        setattr(costs, name, number)
+        setattr(thresholds, name, number)
         print(f"{number:>14,} {nanoseconds(function) / 1000:12.1f}")
-    setattr(costs, name, own)
+    setattr(thresholds, name, own)
 
 
 def main() -> None:

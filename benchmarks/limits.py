@@ -43,13 +43,13 @@ from benchmarks.networks import PRECISE, compare, networks
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.recording import bytes_moved
-from ir_exec.kernels import costs
-from ir_exec.kernels.blas import takes_strips, works_alone
+from ir_exec.kernels.blas import blas_is_single_threaded, takes_strips
 from ir_exec.kernels.parallel import for_each
 from ir_exec.kernels.products import PackedMatrix, multiply
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.plan import Step
 from ir_exec.runtime.threads import RunThreads
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 OTHERS = 2**21
@@ -187,9 +187,9 @@ def _of_windows(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
         product = Product(places * batch, outputs, channels, -(-windows // 2 ** len(kernel)), own)
         ways.append(Way([product], batch * moved))
     if outputs * channels == 1 and len(kernel) > 1:
-        height = (costs.BAND_ROWS - 1) * (op.strides[0] if op.strides else 1) + kernel[0]
-        bands = -(-result[2] // costs.BAND_ROWS)
-        product = Product(batch * bands, costs.BAND_ROWS, height * prod(kernel[1:]), windows // result[2])
+        height = (6 - 1) * (op.strides[0] if op.strides else 1) + kernel[0]
+        bands = -(-result[2] // 6)
+        product = Product(batch * bands, 6, height * prod(kernel[1:]), windows // result[2])
         rows = prod(inputs[0][2:3]) * windows // result[2]
         ways.append(Way([product], batch * rows * prod(kernel[1:])))
     return Work(ways)
@@ -248,7 +248,7 @@ class Skeleton:
         self._runs = 0
         self.products = self.passes = 0.0
         with RunThreads(threads), np.errstate(all="ignore"):
-            works_alone()
+            blas_is_single_threaded()
             for one in work:
                 found = [self._add(way, has_windows=has_windows) for way in one.ways]
                 if found:
@@ -271,7 +271,7 @@ class Skeleton:
             for layer in self._layers:
                 layer.restore()
         with RunThreads(self._threads), np.errstate(all="ignore"):
-            works_alone()
+            blas_is_single_threaded()
             for call in self._calls:
                 call()
 
@@ -307,7 +307,7 @@ class Skeleton:
         calls: list[_Call] = [partial(np.matmul, *arrays) for arrays in arranged]
         if takes_strips():
             calls += [partial(multiply, *arrays) for arrays in arranged]
-            if batch == 1 and columns >= costs.STRIP_COLUMNS and inner:
+            if batch == 1 and columns >= thresholds.STRIP_COLUMNS and inner:
                 calls.append(partial(PackedMatrix.of(b).product, a))
         for arrays in arranged if self._threads > 1 else ():
             calls += [_shared(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply)]

@@ -140,6 +140,7 @@ def _networks(
     types = {size: CompiledModel(_reshaped(model, arrays, size), **options).outputs for size in sizes}
     try:
         any_size = _reshaped(model, arrays, None)
+        any_size.require_whole()
     except IRError:
         _require_batch(types[sizes[-1]], None)
         return {size: _reshaped(model, arrays, size) for size in sizes}, types

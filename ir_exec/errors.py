@@ -34,6 +34,7 @@ __all__ = [
     "InvalidAttributeError",
     "Location",
     "NoSuchKeyError",
+    "NotKnownError",
     "ParseError",
     "Report",
     "ResourceError",
@@ -255,6 +256,10 @@ class UnsupportedError(IRError):
     """An operator, opset or element type that ir_exec does not have."""
 
     default_code = Code.unsupported
+
+
+class NotKnownError(UnsupportedError):
+    """What must be known when the file is converted: a value, a rank or a size, which inputs of a run may determine."""
 
 
 class ResourceError(IRError):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -26,13 +27,17 @@ from ir_exec.readers import ONNX_WRITER, reader_of, written
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
+    "Aspect",
     "Loaded",
     "Model",
     "ModelPort",
+    "PartialModel",
     "PortKey",
+    "Runner",
     "ShapeLike",
     "ShapesByPort",
     "Source",
+    "Specialised",
     "WeightsSource",
     "as_shape",
     "chosen_port",
@@ -58,6 +63,8 @@ ShapesByPort: TypeAlias = (
     | Mapping["ModelPort", ShapeLike]
     | Mapping[PortKey, ShapeLike]
 )
+
+Aspect: TypeAlias = Literal["rank", "shape", "value"]
 
 MOST_SHOWN = 20
 """Of the inputs and of the outputs no more are shown: decoders have hundreds."""
@@ -110,6 +117,23 @@ class Loaded(NamedTuple):
     def version(self) -> int:
         """The IR version of the file."""
         return self.source.version
+
+
+class Specialised(NamedTuple):
+    """A network that is right for the inputs that it was made for, and for others that are alike.
+
+    depends: for each input of the model that matters, by its name, what others must have in common with it: "rank",
+        "shape" (of a list: those of its elements) or "value".
+    arrays: the inputs of a call, by the inputs of the model, as those of `model`.
+    """
+
+    model: Model
+    depends: tuple[tuple[str, Aspect], ...]
+    arrays: Callable[[Mapping[str, Any]], list[Array]]
+
+
+Runner: TypeAlias = "Callable[[Model, Mapping[str, Array]], Sequence[Array]]"
+"""Runs a network on inputs by name, and gives its outputs in their order."""
 
 
 class Model:
@@ -182,6 +206,22 @@ class Model:
         self.types = infer_types(self.graph, weights=self.weights, given=given)
         self.given = given
         return self
+
+    @property
+    def is_partial(self) -> bool:
+        """Return True if some of the layers depend on the inputs of a call, as those of an ONNX file may."""
+        return False
+
+    def specialised(self, inputs: Any) -> Model:
+        """The whole network for the inputs of a call, and for others of their shapes and values; itself where it is
+        whole for all inputs.
+
+        inputs: as for a call of a compiled model. Raises what the call raises.
+        """
+        return self
+
+    def require_whole(self) -> None:
+        """Raise NotKnownError, which names the operators, where `is_partial`."""
 
     def save(self, path: str | os.PathLike[str], *, compress_to_fp16: bool = False) -> None:
         """Write the network as IR version 11: the .xml at `path` and the .bin beside it.
@@ -257,6 +297,33 @@ class Model:
 
     def _input(self, key: PortKey) -> Value:
         return self.graph.parameters[find_port(self.inputs, key)].outputs[0]
+
+
+class PartialModel(Model):
+    """A network of which some layers depend on the inputs of a call, until a `reshape` determines them."""
+
+    @abstractmethod
+    def bound(self, inputs: Any) -> dict[str, Any]:
+        """What a call gives for each input, by its name: an array, a list, or None for an optional without an element.
+
+        Raises EvaluationError, ElementTypeError or ShapeError for inputs that do not fit.
+        """
+
+    @abstractmethod
+    def content(self) -> bytes:
+        """What decides the network for any inputs, but for its weights that are in files: the same for equal models."""
+
+    @abstractmethod
+    def with_weights_inside(self) -> Self:
+        """The same model, whose pickle refers to no files."""
+
+    @abstractmethod
+    def specialise(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialised:
+        """The whole network for these inputs. In place of an array its type will do, where no value is needed.
+
+        run: computes the values that are needed, within limits of the caller. Raises NotKnownError where one does not
+        follow from the inputs.
+        """
 
 
 def ports_of(ends: Iterable[tuple[Node, Value]], types: Types) -> list[ModelPort]:
@@ -382,11 +449,20 @@ def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
     return Model(loaded)
 
 
-def load(source: Source, weights: WeightsSource | None = None, *, report: Report = raise_error) -> Loaded | None:
-    """Document, weights and graph of a file; every fault is reported. None where no document can be read."""
+def load(
+    source: Source,
+    weights: WeightsSource | None = None,
+    *,
+    report: Report = raise_error,
+    shapes: Mapping[str, Shape] | None = None,
+) -> Loaded | None:
+    """Document, weights and graph of a file; every fault is reported. None where no document can be read.
+
+    shapes: of inputs by their names, for a file that is no IR: there they may say what else would be left out.
+    """
     reader = reader_of(source)
     if reader is not None:
-        model: Model | None = reader.read(source, report=report)
+        model: Model | None = reader.read(source, report=report, shapes=shapes)
         if model is None:
             return None
         return Loaded(model.document, model.graph, model.weights, model.document, model.left_out, model.stand_ins)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from pathlib import Path
@@ -71,13 +70,6 @@ GROUPS = {
     ),
 }
 """What the README says together: rows of `benchmarks/results/networks.json`."""
-
-
-def test_the_numbers_of_the_costs_are_those_of_the_kernels() -> None:
-    told = re.findall(r"`([A-Z_0-9]+)` = ([^:,]+)", (ROOT / "benchmarks" / "costs.md").read_text("utf-8"))
-    assigned = ast.walk(ast.parse((ROOT / "ir_exec" / "kernels" / "costs.py").read_text("utf-8")))
-    held = {ast.unparse(one.targets[0]): ast.unparse(one.value) for one in assigned if isinstance(one, ast.Assign)}
-    assert {name: ast.unparse(ast.parse(value, mode="eval")) for name, value in told} == held
 
 
 def test_the_figures_of_the_readme_are_those_of_the_results() -> None:

@@ -20,7 +20,7 @@ from ir_exec.batch.running import Result
 from ir_exec.codes import Code
 from ir_exec.debug.files import store_npz
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.model import Model, ModelPort
+from ir_exec.model import Model, ModelPort, PartialModel
 from ir_exec.types import Array
 
 __all__ = ["MANIFEST", "OutputFolder", "network_digest"]
@@ -33,6 +33,8 @@ def network_digest(model: Model, options: Mapping[str, Any]) -> str:
     digest = sha256(model.document.changed(path=None).model_dump_json().encode("utf-8", "surrogatepass"))
     if model.weights is not None:
         digest.update(model.weights.slice(0, model.weights.size))
+    if isinstance(model, PartialModel):
+        digest.update(model.content())
     digest.update(repr(sorted((port.name, str(port.shape)) for port in model.inputs)).encode("utf-8", "surrogatepass"))
     digest.update(repr(sorted(options.items())).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()

@@ -20,7 +20,7 @@ from typing import Any
 from ir_exec.batch.pools import Cargo
 from ir_exec.errors import WeightsError
 from ir_exec.ir import Weights
-from ir_exec.model import Model
+from ir_exec.model import Model, PartialModel
 from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.compiled import compiled_with
 
@@ -77,7 +77,7 @@ class Parcel:
 
 def with_weights_inside(model: Model) -> Model:
     """The same network, whose pickle has the weights by value."""
-    model = copy(model)
+    model = model.with_weights_inside() if isinstance(model, PartialModel) else copy(model)
     if (weights := model.weights) is not None:
         model.weights = Weights.of_bytes(bytes(weights.slice(0, weights.size)), order=weights.order)
     return model

@@ -99,13 +99,19 @@ def run_check(
     requires: Requirement | None = None
     outputs: dict[str, str] | None = None
     try:
+        wanted = wanted or _Wanted()
         loaded = _reloaded(source, findings) if isinstance(source, Model) else load(source, weights, report=findings)
+        if loaded is not None and loaded.left_out and not isinstance(source, Model):
+            shapes = _shapes_asked_for(loaded, wanted)
+            if shapes:
+                # They may determine what was left out.
+                findings = Findings(_path(source))
+                loaded = load(source, weights, report=findings, shapes=shapes)
         if loaded is not None:
             graphs = list(all_graphs(loaded.graph))
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs) - len(loaded.stand_ins)
             left_out = loaded.left_out
             requires = requirement(loaded.document, loaded.version)
-            wanted = wanted or _Wanted()
             checked = max(0, _check(loaded, findings, wanted, inferred) - len(loaded.stand_ins))
             outputs = _what_if(loaded, findings, wanted)
             _doubt_weights(loaded, findings)
@@ -126,10 +132,20 @@ def run_check(
     return Checked(report, findings.repairs, loaded)
 
 
+def _shapes_asked_for(loaded: Loaded, wanted: _Wanted) -> dict[str, Shape]:
+    """The shapes that inputs are to have, by their names; none where these are wrong, which is told later."""
+    try:
+        given = given_types(loaded.graph, wanted.shapes, wanted.batch)
+    except IRError:
+        return {}
+    return {value.node.name: type.shape for value, type in given.items()}
+
+
 def _reloaded(model: Model, findings: Findings) -> Loaded:
     """What reading a file of the network would give."""
     document = model.current_document()
-    return Loaded(document, build_graph(document, model.weights, report=findings), model.weights, document)
+    graph = build_graph(document, model.weights, report=findings)
+    return Loaded(document, graph, model.weights, document, model.left_out, model.stand_ins)
 
 
 def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[Value, TensorType] | None) -> int:

@@ -25,7 +25,7 @@ from ir_exec.debug.files import NATIVE, RECORDS, objects_hint, storable, store_n
 from ir_exec.errors import IRError
 from ir_exec.hints import path_hint
 from ir_exec.ir.urls import is_url, local_path, suffix_of
-from ir_exec.model import Model, ModelPort, numbered
+from ir_exec.model import Model, ModelPort, numbered, read_model
 from ir_exec.printable import printable
 from ir_exec.types import STRING, Array, ElementType, Shape
 
@@ -238,6 +238,13 @@ class Asked:
     shapes: Sequence[str]
     seed: int
     pixels: Pixels | None = None
+
+    def network(self, path: str, weights: str | None = None) -> Model:
+        """The network of a file, with the shapes that were asked for where some of its layers depend on them."""
+        network = read_model(path, weights=weights)
+        if network.is_partial and self.shapes:
+            network.reshape(self.wanted(network.inputs))
+        return network
 
     def given(self, ports: Sequence[ModelPort]) -> dict[str, Array]:
         """The arrays of the files, by the names of the inputs."""

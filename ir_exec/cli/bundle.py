@@ -17,7 +17,6 @@ from ir_exec.debug import Bundle, Command, bundle, rerun
 from ir_exec.debug.bundling import current_versions
 from ir_exec.debug.command import Outcome
 from ir_exec.debug.report_text import told
-from ir_exec.model import read_model
 
 _GIB = 2**30
 
@@ -80,7 +79,7 @@ def command(
         raise Unusable(f"--output {output} is there and is no .zip")
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
-        network = read_model(model, weights=weights)
+        network = asked.network(model, weights)
         fails = None if until is None else Command(until, bad_exit=bad_exit, timeout=timeout)
     given = asked.given(network.inputs)
     with errors_as_messages(exit_code=UNUSABLE):

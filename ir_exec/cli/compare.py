@@ -245,7 +245,7 @@ def command(
     load_extensions(extensions)
     hint_text = check_hint(model)
     with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
-        network = read_model(model, weights=weights)
+        network = asked.network(model, weights)
     if is_many(asked.archive) or jobs or scheduler:
         if reference is None or then or calls:
             what = "--precision is" if reference is None else "--then and --calls are"

@@ -7,17 +7,22 @@ from collections.abc import Callable
 
 import click
 
+from ir_exec.check import printable
 from ir_exec.check.releases import Release, first_release, newer_than
+from ir_exec.cli.arrays import Asked
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show_written
 from ir_exec.errors import IRError, Location
 from ir_exec.model import Model, read_model
+from ir_exec.onnx.demands import Demands
 from ir_exec.onnx.export.registry import OLDEST_OPSET
 from ir_exec.onnx.model import convert_model, inputs_of
+from ir_exec.onnx.partial_model import run_once
 from ir_exec.onnx.reading import read_proto
 from ir_exec.onnx.registry import NEWEST
 from ir_exec.ops.base.registry import LAST_OPSET, opset_number
+from ir_exec.runtime.arguments import checked
 from ir_exec.types import Shape, TensorType
 
 _FIRST_OPSET = 8
@@ -28,6 +33,14 @@ _FIRST_OPSET = 8
 @click.argument("model", metavar="MODEL", type=ModelPath())
 @click.option("-o", "--output", required=True, metavar="OUT", type=click.Path(), help="OUT.xml or OUT.onnx.")
 @shape_option("The shape of an input")
+@click.option(
+    "--input",
+    "named",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="An input on whose shape and value the network may depend, where an operator needs them; repeatable.",
+)
+@click.option("--inputs", "archive", metavar="FILE.npz", type=click.Path(), help="Such inputs, by their names.")
 @click.option("--static", is_flag=True, help="Dims of inputs that are still open become 1.")
 @click.option("--compress-to-fp16", is_flag=True, help="Store weights of 32 and 64 bits as f16.")
 @click.option(
@@ -65,6 +78,8 @@ def command(
     model: str,
     output: str,
     shapes: tuple[str, ...],
+    named: tuple[str, ...],
+    archive: str | None,
     static: bool,
     compress_to_fp16: bool,
     fold: bool,
@@ -79,7 +94,8 @@ def command(
 
     Tensors and nodes keep their names: a layer is named after its node, `conv`, and the one below the sum with a bias
     `conv/WithoutBiases`. Constant parts are computed; dynamic dims stay dynamic. With fixed shapes operators can be
-    said that otherwise cannot. Weights are compressed unless one of them is too large for f16. For an older OpenVINO,
+    said that otherwise cannot; with inputs, those that need a value: the network is right for these values alone, which
+    a line names. Weights are compressed unless one of them is too large for f16. For an older OpenVINO,
     operators are written in the older versions that mean the same; layers that have none are named.
 
     The ending of OUT is the direction. To ONNX, weights are streamed, states become inputs `past.NAME` and outputs
@@ -116,6 +132,7 @@ def command(
     options = {
         "input_model": os.path.basename(model),
         "shape": "; ".join(shapes),
+        "input": "; ".join((*named, *filter(None, [archive]))),
         "static": _flag(static),
         "compress_to_fp16": _flag(compress_to_fp16),
         "fold": "true" if fold else "false",
@@ -126,15 +143,21 @@ def command(
         proto, folder = read_proto(model)
         ports = inputs_of(proto)
         wanted = shapes_by_input(shapes, ports)
+        arrays = Asked(named, archive, shapes, 0).given(ports)
         given = {}
         for port in ports:
             shape = wanted.get(port.name, port.shape)
             if static and shape.dims is not None:
                 shape = Shape([dim if dim.is_static else 1 for dim in shape])
+            if port.name in arrays:
+                arrays[port.name] = checked(arrays[port.name], port)
+                shape = Shape(arrays[port.name].shape)
             given[port.name] = TensorType(port.element_type, shape)
+        # The shapes of these arrays are those of the inputs, so that values alone are left to be asked for.
+        demands = Demands(arrays, run_once, has_shapes=True)
         told = {name: value for name, value in options.items() if value}
         try:
-            converted = convert_model(proto, folder=folder, given=given, told=told).model
+            converted = convert_model(proto, folder=folder, given=given, told=told, demands=demands).model
         except IRError as error:
             raise error.located(Location(path=model)) from error.__cause__
         if fold:
@@ -150,6 +173,8 @@ def command(
         # It has a layer more for each weight.
         converted = read_model(output)
     show_written("Converted", converted, output)
+    if demands.used:
+        echo(f"right for these values alone: {printable(', '.join(sorted(demands.used)))}")
 
 
 def _refuse(**options: object) -> None:

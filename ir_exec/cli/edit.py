@@ -84,6 +84,7 @@ def command(
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
         network = read_model(model, weights=weights)
+        network.require_whole()
     named_shapes = shapes_by_input(shapes, network.inputs)
     with errors_as_messages(exit_code=UNUSABLE):
         editor = Editor(network)

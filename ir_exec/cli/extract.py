@@ -12,7 +12,6 @@ from ir_exec.cli.config import load_extensions
 from ir_exec.cli.options import MODEL
 from ir_exec.cli.terminal import UNUSABLE, Table, Unusable, check_hint, errors_as_messages, show, table
 from ir_exec.debug import Extracted, extract
-from ir_exec.model import read_model
 from ir_exec.types import Array
 
 
@@ -56,7 +55,7 @@ def command(
     load_extensions(extensions)
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
-        network = read_model(model, weights=weights)
+        network = asked.network(model, weights)
     given = asked.given(network.inputs)
     is_seeded = click.get_current_context().get_parameter_source("seed") is ParameterSource.COMMANDLINE
     arrays: dict[str, Array] | None = None

@@ -21,9 +21,9 @@ from ir_exec.cli.onnx_facts import (
     shown_nodes,
 )
 from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, shape_option, shapes_by_input, top_option
-from ir_exec.cli.terminal import Table, Unusable, check_hint, errors_as_messages, show, show_json, table
+from ir_exec.cli.terminal import Table, Unusable, check_hint, echo, errors_as_messages, show, show_json, table
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, raise_error
+from ir_exec.errors import IRError, NotKnownError, raise_error
 from ir_exec.graph import Node
 from ir_exec.hints import suggested
 from ir_exec.ir import read_document
@@ -167,7 +167,9 @@ def _in_ir(facts: NetworkFacts) -> str:
 
 def _raise_unless_without_weights(fault: IRError) -> None:
     """The report for `load`: little that is shown needs the values of constants."""
-    if fault.code != Code.weights_missing:
+    if isinstance(fault, NotKnownError):
+        echo(printable(str(fault)), to_stderr=True)
+    elif fault.code != Code.weights_missing:
         raise_error(fault)
 
 

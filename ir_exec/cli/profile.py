@@ -27,7 +27,6 @@ from ir_exec.debug.profile_report import (
     type_text,
 )
 from ir_exec.debug.profiling import profile
-from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision
 
 _SPARE = ("memory", "GB/s", "calls", "GFLOP/s", "moved", "mult-adds", "value")
@@ -103,7 +102,7 @@ def command(
     keep_freed_memory()
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
-        network = read_model(model, weights=weights)
+        network = asked.network(model, weights)
     given = asked.given(network.inputs)
     drawn = [port.name for port in network.inputs if port.name not in given]
     with errors_as_messages(hint=DRAWN_HINT if drawn else None), Steps() as steps:

@@ -19,7 +19,6 @@ from ir_exec.cli.terminal import UNUSABLE, LayerBar, Unusable, check_hint, echo,
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.command import Outcome
 from ir_exec.ir import default_weights_path
-from ir_exec.model import read_model
 from ir_exec.types import Array
 
 __all__ = ["command", "outcomes", "timeout_option"]
@@ -110,7 +109,7 @@ def command(
         asked_command = Command(until, bad_exit=bad_exit, timeout=timeout)
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
-        network = read_model(model, weights=weights)
+        network = asked.network(model, weights)
     given = asked.given(network.inputs)
     arrays: dict[str, Array] | None = None
     with errors_as_messages(exit_code=UNUSABLE):

@@ -42,7 +42,7 @@ from ir_exec.debug.walk import NotFinite, first_not_finite
 from ir_exec.engines.compiled import EngineModel
 from ir_exec.errors import IRError
 from ir_exec.ir.urls import suffix_of
-from ir_exec.model import Model, ModelPort, read_model
+from ir_exec.model import Model, ModelPort
 from ir_exec.runtime import CompiledModel, Results, compile_model
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType, Shape
@@ -145,7 +145,7 @@ def command(
     keep_freed_memory()
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
-        network = read_model(model, weights=weights)
+        network = asked.network(model, weights)
         if is_many(asked.archive) or batch or jobs or scheduler:
             _refuse_for_many(shapes=asked.shapes, validate=validate, expected=expected, repeat=repeat > 1)
             _refuse_for_many(print=printed != "summary", labels=labels, format=output_format != "text", warmup=warmup)
@@ -178,6 +178,7 @@ def command(
             require_labels(names, found)
         differs = None if expected is None else _differing(results, expected, rtol, atol)
     times = times_of(first, others, warmup)
+    specialised = compiled.specialisations[-1] if compiled.specialisations else None
     if is_text:
         shown: list[Table | str] = [_outputs(results)] if printed == "summary" else []
         shown += printed_values(found) if printed == "values" else ()
@@ -185,6 +186,8 @@ def command(
         if partition is not None:
             echo(f"{printable(str(partition).splitlines()[0])}\n")
         show(*shown, told_times(times) + (f", outputs written to {output}" if output else ""))
+        if specialised is not None:
+            echo(f"specialised to {printable(', '.join(f'{name}: {what}' for name, what in specialised.items()))}")
         if differs is not None:
             _tell_expected(differs, len(found), expected or "")
     else:
@@ -192,7 +195,14 @@ def command(
         inputs = [_input(port, arrays[port.name], drawn.get(port.name), asked.seed) for port in ports]
         is_whole, most = printed == "values", TOP if printed == "top5" else 0
         outputs = [output_of(one, found[one], has_values=is_whole, most=most, labels=names) for one in found]
-        report = RunReport(model=model, inputs=tuple(inputs), outputs=tuple(outputs), times=times, engine=partition)
+        report = RunReport(
+            model=model,
+            inputs=tuple(inputs),
+            outputs=tuple(outputs),
+            times=times,
+            engine=partition,
+            specialised=specialised,
+        )
         show_json((report if differs is None else report.judged(differs)).model_dump_json(indent=1))
     if differs:
         sys.exit(1)

@@ -11,7 +11,6 @@ from ir_exec.cli.options import MODEL, left_out, rows_of, top_option
 from ir_exec.cli.terminal import LayerBar, Table, check_hint, errors_as_messages, show, table
 from ir_exec.debug import Trace, trace
 from ir_exec.debug.report_text import number
-from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision
 
 
@@ -63,7 +62,7 @@ def command(
     most = rows_of(top, every)
     load_extensions(extensions)
     with errors_as_messages(hint=check_hint(model)):
-        network = read_model(model, weights=weights)
+        network = asked.network(model, weights)
     given = asked.given(network.inputs)
     with errors_as_messages(), LayerBar(network.graph) as bar:
         written = trace(

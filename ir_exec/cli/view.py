@@ -12,7 +12,6 @@ from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.options import MODEL
 from ir_exec.cli.terminal import UNUSABLE, LayerBar, echo, errors_as_messages
-from ir_exec.model import read_model
 from ir_exec.view import html_of, view
 
 
@@ -57,7 +56,7 @@ def command(
     with errors_as_messages(exit_code=UNUSABLE):
         inputs, graph = None, None
         if draw or asked.archive or asked.named or asked.shapes:
-            network = read_model(model, weights=weights)
+            network = asked.network(model, weights)
             inputs, graph = asked.drawn(network, asked.given(network.inputs)), network.graph
         with LayerBar(graph) as bar:
             page = view(

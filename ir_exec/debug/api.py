@@ -23,6 +23,7 @@ from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.specialising import ForCalls, for_calls
 from ir_exec.types import Array
 
 __all__ = ["Probe", "ReferenceLike", "compare"]
@@ -83,11 +84,19 @@ def compare(
     """
     model = model if isinstance(model, Model) else read_model(model)
     options: dict[str, Any] = {"threads": threads, "precision": precision}
+    record: Drawn | None = None
+    notes: list[str] = []
+    if model.is_partial:
+        called, record = _whole(model, reference, inputs, then, seed, shapes, options)
+        model, (inputs, *then), _ = called
+        notes = [called.told] if called.told else []
+    if isinstance(reference, Model) and reference.is_partial and inputs is not None:
+        reference = reference.specialised(_for_reference(reference, model, inputs))
     found = _reference(model, reference, options, probe=probe, device=device, hint=hint, timeout=timeout)
+    found.notes += notes
     with closing(found):
         known = found.inputs() if inputs is None else {}
         drawn = inputs is None and len(known) < len(model.inputs)
-        record: Drawn | None = None
         shapes = None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()}
         if drawn:
             inputs, record = checked_inputs(model, seed, shapes, known, **options)
@@ -130,6 +139,35 @@ def compare(
                 return compared([bind_inputs(inputs, model.inputs)], drawn=record)
             except IRError:
                 raise error from None
+
+
+def _whole(
+    model: Model,
+    reference: ReferenceLike,
+    inputs: Inputs | None,
+    then: Sequence[Inputs],
+    seed: int,
+    shapes: Mapping[str, ShapeLike] | None,
+    options: Mapping[str, Any],
+) -> tuple[ForCalls, Drawn | None]:
+    """The network that a partial model is for the calls; inputs that neither the caller nor a trace gives are drawn."""
+    record: Drawn | None = None
+    if inputs is None:
+        known: Mapping[str, Array] = {}
+        if isinstance(reference, Trace) or (isinstance(reference, (str, Path)) and Path(reference, INDEX).exists()):
+            known = TraceReference(reference).inputs()
+        shapes = None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()}
+        inputs, record = checked_inputs(model, seed, shapes, known, **options)
+        record = record if len(known) < len(model.inputs) else None
+    return for_calls(model, inputs, *then), record
+
+
+def _for_reference(reference: Model, model: Model, inputs: Inputs) -> Inputs:
+    """The inputs of a model as those of a reference: by name where it has the same names, else by position."""
+    arrays = bind_inputs(inputs, model.inputs)
+    named = {port.name: array for port, array in zip(model.inputs, arrays, strict=True)}
+    names = [port.name for port in reference.inputs]
+    return {name: named[name] for name in names} if set(names) <= named.keys() else arrays
 
 
 def _sizes_of(

@@ -30,7 +30,8 @@ from ir_exec.debug.reference import differences
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model, ModelPort, Source, read_model
 from ir_exec.runtime import compile_model
-from ir_exec.runtime.arguments import Inputs, bind_inputs
+from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import BOOLEAN, Array, ElementType
 
 __all__ = ["Bundle", "Rerun", "bundle", "current_versions", "rerun"]
@@ -124,7 +125,7 @@ def bundle(
     cannot be written or a report not be read.
     """
     model = model if isinstance(model, Model) else read_model(model)
-    arrays = bind_inputs(inputs, model.inputs)
+    model, (arrays,), _ = for_calls(model, inputs)
     with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
         place = Path(folder)
         answer = None

@@ -19,6 +19,7 @@ from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.fold import constant_values
+from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array
 
 __all__ = ["Extracted", "extract", "values_at"]
@@ -77,6 +78,10 @@ def extract(
     raises.
     """
     model = model if isinstance(model, Model) else read_model(model)
+    if inputs is None:
+        model.require_whole()
+    elif model.is_partial:
+        model, (inputs,), _ = for_calls(model, inputs)
     starts, ends = (list(dict.fromkeys([one] if isinstance(one, str) else one)) for one in (from_, to))
     if not starts and not ends:
         raise EvaluationError("name a value to begin at or one to end at", code=Code.unknown_input)

@@ -85,7 +85,7 @@ class ONNXReference:
 
     def lowered(self) -> Model | None:
         try:
-            return read_model(self._path)
+            return read_model(self._path).specialised(self._inputs)
         except IRError:
             return None
 

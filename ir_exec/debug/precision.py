@@ -17,7 +17,8 @@ from ir_exec.errors import IRError
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.runtime.arguments import Inputs, bind_inputs
+from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["PrecisionReport", "RoundedLayer", "lower_precision"]
@@ -142,7 +143,7 @@ def lower_precision(
     """
     model = model if isinstance(model, Model) else read_model(model)
     is_drawn = inputs is None
-    arrays = bind_inputs(drawn_inputs(model, seed, shapes) if inputs is None else inputs, model.inputs)
+    model, (arrays,), _ = for_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
     settings = Settings(rtol=rtol, atol=atol, threads=threads, progress=progress)
     rounding = _Rounding(model, ElementType[precision], arrays, settings)
     report = rounding.report(seed if is_drawn else None)

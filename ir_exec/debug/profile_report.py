@@ -187,6 +187,7 @@ class Profile(Record):
     ends. not_run: layers that did not run, for their values are constants or follow from the input shapes, or their
     bodies were not chosen. peak_memory: the most bytes that a run held, without inputs and constants; peak_layer: the
     path of the layer that ran then. constants: bytes of constants that stay in memory. seed: of drawn inputs.
+    specialised: what the network depends on, by inputs, where it is an ONNX file that needs them ("shape [2,3]").
     """
 
     format: Literal[1] = 1
@@ -210,6 +211,7 @@ class Profile(Record):
     openvino: OpenVINOProfile | None = None
     engine: EngineProfile | None = None
     seed: int | None = None
+    specialised: dict[str, str] | None = None
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A flat row for each layer: what `--format csv` writes."""
@@ -260,6 +262,8 @@ def summary(report: Profile) -> Iterator[str]:
     """What one run takes, beside what the machine can do."""
     of = f"median of {report.repeat}" if report.repeat > 1 else "one run"
     yield f"one run takes {seconds_text(report.run_seconds)} ({of}, least {seconds_text(report.least_seconds)})"
+    if report.specialised is not None:
+        yield f"specialised to {', '.join(f'{name}: {what}' for name, what in report.specialised.items())}"
     both = report.layer_seconds + report.overhead_seconds
     share = report.overhead_seconds / both if both else 0.0
     yield (

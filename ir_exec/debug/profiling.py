@@ -34,9 +34,10 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
-from ir_exec.runtime.arguments import Inputs, bind_inputs, whole_number
+from ir_exec.runtime.arguments import Inputs, whole_number
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.precision import Precision, run_as_f32
+from ir_exec.runtime.specialising import ForCalls, for_calls
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array
 
@@ -79,7 +80,8 @@ def profile(
     if reference not in (None, "openvino"):
         raise EvaluationError(f"{reference!r} cannot be profiled beside it: only openvino", code=Code.unknown_input)
     model = model if isinstance(model, Model) else read_model(model)
-    arrays = bind_inputs(drawn_inputs(model, seed, shapes) if inputs is None else inputs, model.inputs)
+    called = for_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
+    model, (arrays,), _ = called
     tell = progress or (lambda _: None)
     runs = _Runs(model, arrays, repeat, threads, precision, tell)
     tell("measuring the machine")
@@ -103,7 +105,7 @@ def profile(
         except OSError as error:
             message = f"cannot write {os.fspath(trace_events)}: {error.strerror or error}"
             raise IRError(message, code=Code.unwritable) from None
-    report = _report(model, runs, machine, list(layers.values()), openvino, seed if inputs is None else None)
+    report = _report(model, runs, machine, list(layers.values()), openvino, seed if inputs is None else None, called)
     return report if on_engine is None else report.model_copy(update={"engine": on_engine})
 
 
@@ -311,6 +313,7 @@ def _report(
     layers: Sequence[LayerProfile],
     openvino: OpenVINOProfile | None,
     seed: int | None,
+    called: ForCalls,
 ) -> Profile:
     peak = max(layers, key=lambda layer: layer.memory, default=None)
     # Of the layers that hold the peak the innermost is told, which ended first.
@@ -341,4 +344,5 @@ def _report(
         machine=machine,
         openvino=openvino,
         seed=seed,
+        specialised=called.depends or None,
     )

@@ -25,9 +25,10 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node, Value
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const
-from ir_exec.runtime.arguments import Inputs, bind_inputs
+from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.compiled import compile_model
 from ir_exec.runtime.fold import constant_values
+from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array
 
 __all__ = ["Fails", "Reduced", "ReductionInterrupted", "reduce"]
@@ -95,7 +96,11 @@ def reduce(
     KeyboardInterrupt after the first smaller network was found.
     """
     model = model if isinstance(model, Model) else read_model(model)
-    arrays = None if inputs is None else bind_inputs(inputs, model.inputs)
+    arrays: list[Array] | None = None
+    if inputs is None:
+        model.require_whole()
+    else:
+        model, (arrays,), _ = for_calls(model, inputs)
     with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
         whole = _State(region_at(model), arrays)
         reducer = _Reducer(fails, Path(folder), limit, threads, progress)

@@ -82,7 +82,11 @@ class RunTimes(Record):
 
 
 class RunReport(Record):
-    """The answer of `run`. engine: what it ran, None without --engine. as_expected: None without --expected."""
+    """The answer of `run`.
+
+    engine: what it ran, None without --engine. as_expected: None without --expected. specialised: what the network
+    depends on, by inputs, where it is an ONNX file that needs them ("value 1", "shape [2,3]", "rank 2").
+    """
 
     format: Literal[1] = 1
     model: str
@@ -91,6 +95,7 @@ class RunReport(Record):
     times: RunTimes
     engine: PartitionReport | None = None
     as_expected: bool | None = None
+    specialised: dict[str, str] | None = None
 
     def judged(self, differs: Mapping[str, str]) -> RunReport:
         """The report with the outputs that differ from the expected ones, by name, and how."""

@@ -181,7 +181,10 @@ class _Shaping:
         else:
             outputs, has_all = self._outputs(found, found.base)
             complete = complete and has_all
-        if not complete:
+        if self._model.is_partial:
+            complete = False
+            notes.append("layers that depend on the inputs of a run were not looked at: --shape of check gives shapes")
+        elif not complete:
             notes.append("there were not probes enough for all of this network")
         return ShapesReport(
             model=self._model.graph.path or self._model.name,

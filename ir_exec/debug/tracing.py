@@ -25,6 +25,7 @@ from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs, whole_number
 from ir_exec.runtime.memory import default_budget
 from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array, ElementType
 
 __all__ = ["INDEX", "Trace", "TraceIndex", "TracedValue", "trace"]
@@ -195,6 +196,8 @@ def trace(
     a trace, and for patterns that nothing matches.
     """
     model = model if isinstance(model, Model) else read_model(model)
+    if model.is_partial:
+        model, (inputs,), _ = for_calls(model, inputs)
     walker = Walker(model, threads=threads, precision=precision)
     chosen = _Chosen(layers, types, constants)
     if output is None:

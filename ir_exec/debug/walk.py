@@ -29,6 +29,7 @@ from ir_exec.runtime.fold import constant_values
 from ir_exec.runtime.loop import placed
 from ir_exec.runtime.plan import Kernel
 from ir_exec.runtime.precision import AS_IN_FILE, Precision, as_declared, as_f32, checked_precision, run_as_f32
+from ir_exec.runtime.specialising import for_calls
 from ir_exec.runtime.state import Variables
 from ir_exec.runtime.threads import RunThreads, chosen_threads
 from ir_exec.types import Array, ElementType, Shape, TensorType
@@ -394,6 +395,7 @@ def first_not_finite(
             if infinite and not has_infinity and not has_nan and not is_source:
                 raise _Found(_told(visit, position, array, f"makes of finite inputs {infinite:,} infinities"))
 
+    model, (inputs,), _ = for_calls(model, inputs)
     try:
         Walker(model, precision=precision).run(inputs, visit)
     except _Found as error:

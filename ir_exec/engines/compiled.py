@@ -15,12 +15,13 @@ from ir_exec.engines.report import PartitionReport, reported
 from ir_exec.errors import EvaluationError, UnsupportedError
 from ir_exec.graph import Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
-from ir_exec.model import Model
+from ir_exec.model import Model, PartialModel
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.precision import AS_IN_FILE, as_declared, run_as_f32
+from ir_exec.runtime.sessions import Network
 from ir_exec.runtime.state import VARIABLES, CurrentVariables
 from ir_exec.types import Array
 
@@ -46,21 +47,26 @@ class EngineModel(CompiledModel):
         options: Mapping[str, Any] | None = None,
         **interpreted: Any,
     ) -> None:
+        if isinstance(model, PartialModel) and model.is_partial:
+            hint = "`ir-exec convert --inputs` makes one for these inputs"
+            raise EvaluationError("the network depends on what its inputs hold, and engines run whole ones", hint=hint)
         super().__init__(model, **interpreted)
+        network = self._network
+        assert isinstance(network, Network), "the model is whole"
         self._options |= {"engine": engine, "providers": providers, "options": options}
         if options is not None and not isinstance(options, Mapping):
             raise EvaluationError(f"options is a {type(options).__name__}, expected a mapping of settings by name")
         setting = EngineSetting(
             providers=_names(providers),
             options=dict(options or {}),
-            threads=self._network.threads,
+            threads=network.threads,
             is_wide=self._is_wide,
             keeps_weights=not self._options["expand_weights"],
             optimize=self._options["optimize"],
         )
         self._engine = make_engine(engine, setting)
-        self._split = SplitGraph(self._model, self._engine, self._executor, self._network.budget, self._options)
-        self._network = replace(self._network, executor=self._split)
+        self._split = SplitGraph(self._model, self._engine, self._executor, network.budget, self._options)
+        self._network = replace(network, executor=self._split)
 
     @property
     def engine(self) -> str:

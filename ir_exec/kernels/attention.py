@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.kernels.products import batches_at, for_blas, matrix_product, product_nanoseconds, share_products
 from ir_exec.kernels.softmax import GREATEST_SCORE, added_by_blas, exponentials, exponentiate
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 __all__ = ["Attention"]
@@ -57,22 +57,22 @@ class Attention:
         rows, keys = self._queries[-2], key[-2]
         scores = prod(batch) * rows * keys
         vectors = prod(self._queries) + prod(key)
-        self._may_be_bounded = scores >= max(costs.SCORES_WORTH_A_BOUND, vectors) and dtype.char in "fd"
+        self._may_be_bounded = scores >= max(thresholds.SCORES_WORTH_A_BOUND, vectors) and dtype.char in "fd"
         self._nanoseconds = (
             product_nanoseconds(self._queries, (*key[:-2], key[-1], keys), scores, dtype)
             + product_nanoseconds((*batch, rows, keys), value, prod(self._result), dtype)
-            + costs.EXPONENTIAL_NANOSECONDS * scores
+            + thresholds.SLOW_ELEMENT_NANOSECONDS * scores
         )
-        shared = min(int(self._nanoseconds / costs.ATTENTION_PIECE_NANOSECONDS), costs.MOST_PIECES)
-        wanted = max(-(-scores // costs.CHUNK_ELEMENTS), shared, 1)
+        shared = min(int(self._nanoseconds / thresholds.SHARED_NANOSECONDS), thresholds.MOST_PIECES)
+        wanted = max(-(-scores // thresholds.CHUNK_ELEMENTS), shared, 1)
         # Counted from the last axis: other arrays may have fewer batch axes.
         self._axis = max(range(-len(batch) - 2, -2), key=lambda axis: batch[axis + 2], default=-3)
         size = batch[self._axis + 2] if batch else 1
         self._batches = -(-size // min(wanted, size))
         groups = -(-size // self._batches)
         a_row = max(scores // (rows * size) * self._batches, 1)
-        least = min(costs.LEAST_ROWS, rows)
-        fitting = max(costs.SCORES_AT_ONCE // a_row, 1)
+        least = min(thresholds.FEW_LINES, rows)
+        fitting = max(thresholds.HELD_ELEMENTS // a_row, 1)
         self._rows = min(max(-(-rows // -(-wanted // groups)), least), fitting)
         self._blocks = -(-rows // self._rows)
         self._keys, self._scores = keys, scores
@@ -149,7 +149,7 @@ class Attention:
             or (mask.dtype != np.bool_ and greatest == inf)
             or mask.ndim < 2
             or mask.shape[-1] != self._keys
-            or mask.size * costs.SCORES_A_MASK > self._scores
+            or mask.size * 4 > self._scores
         ):
             return [self._keys] * self._blocks
         visible = mask

@@ -7,9 +7,9 @@ from math import prod
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.windows import SlidingAxis, copy_rows, covered_part, window_view
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 __all__ = ["convolve_bits", "packed_filters"]
@@ -75,7 +75,7 @@ def _count_equal(windows: Array, filters: Array, elements: int, result: Array) -
     """Write equal bits less unequal ones of windows [words, n] and filters [outputs, words] into [outputs, n]."""
     words, count = windows.shape
     # On one thread: calls of 10 us for words that the cache holds are made slower by a second one.
-    step = max(costs.CHUNK_ELEMENTS // max(4 * count, 1), 1)
+    step = max(thresholds.CHUNK_ELEMENTS // max(4 * count, 1), 1)
     for start in range(0, len(filters), step):
         check_time()
         some = filters[start : start + step]

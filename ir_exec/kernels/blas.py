@@ -12,12 +12,10 @@ from __future__ import annotations
 import os
 import threading
 from contextvars import ContextVar
-from typing import Any
 
-__all__ = ["CLAIM", "Claim", "has_small_kernels", "takes_strips", "works_alone"]
+from ir_exec.tuning.machine import blas_libraries, machine
 
-_WITH_SMALL_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
-"""OpenBLAS's kernels, for AVX-512, that multiply small matrices as they lie in memory, without copying them first."""
+__all__ = ["CLAIM", "Claim", "blas_is_single_threaded", "takes_strips"]
 
 
 class Claim:
@@ -49,7 +47,7 @@ CLAIM: ContextVar[Claim | None] = ContextVar("CLAIM", default=None)
 """The claim of the run that goes on in this context."""
 
 
-def works_alone() -> bool:
+def blas_is_single_threaded() -> bool:
     """Whether BLAS works on the calling thread alone until the run ends.
 
     It does not outside of runs, nor where threadpoolctl does not know the BLAS, or knows a limit of single threads only
@@ -61,14 +59,7 @@ def works_alone() -> bool:
 
 def takes_strips() -> bool:
     """Whether the same holds, and BLAS is the faster, the smaller its products are: see `kernels.products`."""
-    return works_alone() and _LIMIT.has_small_kernels
-
-
-def has_small_kernels() -> bool:
-    """Whether BLAS multiplies small matrices as they lie in memory."""
-    with _LIMIT.lock:
-        _LIMIT.look_up()
-    return _LIMIT.has_small_kernels
+    return blas_is_single_threaded() and machine().has_small_kernels
 
 
 class _Limit:
@@ -76,21 +67,11 @@ class _Limit:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self._libraries: list[Any] | None = None
         self._before: list[int] = []
         self._holders = 0
-        self.has_small_kernels = False
-
-    def look_up(self) -> list[Any]:
-        """The libraries, and what they can do."""
-        if self._libraries is None:
-            self._libraries = _libraries()
-            kinds = {getattr(library, "architecture", None) for library in self._libraries}
-            self.has_small_kernels = bool(kinds) and kinds <= _WITH_SMALL_KERNELS
-        return self._libraries
 
     def acquire(self) -> bool:
-        libraries = self.look_up()
+        libraries = blas_libraries()
         if not self._holders:
             if not libraries:
                 return False
@@ -117,22 +98,12 @@ class _Limit:
             self._set(self._before)
 
     def _set(self, numbers: list[int]) -> None:
-        for library, number in zip(self._libraries or (), numbers, strict=True):
+        for library, number in zip(blas_libraries(), numbers, strict=True):
             # The thread that has set a limit last would be the only one that may; a run may end on another thread.
             clear = getattr(library, "clear_controlling_thread", None)
             library.set_num_threads(number)
             if clear is not None:
                 clear()
-
-
-def _libraries() -> list[Any]:
-    """The BLAS libraries whose limit is one of the process, and can be set."""
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no type hints
-
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
-    if any(getattr(library, "threading_layer", None) == "openmp" for library in found):
-        return []
-    return [library for library in found if library.get_num_threads() is not None]
 
 
 _LIMIT = _Limit()

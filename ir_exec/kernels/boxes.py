@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time, current_limits
 from ir_exec.kernels.pieces import as_bits
 from ir_exec.kernels.sorting import least_indices
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
@@ -130,12 +130,12 @@ class CornerOverlaps(Overlaps):
 
     def reach(self, one: Array, other: Array, limit: np.float32) -> Array:
         shape = np.broadcast_shapes(one.shape, other.shape)
-        if prod(shape) < costs.FEW_PAIRS:
+        if prod(shape) < thresholds.FEW_ELEMENTS:
             return super().reach(one, other, limit)
         is_far = self._may_reach(one, other, float(limit))
         # Of several axes np.nonzero takes ten times as long.
         places = np.flatnonzero(is_far)
-        if len(places) * costs.PAIRS_A_FOUND_ONE > is_far.size:
+        if len(places) * thresholds.KEPT_SHARE > is_far.size:
             return super().reach(one, other, limit)
         place = np.unravel_index(places, shape)
         ones, others = (np.broadcast_to(numbers, shape)[place] for numbers in (one, other))
@@ -241,8 +241,8 @@ def keep_best_of_classes(
     limit = np.float32(threshold)
     classes, longest = orders.shape
     most = longest if most is None else most
-    if classes == 1 and shrink >= 1 and limit > 0 and min(most, longest) >= costs.BOXES_TO_GROUP:
-        groups = overlaps.groups(orders[0, : counts[0]], costs.BOXES_AT_ONCE)
+    if classes == 1 and shrink >= 1 and limit > 0 and min(most, longest) >= 8 * thresholds.BOXES_AT_ONCE:
+        groups = overlaps.groups(orders[0, : counts[0]], thresholds.BOXES_AT_ONCE)
         if groups is not None:
             return _keep_of_groups(orders[0, : counts[0]], groups, overlaps, threshold, count=count, most=most)
     block = min(_boxes_at_once(most), longest)
@@ -253,7 +253,7 @@ def keep_best_of_classes(
     is_shrinking = shrink < 1 and limit > 0.5
     together = (
         not (apart or is_shrinking)
-        and count <= costs.BOXES_TOGETHER
+        and count <= 4 * thresholds.BOXES_AT_ONCE
         and count**2 < sum([n * min(n, block) for n in counts])
     )
     kept: list[list[int]] = []
@@ -295,7 +295,7 @@ def _keep_of_groups(
 
 def parts_of_classes(classes: int, most: int) -> Iterator[slice]:
     """Classes of which squares of `most` boxes fit the cache together."""
-    each = max(costs.CHUNK_ELEMENTS // max(most**2, 1), 1)
+    each = max(thresholds.CHUNK_ELEMENTS // max(most**2, 1), 1)
     for start in range(0, classes, each):
         check_time()
         yield slice(start, start + each)
@@ -318,7 +318,7 @@ def _keep_more(kept: list[int], start: int, order: Array, overlaps: Overlaps, li
 
 def _boxes_at_once(most: int) -> int:
     """How many boxes are compared with each other at once; often half of them are kept, so few suffice for few."""
-    return min(costs.BOXES_AT_ONCE, max(2 * most, costs.FEWEST_BOXES_AT_ONCE))
+    return min(thresholds.BOXES_AT_ONCE, max(2 * most, thresholds.FEW_LINES))
 
 
 def _removals(is_far: Array) -> list[int]:
@@ -359,9 +359,9 @@ def _too_far(overlaps: Overlaps, one: Array, other: Array, limit: np.float32) ->
 def _keep_shrinking(order: Array, overlaps: Overlaps, limit: np.float32, most: int, shrink: np.float32) -> list[int]:
     """`keep_best` where the limit falls, so that a box is judged by the limit of the time at which its turn comes."""
     kept: list[int] = []
-    for start in range(0, len(order), costs.BOXES_AT_ONCE):
+    for start in range(0, len(order), thresholds.BOXES_AT_ONCE):
         check_time()
-        block = np.arange(start, min(start + costs.BOXES_AT_ONCE, len(order)))
+        block = np.arange(start, min(start + thresholds.BOXES_AT_ONCE, len(order)))
         before = order[np.array(kept, np.int64), np.newaxis]
         worst = np.fmax.reduce(overlaps(before, order[block]), axis=0, initial=0)
         if kept:
@@ -456,7 +456,7 @@ def best_of_classes(scores: Array, least: Any, most: int | None = None, *, witho
     """
     boxes = scores.shape[1]
     kept = boxes if most is None else min(most, boxes)
-    if boxes > costs.BOXES_TOGETHER and kept * costs.ELEMENTS_A_KEPT_ONE > boxes:
+    if boxes > 4 * thresholds.BOXES_AT_ONCE and kept * thresholds.KEPT_SHARE > boxes:
         found = [np.flatnonzero(own > least) for own in scores]
         best = candidates_of([some[best_first(own[some], kept)] for own, some in zip(scores, found, strict=True)])
     else:
@@ -475,7 +475,7 @@ def keep_few_of_classes(
     The first candidates often suffice; then the others are not sorted.
     """
     count, few = scores.shape[1], _boxes_at_once(most)
-    if most < few and few * costs.ELEMENTS_A_KEPT_ONE <= count:
+    if most < few and few * thresholds.KEPT_SHARE <= count:
         candidates = best_of_classes(scores, least, few)
         labels, boxes = keep_best_of_classes(candidates, overlaps, threshold, count=count, most=most)
         kept = np.bincount(labels, minlength=len(scores))

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels import costs, products
+from ir_exec.kernels import products
 from ir_exec.kernels.parallel import Worker
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array, ElementType
 
 __all__ = ["CompressedMatrix", "multiply_columns", "multiply_rows", "take_rows"]
@@ -94,7 +96,7 @@ def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
     scale, zero, codec = matrix.scale, matrix.zero, matrix.codec
     tokens, columns = a.shape
     groups = max([1] + [numbers.shape[1] for numbers in (scale, zero) if numbers is not None])
-    are_many = groups > 1 and tokens > costs.TOKENS_BY_SUMS
+    are_many = groups > 1 and tokens > thresholds.FEW_LINES
     with_scales = _with_scaled_weights if are_many else _with_scaled_sums
     make = with_scales(_spread(a, codec.planes), matrix, groups, out)
     size = _at_once(matrix.rows, columns, tokens)
@@ -169,7 +171,7 @@ def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, o
             if numbers is not None:
                 apply(grouped, numbers[rows].astype(np.float32)[:, np.newaxis, :, np.newaxis], out=grouped)
         weights = codes.reshape(-1, planes * width)
-        if tokens < costs.LEAST_TOKENS_AS_ROWS:
+        if tokens < thresholds.MANY_ROWS:
             out[:, rows] = np.matmul(weights, whole.T).T
         else:
             np.matmul(whole, weights.T, out=out[:, rows])
@@ -180,9 +182,9 @@ def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, o
 def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
     """out = a @ matrix for a [tokens, rows] and out [tokens, columns], both f32; groups lie in columns."""
     codec, planes = matrix.codec, matrix.codec.planes
-    size = max(_at_once(matrix.columns, matrix.rows, len(a)), costs.LEAST_DECODED_COLUMNS)
+    size = max(_at_once(matrix.columns, matrix.rows, len(a)), thresholds.LEAST_WINDOWS)
     # Whole lines, and whole bytes of two elements.
-    line = 2 * costs.CACHE_LINE_ELEMENTS
+    line = 2 * thresholds.FEW_LINES
     size = -(-size // line) * line
     width = size * matrix.stored.shape[1] // matrix.columns
 
@@ -232,18 +234,18 @@ def take_rows(matrix: CompressedMatrix, places: Array) -> Array:
 
 def _at_once(count: int, elements: int, tokens: int = 1) -> int:
     """How many rows, of `count` with so many elements each, are decoded before they are multiplied."""
-    blocks = min(max(tokens // costs.TOKENS_OF_A_BLOCK, 1), costs.MOST_BLOCKS)
-    size = max(min(blocks * costs.DECODED_ELEMENTS // max(elements, 1), count), 1)
+    blocks = min(max(tokens // thresholds.LEAST_WINDOWS, 1), 4)
+    size = max(min(blocks * thresholds.WINDOW_ELEMENTS // max(elements, 1), count), 1)
     if blocks > 1:
         # Even parts, enough of them for the threads.
-        size = min(size, max(count // costs.MOST_PRODUCT_PIECES, costs.LEAST_DECODED_COLUMNS))
+        size = min(size, max(2 * count // thresholds.MOST_PIECES, thresholds.LEAST_WINDOWS))
         size = max(-(-count // -(-count // size)), 1)
     return size
 
 
 def _nanoseconds(matrix: CompressedMatrix, tokens: int) -> float:
     elements = matrix.rows * matrix.columns
-    return elements * (costs.DECODING_NANOSECONDS + tokens / costs.MULTIPLICATIONS_A_NANOSECOND)
+    return elements * (thresholds.NEAR_ELEMENT_NANOSECONDS + tokens / machine().multiplications_a_nanosecond)
 
 
 def _spread(a: Array, planes: int) -> Array:

@@ -20,9 +20,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib import introspect
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.pieces import by_pieces, by_rows, lying_like
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, convert, saturated
 
 __all__ = [
@@ -88,7 +88,7 @@ def calculated(function: Function, *arrays: Array, out: Array | None = None) -> 
     """
     dtype = arrays[0].dtype
     if working_dtype(dtype) is dtype or _has_half_loop(function, dtype):
-        if isinstance(function, np.ufunc) and max(array.size for array in arrays) >= costs.SPLIT_ELEMENTS:
+        if isinstance(function, np.ufunc) and max(array.size for array in arrays) >= thresholds.SPLIT_ELEMENTS:
             shape = np.broadcast_shapes(*[array.shape for array in arrays])
             return in_parts(function, arrays, np.empty(shape, dtype) if out is None else out)
         if out is not None and isinstance(function, np.ufunc):
@@ -113,7 +113,7 @@ def in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array
     def work(start: int, stop: int) -> None:
         function(*[cut(array, start, stop) for array in arrays], out=cut(out, start, stop))
 
-    for_ranges(out.shape[axis], max(1, costs.SPLIT_ELEMENTS // 4 * out.shape[axis] // out.size), work)
+    for_ranges(out.shape[axis], max(1, thresholds.SPLIT_ELEMENTS // 4 * out.shape[axis] // out.size), work)
     return out
 
 
@@ -139,7 +139,7 @@ def calculated_real(function: Function, data: Array, out: Array | None = None) -
         result = function(part.astype(working))
         return convert(result, kind) if kind.is_float else _to_nearest(result, kind)
 
-    if data.size <= costs.PIECE_ELEMENTS and out is None:
+    if data.size <= thresholds.CHUNK_ELEMENTS and out is None:
         return of_part(data.reshape(-1)).reshape(data.shape)
 
     def write(part: Array, target: Array) -> None:
@@ -173,7 +173,7 @@ def held_between(data: Array, lowest: float, highest: float, out: Array | None =
     if working_dtype(dtype) is not dtype:
         return calculated(lambda x: np.clip(x, lowest, highest), data, out=out)
     clip = partial(clip_elements, lowest=dtype.type(lowest), highest=dtype.type(highest))
-    if data.size >= costs.SPLIT_ELEMENTS:
+    if data.size >= thresholds.SPLIT_ELEMENTS:
         return in_parts(clip, (data,), np.empty(data.shape, dtype) if out is None else out)
     return np.asarray(clip(data, out=out))
 
@@ -193,7 +193,7 @@ def select(cond: Array, then: Array, else_: Array, out: Array | None = None) -> 
     """np.where of arrays of one dtype, of which many elements are put together from masked bits: NumPy branches at each
     element. out: where it is written; it may be `then`."""
     shape = np.broadcast_shapes(cond.shape, then.shape, else_.shape)
-    if then.dtype.hasobject or prod(shape) <= costs.FEW_SELECTED:
+    if then.dtype.hasobject or prod(shape) <= thresholds.CALL_ELEMENTS:
         return _written(np.where(cond, then, else_), out)
     kind = f"i{then.itemsize}"
 
@@ -206,7 +206,7 @@ def select(cond: Array, then: Array, else_: Array, out: Array | None = None) -> 
 
     found = np.empty(shape, then.dtype) if out is None else out
     parts = (cond, then.view(kind), else_.view(kind))
-    if found.size < costs.SPLIT_ELEMENTS:
+    if found.size < thresholds.SPLIT_ELEMENTS:
         of_part(*parts, found.view(kind))
     else:
         in_parts(of_part, parts, found.view(kind))
@@ -289,7 +289,7 @@ def _remainder(
         np.copysign(quotients, (a, b)[signed], out=out, casting="same_kind")
 
     found = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype) if out is None else out
-    if found.size <= costs.FEW_REMAINDERS:
+    if found.size <= thresholds.CALL_ELEMENTS:
         function(a, b, out=found)
         return found
     return in_parts(of_part, (a, b), found)

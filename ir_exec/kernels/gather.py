@@ -14,7 +14,6 @@ from math import prod
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.indices import OutOfRangeError, positions_within
 from ir_exec.kernels.offsets import (
     AlongAxis,
@@ -34,6 +33,8 @@ from ir_exec.kernels.offsets import (
 )
 from ir_exec.kernels.parallel import Worker, for_each, for_ranges
 from ir_exec.kernels.pieces import as_bits
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
 
 __all__ = ["ALONG_AXIS", "SLICES", "TUPLES", "take_along_axis", "take_slices", "take_tuples"]
@@ -80,7 +81,7 @@ def _take_by_table(data: Array, indices: Array, axis: int) -> Array:
 
 
 def _is_found_at_once(data: Array, indices: Array, axis: int) -> bool:
-    return indices.size <= costs.OFFSETS_AT_ONCE
+    return indices.size <= thresholds.INTERMEDIATE_ELEMENTS
 
 
 def _take_at_once(data: Array, indices: Array, axis: int) -> Array:
@@ -114,11 +115,11 @@ def _move_by_tiles(data: Array, indices: Array, way: AlongAxis, output: Array) -
     chosen = integers.array.reshape(way.before, way.length, way.after)
     target = as_bits(output).reshape(chosen.shape)
     tiles = way.tiles(source.itemsize)
-    groups = way.groups(tiles, apart=costs.LEAST_GROUPS)
+    groups = way.groups(tiles, apart=4 * thresholds.MOST_PIECES)
     columns = tiles[2]
     # Where random elements are most of a region, the region is first copied in its order, into the near cache.
     region = tiles[0] * way.size * columns
-    near = region * source.itemsize <= costs.SHARED_CACHE_BYTES < source.nbytes
+    near = region * source.itemsize <= machine().shared_cache_bytes // 8 < source.nbytes
 
     def make_worker() -> Worker:
         offsets = AxisOffsets(prod(tiles), way.size, integers.negative)
@@ -144,7 +145,7 @@ def _move_by_tiles(data: Array, indices: Array, way: AlongAxis, output: Array) -
 
         return work
 
-    for_each(len(groups), make_worker, nanoseconds=target.size * costs.ELEMENT_NANOSECONDS)
+    for_each(len(groups), make_worker, nanoseconds=target.size * thresholds.ELEMENT_NANOSECONDS)
 
 
 def _move_rows(source: Array, rows: Array, target: Array) -> None:
@@ -162,7 +163,7 @@ def _is_short(data: Array, indices: Array, axis: int, batch: int) -> bool:
     if not (is_native(indices) and data.flags.c_contiguous and data.ndim + indices.ndim > 1):
         return False
     slices = prod(data.shape[:axis]) * prod(indices.shape[batch:])
-    return slices_cost(slices, prod(data.shape[axis + 1 :]) * data.itemsize) < costs.WORTH_SHARING_NANOSECONDS
+    return slices_cost(slices, prod(data.shape[axis + 1 :]) * data.itemsize) < thresholds.SHARED_NANOSECONDS
 
 
 def _is_short_without_batch(data: Array, indices: Array, axis: int, batch: int) -> bool:
@@ -189,7 +190,7 @@ def _take_batches_by_table(data: Array, indices: Array, axis: int, batch: int) -
 
 
 def _are_few_elements(data: Array, indices: Array, axis: int, batch: int) -> bool:
-    return indices.size <= costs.OFFSETS_AT_ONCE and _are_elements(data, indices, axis, batch)
+    return indices.size <= thresholds.INTERMEDIATE_ELEMENTS and _are_elements(data, indices, axis, batch)
 
 
 def _take_elements_at_once(data: Array, indices: Array, axis: int, batch: int) -> Array:
@@ -239,7 +240,7 @@ def _take_slices_by_tiles(data: Array, indices: Array, axis: int, batch: int) ->
     # Here the elements that belong together are whole slices, those of a batch are the columns.
     way = AlongAxis(batches, across, length, 1)
     tiles = _slice_tiles(way, after * source.itemsize)
-    groups = way.groups(tiles, apart=costs.LEAST_GROUPS)
+    groups = way.groups(tiles, apart=4 * thresholds.MOST_PIECES)
 
     def work(number: int) -> None:
         for some, lanes, places in groups[number]:
@@ -268,7 +269,7 @@ def _output_shape(data: Array, indices: Array, axis: int, batch: int) -> tuple[i
 
 
 def _are_few_tuples(data: Array, indices: Array, batch: int) -> bool:
-    few = costs.FEW_ELEMENTS
+    few = thresholds.FEW_ELEMENTS
     if batch or indices.ndim == 1 or not 0 < indices.size <= few // 16 or not is_native(indices):
         return False
     return bool(prod(indices.shape[:-1]) * prod(data.shape[indices.shape[-1] :]) <= few)
@@ -292,7 +293,7 @@ def _take_tuples_by_table(data: Array, indices: Array, batch: int) -> Array:
 
 
 def _are_found_at_once(data: Array, indices: Array, batch: int) -> bool:
-    return indices.size <= costs.OFFSETS_AT_ONCE
+    return indices.size <= thresholds.INTERMEDIATE_ELEMENTS
 
 
 def _take_tuples_at_once(data: Array, indices: Array, batch: int) -> Array:
@@ -332,7 +333,7 @@ def _take_tuples_by_chunks(data: Array, indices: Array, batch: int) -> Array:
 
         return work
 
-    cost = slices_cost(batches * count, nbytes) + chosen.size * costs.ELEMENT_NANOSECONDS
+    cost = slices_cost(batches * count, nbytes) + chosen.size * thresholds.ELEMENT_NANOSECONDS
     for_each(-(-batches // some) * parts, make_worker, nanoseconds=cost)
     return output
 

@@ -15,7 +15,6 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, TypeVarTuple
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.indices import (
     OutOfRangeError,
     add_to_negative,
@@ -25,6 +24,8 @@ from ir_exec.kernels.indices import (
     positions_within,
 )
 from ir_exec.kernels.pieces import as_unsigned
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
 
 __all__ = [
@@ -52,19 +53,19 @@ Tile: TypeAlias = tuple[slice, slice, slice]
 
 def chunk_size(total: int) -> int:
     """How many of `total` elements make a chunk: a quarter, for threads to share, within reasonable limits."""
-    return min(costs.CHUNK_ELEMENTS, max(2 * costs.FEW_ELEMENTS, total // 4))
+    return min(thresholds.CHUNK_ELEMENTS, max(2 * thresholds.FEW_ELEMENTS, total // 4))
 
 
 def slices_cost(count: int, nbytes: int) -> float:
     """Nanoseconds to move `count` slices of `nbytes` bytes, about."""
-    return count * max(costs.ELEMENT_NANOSECONDS, nbytes * costs.BYTE_NANOSECONDS)
+    return count * max(thresholds.ELEMENT_NANOSECONDS, nbytes * thresholds.BYTE_NANOSECONDS)
 
 
 def slices_of_piece(count: int, nbytes: int) -> int:
     """How many of `count` slices of `nbytes` bytes make a piece of work."""
     total = max(slices_cost(count, nbytes), 1.0)
-    pieces = min(max(1, int(total / costs.PIECE_NANOSECONDS)), costs.MOST_PIECES)
-    return max(1, min(-(-count // pieces), costs.CHUNK_ELEMENTS))
+    pieces = min(max(1, int(total / thresholds.PIECE_NANOSECONDS)), thresholds.MOST_PIECES)
+    return max(1, min(-(-count // pieces), thresholds.CHUNK_ELEMENTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +104,11 @@ class AlongAxis:
         """
         most = chunk_size(self.before * self.length * self.after)
         columns = min(self.after, most)
-        if self.size * self.after * itemsize > costs.SHARED_CACHE_BYTES and 4 * self.length > self.size:
+        if self.size * self.after * itemsize > machine().shared_cache_bytes // 8 and 4 * self.length > self.size:
             columns = min(columns, self._near_columns(itemsize))
-            if copied and self.size * columns * itemsize > costs.COPIED_PART_BYTES:
-                line = costs.CACHE_LINE_ELEMENTS
-                fits = self.size * line * itemsize <= costs.COPIED_PART_BYTES
+            if copied and self.size * columns * itemsize > 2 * thresholds.HELD_ELEMENTS:
+                line = thresholds.FEW_LINES
+                fits = self.size * line * itemsize <= 2 * thresholds.HELD_ELEMENTS
                 columns = line if fits else min(self.after, most)
         rows = min(self.length, max(1, most // max(columns, 1)))
         whole = columns == self.after and rows == self.length
@@ -115,8 +116,8 @@ class AlongAxis:
 
     def _near_columns(self, itemsize: int) -> int:
         """How many columns of the tensor a core's own cache holds, in whole runs; one run at least."""
-        run = costs.RUN_ELEMENTS
-        return max(run, costs.NEAR_CACHE_BYTES // (self.size * itemsize) // run * run)
+        run = thresholds.RUN_ELEMENTS
+        return max(run, machine().core_cache_bytes // (self.size * itemsize) // run * run)
 
     def groups(self, tiles: tuple[int, int, int], *, apart: int) -> list[list[Tile]]:
         """All tiles, in groups that touch different elements of the tensor.
@@ -234,7 +235,7 @@ _NATIVE = (np.dtype(np.int32), np.dtype(np.int64))
 
 
 def fits_table(indices: Array) -> bool:
-    return indices.size <= costs.TABLE_ELEMENTS and indices.dtype in _NATIVE
+    return indices.size <= thresholds.TABLE_ELEMENTS and indices.dtype in _NATIVE
 
 
 def table_offsets(shape: tuple[int, ...], indices: Array, axis: int) -> Array:
@@ -263,13 +264,15 @@ def _tables(shape: tuple[int, ...], indices_shape: tuple[int, ...], axis: int) -
 
     Kept are 64 times two tables of 64 KiB at most, 8 MiB.
     """
-    is_short = shape[axis] <= costs.TABLE_ELEMENTS
+    is_short = shape[axis] <= thresholds.TABLE_ELEMENTS
     places = np.arange(shape[axis], dtype=np.int64) * prod(shape[axis + 1 :]) if is_short else None
     return places, element_offsets(np.zeros(indices_shape, np.int64), axis, shape)
 
 
 def fits_tuple_table(tuples: Array, sizes: tuple[int, ...]) -> bool:
-    return 0 < tuples.size <= costs.TABLE_ELEMENTS and max(sizes) <= costs.TABLE_ELEMENTS and is_native(tuples)
+    return (
+        0 < tuples.size <= thresholds.TABLE_ELEMENTS and max(sizes) <= thresholds.TABLE_ELEMENTS and is_native(tuples)
+    )
 
 
 def table_tuple_offsets(tuples: Array, sizes: tuple[int, ...]) -> Array:

@@ -19,8 +19,8 @@ from queue import SimpleQueue
 from time import perf_counter, sleep
 from typing import TypeAlias
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
+from ir_exec.tuning import thresholds
 
 __all__ = ["THREADS", "Worker", "even_count", "for_each", "for_ranges"]
 
@@ -41,7 +41,7 @@ def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: floa
     variables, and with them np.errstate, are those of the caller. Pieces that call this themselves do so on one thread.
     """
     helpers = min(THREADS.get(), count) - 1
-    if helpers > 0 and nanoseconds >= costs.WORTH_SHARING_NANOSECONDS:
+    if helpers > 0 and nanoseconds >= thresholds.SHARED_NANOSECONDS:
         _Job(count, make_worker).run(helpers)
     elif count:
         work = make_worker()
@@ -84,7 +84,7 @@ class _Job:
             _POOL.submit(self, copy_context(), helpers)
         copy_context().run(self._take_pieces)
         # Helpers that wake up now find nothing to do. Only those at work are waited for; their number only falls.
-        end = perf_counter() + costs.SPIN_SECONDS
+        end = perf_counter() + 1e-3
         while self._helping:
             if perf_counter() > end:
                 self._all_done.wait()

@@ -8,15 +8,14 @@ from math import prod
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import even_count, for_each, for_ranges
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
     "as_bits",
     "as_unsigned",
     "by_pieces",
-    "by_places",
     "by_rows",
     "by_slices",
     "converted",
@@ -33,28 +32,19 @@ def by_rows(array: Array) -> Array:
     Some columns are copied at a time: along whole rows, each element of which is in another line of the cache, NumPy
     takes up to ten times as long, for any function.
     """
-    if array.size < costs.LONG_ROW * costs.COLUMNS_OF_A_COPY or array.strides[-1] == array.itemsize:
+    if array.size < thresholds.LONG_ROW * thresholds.RUN_ELEMENTS or array.strides[-1] == array.itemsize:
         return array
     shape, strides = _merged_axes(array)
     columns = shape[-1]
     is_transposed = strides[-1] not in (0, array.itemsize) and array.itemsize in strides
-    if not is_transposed or columns < costs.LONG_ROW or array.size < columns * costs.COLUMNS_OF_A_COPY:
+    if not is_transposed or columns < thresholds.LONG_ROW or array.size < columns * thresholds.RUN_ELEMENTS:
         return array
     result = np.empty(array.shape, array.dtype)
     source, target = as_strided(array, shape, strides, writeable=False), result.reshape(shape)
-    for start in range(0, columns, costs.COLUMNS_OF_A_COPY):
-        some = slice(start, start + costs.COLUMNS_OF_A_COPY)
+    for start in range(0, columns, thresholds.RUN_ELEMENTS):
+        some = slice(start, start + thresholds.RUN_ELEMENTS)
         target[..., some] = source[..., some]
     return result
-
-
-def by_places(images: Array) -> Array | None:
-    """A view of images [batch, channels, spatial...] with the channels last, where those of each place are adjacent in
-    memory and all are one run; None for others."""
-    if images.ndim < 3 or images.flags.c_contiguous:
-        return None
-    moved = images.transpose(0, *range(2, images.ndim), 1)
-    return moved if moved.flags.c_contiguous else None
 
 
 def _merged_axes(array: Array) -> tuple[list[int], list[int]]:
@@ -100,10 +90,10 @@ def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Arra
     def work(start: int, stop: int) -> None:
         write(source[start:stop], target[start:stop])
 
-    size = costs.PIECE_ELEMENTS
+    size = thresholds.CHUNK_ELEMENTS
     if source.size > size:
         size = -(-source.size // even_count(source.size / size))
-    for_ranges(source.size, size, work, nanoseconds=costs.EXPONENTIAL_NANOSECONDS * source.size)
+    for_ranges(source.size, size, work, nanoseconds=thresholds.SLOW_ELEMENT_NANOSECONDS * source.size)
     return output
 
 
@@ -116,7 +106,7 @@ def lying_like(data: Array) -> Array:
 
 def converted(data: Array, target: ElementType) -> Array:
     """`convert`, of many elements in pieces on several threads."""
-    if data.size < costs.SPLIT_ELEMENTS or not data.flags.c_contiguous or data.dtype == target.dtype:
+    if data.size < thresholds.SPLIT_ELEMENTS or not data.flags.c_contiguous or data.dtype == target.dtype:
         return convert(data, target)
 
     def write(part: Array, out: Array) -> None:
@@ -134,14 +124,14 @@ def by_slices(
         along axis 1 is computed from that slice alone.
     nanoseconds: the time for an element, about. least: a piece has so many slices, or all.
     """
-    if data.size <= costs.PIECE_ELEMENTS:
+    if data.size <= thresholds.CHUNK_ELEMENTS:
         return function(_along(data, axis)).reshape(data.shape)
     source = _along(by_rows(data), axis)
     output = np.empty(source.shape, data.dtype)
     before, size, after = source.shape
-    columns = min(after, max(costs.PIECE_ELEMENTS // size, least))
+    columns = min(after, max(thresholds.CHUNK_ELEMENTS // size, least))
     parts = -(-after // columns)
-    rows = max(costs.PIECE_ELEMENTS // (size * columns), -(-least // columns))
+    rows = max(thresholds.CHUNK_ELEMENTS // (size * columns), -(-least // columns))
 
     def work(number: int) -> None:
         row, column = number // parts * rows, number % parts * columns

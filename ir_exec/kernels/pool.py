@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.indices import element_offsets
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.parallel import for_ranges
@@ -19,6 +18,7 @@ from ir_exec.kernels.precision import rounded, type_limits
 from ir_exec.kernels.resample import copy_channels
 from ir_exec.kernels.sorting import comparable
 from ir_exec.kernels.windows import SlidingAxis
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 __all__ = [
@@ -60,10 +60,10 @@ def _fill_one_run(data: Array, axis: SlidingAxis, position: int) -> bool:
         position == data.ndim - 1
         and axis.stride == 1
         and axis.count == axis.size
-        and 1 < axis.kernel <= costs.SHORT_KERNEL
+        and 1 < axis.kernel <= thresholds.SHORT_ROW
         and min(axis.pad, after) >= 0
         and axis.pad + after < axis.size
-        and data.size >= costs.ROWS_OF_A_RUN * axis.size
+        and data.size >= thresholds.MANY_ROWS * axis.size
         and data.flags.c_contiguous
     )
 
@@ -97,7 +97,7 @@ def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[Slidin
     """Images [images, spatial...] pooled, as many at a time as stay in the cache: [batch, channels, windows...]."""
     batch, channels, *sizes = data.shape
     counts = [axis.count for axis in axes]
-    if data.size <= costs.CHUNK_ELEMENTS:
+    if data.size <= thresholds.CHUNK_ELEMENTS:
         pooled = pool(data.reshape(batch * channels, *sizes)).reshape(batch, channels, *counts)
         # Windows of one element each are a view of the data.
         return pooled.copy() if np.may_share_memory(pooled, data) else pooled
@@ -107,14 +107,14 @@ def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[Slidin
     def work(start: int, stop: int) -> None:
         result[start:stop] = pool(images[start:stop])
 
-    for_ranges(len(images), max(costs.CHUNK_ELEMENTS // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
+    for_ranges(len(images), max(thresholds.CHUNK_ELEMENTS // max(prod(sizes), 1), 1), work, nanoseconds=images.size)
     return result.reshape(batch, channels, *counts)
 
 
 def _images(data: Array, sizes: Sequence[int]) -> Iterator[tuple[slice, Array]]:
     count = data.shape[0] * data.shape[1]
     flat = data.reshape(count, *sizes)
-    step = max(costs.CHUNK_ELEMENTS // max(prod(sizes), 1), 1)
+    step = max(thresholds.CHUNK_ELEMENTS // max(prod(sizes), 1), 1)
     for first in range(0, count, step):
         some = slice(first, min(first + step, count))
         yield some, flat[some]
@@ -211,7 +211,7 @@ def reduce_bins(
         return result
     extents = [np.maximum(bins[..., 1] - bins[..., 0], 0) for bins in (rows, columns)]
     total = prod(places.shape[:-1])
-    is_worth_tables = ufunc is np.maximum and result.size >= costs.BINS_WORTH_TABLES
+    is_worth_tables = ufunc is np.maximum and result.size >= thresholds.CHUNK_ELEMENTS
     doublings = _doublings(extents, total, channels) if is_worth_tables else 0
     # For the greatest elements of rectangles from each place on, whose sides are 1, 2, 4 and so on: they make up bins.
     sides = doublings + 1
@@ -228,7 +228,9 @@ def reduce_bins(
     down_axis = _axis(rows, extents[0], starts[0], doublings, sides * total)
     across_axis = _axis(columns, extents[1], starts[1], doublings, total)
     # On one thread: NumPy's calls are so short here that a second one makes it slower.
-    for some in _alike(down_axis.counts, across_axis.counts, costs.INTERMEDIATE_ELEMENTS // (down * across * channels)):
+    for some in _alike(
+        down_axis.counts, across_axis.counts, thresholds.INTERMEDIATE_ELEMENTS // (down * across * channels)
+    ):
         check_time()
         row, column = _offsets(down_axis, some, width, last), _offsets(across_axis, some, 1, last)
         # Regions last, as few bins are many.
@@ -243,7 +245,7 @@ def _doublings(extents: list[Array], places: int, channels: int) -> int:
     """How often it pays to double both sides of the rectangles of which bins are made."""
     elements = int(extents[0].sum(axis=1) @ extents[1].sum(axis=1))
     longest = max(int(extent.max()) for extent in extents)
-    tables = min(elements // max(places, 1), costs.ELEMENTS_OF_TABLES // max(places * channels, 1))
+    tables = min(elements // max(places, 1), thresholds.HELD_ELEMENTS // max(places * channels, 1))
     return max(min(isqrt(tables), longest.bit_length()) - 1, 0)
 
 

@@ -18,16 +18,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ir_exec.kernels import costs
-from ir_exec.kernels.blas import has_small_kernels, takes_strips, works_alone
+from ir_exec.kernels.blas import blas_is_single_threaded, takes_strips
 from ir_exec.kernels.parallel import Worker, even_count, for_each, for_ranges
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
 
 __all__ = [
     "PackedMatrix",
     "batches_at",
     "for_blas",
-    "laid_by_rows",
     "matrix_product",
     "matrix_products",
     "multiply",
@@ -62,7 +62,7 @@ def _larger_product(a: Array, b: Array, way: _Way) -> Array:
     a, b = for_blas(a), for_blas(b)
     if way.has_vectors and not (b.T.flags.c_contiguous and takes_strips()):
         return _row_by_row(a, b)
-    if way.are_short[not b.flags.c_contiguous] and works_alone():
+    if way.are_short[not b.flags.c_contiguous] and blas_is_single_threaded():
         return _short_product(a, b, way)
     return _long_product(a, b, np.empty(way.product, a.dtype))
 
@@ -96,13 +96,13 @@ def _way(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way:
     size = prod(result)
     product = (folded[0], columns) if folded else result
     is_matrix = len(product) == 2 and dtype.char in _OF_BLAS
-    is_large = rows * columns >= costs.LARGE_MATRIX_ELEMENTS
-    has_vectors = is_matrix and is_large and 1 < product[0] <= costs.ROWS_AS_VECTORS
-    is_long = product_nanoseconds(a, b, size, dtype) >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS
+    is_large = rows * columns >= 4 * thresholds.PANELLED_ELEMENTS
+    has_vectors = is_matrix and is_large and 1 < product[0] <= thresholds.ROWS_AS_VECTORS
+    is_long = product_nanoseconds(a, b, size, dtype) >= thresholds.SHARED_PRODUCT_NANOSECONDS
     by_rows, by_columns = [tile_of(product[-2], rows, columns, step) for step in (columns * dtype.itemsize, 0)]
     are_short = not (is_long or by_rows), not (is_long or by_columns)
-    are_matrices = is_matrix and prod(a) > 1 and prod(b) > 1 and size < costs.FILLED_ELEMENTS
-    is_small = size * a[-1] <= costs.UNSHARED_MULTIPLICATIONS
+    are_matrices = is_matrix and prod(a) > 1 and prod(b) > 1 and size < thresholds.FILLED_ELEMENTS
+    is_small = size * a[-1] <= thresholds.UNSHARED_MULTIPLICATIONS
     return _Way(folded, product, result, is_small, has_vectors, are_short, are_matrices)
 
 
@@ -113,7 +113,7 @@ def matrix_products(rows: Array, columns: Array, out: Array, *, is_piece: bool =
     """
     if rows.shape[-1] == 1:
         return np.multiply(rows, columns, out=out)
-    if out.size * rows.shape[-1] <= costs.UNSHARED_MULTIPLICATIONS:
+    if out.size * rows.shape[-1] <= thresholds.UNSHARED_MULTIPLICATIONS:
         return np.matmul(rows, columns, out=out)
     return (multiply if is_piece else _long_product)(rows, columns, out)
 
@@ -123,11 +123,11 @@ def product_for(
 ) -> Callable[[Array, Array, Array], Array]:
     """What `matrix_products` does for two matrices of these shapes, decided once for many short products."""
     nanoseconds = product_nanoseconds(rows, columns, rows[-2] * columns[-1], dtype)
-    if rows[-1] == 1 or nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS:
+    if rows[-1] == 1 or nanoseconds >= thresholds.SHARED_PRODUCT_NANOSECONDS:
         return matrix_products
     if tile_of(*rows[-2:], columns[-1], columns[-1] * dtype.itemsize):
         return multiply
-    return np.dot if rows[-2] * columns[-1] < costs.FILLED_ELEMENTS else np.matmul
+    return np.dot if rows[-2] * columns[-1] < thresholds.FILLED_ELEMENTS else np.matmul
 
 
 def for_blas(matrices: Array) -> Array:
@@ -147,7 +147,7 @@ def for_blas(matrices: Array) -> Array:
 
 def share_products(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float) -> None:
     """`for_each` for pieces of work with products in them, on one thread where BLAS shares these as it likes."""
-    is_worth = nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS and works_alone()
+    is_worth = nanoseconds >= thresholds.SHARED_PRODUCT_NANOSECONDS and blas_is_single_threaded()
     for_each(count, make_worker, nanoseconds=inf if is_worth else 0)
 
 
@@ -155,11 +155,11 @@ def product_nanoseconds(a: tuple[int, ...], b: tuple[int, ...], elements: int, d
     """About how long one core takes for so many elements of the product of matrices of these shapes."""
     multiplications: int = elements * a[-1]
     if dtype.char not in _OF_BLAS:
-        return multiplications * costs.PLAIN_MULTIPLICATION_NANOSECONDS
-    speed = costs.MULTIPLICATIONS_A_NANOSECOND * 4 / dtype.itemsize
+        return multiplications * thresholds.ELEMENT_NANOSECONDS
+    speed = machine().multiplications_a_nanosecond * 4 / dtype.itemsize
     # Rows that are few do not pay for reading the columns.
     moved = (prod(a) + prod(b) + elements) * dtype.itemsize
-    return multiplications / speed + moved * costs.BYTE_NANOSECONDS
+    return multiplications / speed + moved * thresholds.BYTE_NANOSECONDS
 
 
 def _with_vectors(a: Array, b: Array) -> Array:
@@ -175,10 +175,10 @@ def _with_vectors(a: Array, b: Array) -> Array:
 
 def _long_product(a: Array, b: Array, out: Array) -> Array:
     """out = a @ b, in pieces where BLAS leaves the threads to us and the product is long enough."""
-    if a.dtype.char in _OF_BLAS and not works_alone():
+    if a.dtype.char in _OF_BLAS and not blas_is_single_threaded():
         return np.matmul(a, b, out=out)
     nanoseconds = product_nanoseconds(a.shape, b.shape, out.size, a.dtype)
-    is_worth = nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS
+    is_worth = nanoseconds >= thresholds.SHARED_PRODUCT_NANOSECONDS
     cut = _cut(out.shape, nanoseconds) if is_worth else None
     if cut is None or cut.pieces == 1:
         return multiply(a, b, out)
@@ -205,14 +205,14 @@ def _row_by_row(a: Array, b: Array) -> Array:
     So many columns at a time that they are in the cache for the second row.
     """
     out = np.empty((len(a), b.shape[1]), a.dtype)
-    size = max(costs.NEAR_CACHE_BYTES // 2 // (len(b) * b.itemsize), costs.LEAST_COLUMNS_OF_FEW_ROWS)
+    size = max(machine().core_cache_bytes // 2 // (len(b) * b.itemsize), thresholds.LONG_ROW)
 
     def piece(number: int) -> None:
         columns = slice(number * size, number * size + size)
         for row, target in zip(a, out, strict=True):
             np.matmul(row, b[:, columns], out=target[columns])
 
-    nanoseconds = b.nbytes * costs.BYTE_NANOSECONDS * len(a)
+    nanoseconds = b.nbytes * thresholds.BYTE_NANOSECONDS * len(a)
     share_products(-(-b.shape[1] // size), lambda: piece, nanoseconds=nanoseconds)
     return out
 
@@ -249,18 +249,15 @@ def _cut(shape: tuple[int, ...], nanoseconds: float) -> _Cut:
     What is on the shorter side is arranged anew by BLAS for every piece.
     """
     rows, columns = shape[-2:]
-    wanted = min(even_count(nanoseconds / costs.PRODUCT_PIECE_NANOSECONDS), costs.MOST_PRODUCT_PIECES)
+    wanted = min(even_count(nanoseconds / (4 / 3 * thresholds.SHARED_PRODUCT_NANOSECONDS)), thresholds.MOST_PIECES // 2)
     axis = max(range(-len(shape), -2), key=lambda axis: shape[axis], default=-3)
     batches, groups = _parts(shape[axis] if len(shape) > 2 else 1, wanted, 1)
     wanted = -(-wanted // groups)
     down = along = 1
-    least_rows, least = costs.LEAST_ROWS_OF_PIECE, costs.LEAST_COLUMNS_OF_PIECE
-    if not has_small_kernels():
-        least_rows = least = costs.LEAST_LINES_OF_PIECE
-    least = least if rows >= costs.LEAST_ROWS else costs.LEAST_COLUMNS_OF_FEW_ROWS
+    least = thresholds.PIECE_LINES if rows >= thresholds.FEW_LINES else thresholds.LONG_ROW
     # 197 rows of 192 columns are too few for two pieces, the columns are not.
-    if rows > columns and rows // least_rows >= min(wanted, columns // least):
-        rows, down = _parts(rows, wanted, least_rows)
+    if rows > columns and rows // thresholds.PIECE_LINES >= min(wanted, columns // least):
+        rows, down = _parts(rows, wanted, thresholds.PIECE_LINES)
     else:
         columns, along = _parts(columns, wanted, least)
     return _Cut(groups * down * along, axis, batches, rows, columns, down, along)
@@ -272,7 +269,7 @@ def _parts(size: int, wanted: int, least: int) -> tuple[int, int]:
     each = -(-size // count)
     if least > 1:
         # Vectors and blocks of BLAS.
-        each = min(-(-each // costs.CACHE_LINE_ELEMENTS) * costs.CACHE_LINE_ELEMENTS, size)
+        each = min(-(-each // thresholds.FEW_LINES) * thresholds.FEW_LINES, size)
     return each, -(-size // each)
 
 
@@ -319,24 +316,21 @@ def _chosen(a: Array, b: Array) -> Tile | None:
 def tile_of(rows: int, inner: int, columns: int, step: int) -> Tile | None:
     """step: bytes from one row of the second matrix to the next, 0 where its columns are contiguous, and the rows of
     the first one."""
-    most = costs.STRIP_MULTIPLICATIONS // max(inner, 1)
-    least = costs.STRIP_COLUMNS
+    most = thresholds.STRIP_MULTIPLICATIONS // max(inner, 1)
+    least = thresholds.STRIP_COLUMNS
     if not step:
-        if rows > columns and inner < costs.LEAST_TURNED_INNER:
+        if rows > columns and inner < 2 * thresholds.STRIP_COLUMNS:
             return None
-        most, least = min(most, costs.TURNED_STRIP_ELEMENTS), costs.STRIP_ROWS
-    is_long = rows * columns > most and rows * inner * columns > costs.UNCUT_MULTIPLICATIONS
+        most, least = min(most, thresholds.TURNED_STRIP_ELEMENTS), thresholds.FEW_LINES
+    is_long = rows * columns > most and rows * inner * columns > thresholds.STRIP_MULTIPLICATIONS // 8
     if not is_long or min(rows, columns) < 2:
         return None
     down, along = most // columns, most // rows
-    if along >= least and (columns >= rows or down < costs.STRIP_ROWS):
+    if along >= least and (columns >= rows or down < thresholds.FEW_LINES):
         return Tile(rows, min(even_size(columns, along, least), columns))
-    if down >= costs.STRIP_ROWS:
-        return Tile(min(even_size(rows, down, costs.STRIP_ROWS), rows), columns)
-    if not step or columns < least or inner < costs.LEAST_TILE_INNER or inner * step > costs.TILED_BYTES:
-        return None
-    high = min(most // least, costs.TILE_ROWS)
-    return Tile(even_size(rows, high, costs.LEAST_TILE_ROWS), least) if high >= costs.LEAST_TILE_ROWS else None
+    return (
+        Tile(min(even_size(rows, down, thresholds.FEW_LINES), rows), columns) if down >= thresholds.FEW_LINES else None
+    )
 
 
 def even_size(length: int, most: int, unit: int) -> int:
@@ -370,9 +364,9 @@ class PackedMatrix:
         """
         inner, columns = matrix.shape
         memory = np.empty(matrix.size, np.float32) if memory is None else memory
-        width = min(costs.STRIP_COLUMNS, columns)
+        width = min(thresholds.STRIP_COLUMNS, columns)
         whole = columns // width * width
-        longest = max(costs.STRIP_MULTIPLICATIONS // (width * costs.LEAST_TILE_ROWS), 1)
+        longest = max(thresholds.STRIP_MULTIPLICATIONS // (width * thresholds.FEW_LINES // 2), 1)
         size = -(-inner // -(-inner // longest))
         parts = []
         for start in range(0, inner, size):
@@ -393,9 +387,9 @@ class PackedMatrix:
             return out
         nanoseconds = product_nanoseconds(a.shape, self.shape, out.size, a.dtype)
         count = 1
-        if nanoseconds >= costs.PRODUCTS_WORTH_SHARING_NANOSECONDS:
-            wanted = even_count(nanoseconds / costs.PRODUCT_PIECE_NANOSECONDS)
-            count = min(wanted, costs.MOST_PRODUCT_PIECES, panels)
+        if nanoseconds >= thresholds.SHARED_PRODUCT_NANOSECONDS:
+            wanted = even_count(nanoseconds / (4 / 3 * thresholds.SHARED_PRODUCT_NANOSECONDS))
+            count = min(wanted, thresholds.MOST_PIECES // 2, panels)
         size = -(-panels // count)
 
         def piece(number: int) -> None:
@@ -420,23 +414,12 @@ class PackedMatrix:
             out += further
 
 
-def laid_by_rows(matrix: Array, memory: Array) -> Array:
-    """A copy of a matrix of f32 by rows, in memory for as many elements."""
-    rows = memory.reshape(matrix.shape)
-    inner, columns = matrix.shape
-    width = min(costs.STRIP_COLUMNS, columns)
-    whole = columns // width * width
-    _fill(rows[:, :whole].reshape(inner, -1, width).swapaxes(0, 1), matrix[:, :whole])
-    rows[:, whole:] = matrix[:, whole:]
-    return rows
-
-
 def _fill(panels: Array, matrix: Array) -> None:
     _, inner, width = panels.shape
 
     def copy(start: int, stop: int) -> None:
         # Where steps of a power of 2 lead from column to column, the lines of few places in the cache hold all of them.
-        spread = np.empty((width, inner + costs.CACHE_LINE_ELEMENTS), np.float32)[:, :inner]
+        spread = np.empty((width, inner + thresholds.FEW_LINES), np.float32)[:, :inner]
         for number in range(start, stop):
             spread[...] = matrix[:, number * width : (number + 1) * width].T
             panels[number] = spread.T
@@ -444,14 +427,16 @@ def _fill(panels: Array, matrix: Array) -> None:
     if matrix.strides[1] == matrix.itemsize:
         panels[...] = matrix.reshape(inner, -1, width).swapaxes(0, 1)
     else:
-        for_ranges(len(panels), costs.PANELS_AT_ONCE, copy, nanoseconds=matrix.size)
+        for_ranges(len(panels), 4, copy, nanoseconds=matrix.size)
 
 
 def _by_tiles(a: Array, panels: Array, out: Array) -> None:
     """The products of a and panels, side by side, so many rows at a time that BLAS copies nothing."""
     rows, (_, inner, width) = len(a), panels.shape
-    most = max(min(costs.STRIP_MULTIPLICATIONS // (width * inner), costs.TILE_ROWS), costs.LEAST_TILE_ROWS)
-    size = rows if rows <= most else even_size(rows, most, costs.LEAST_TILE_ROWS)
+    most = max(
+        min(thresholds.STRIP_MULTIPLICATIONS // (width * inner), 3 * thresholds.FEW_LINES), thresholds.FEW_LINES // 2
+    )
+    size = rows if rows <= most else even_size(rows, most, thresholds.FEW_LINES // 2)
     whole = rows // size * size
     target = out.reshape(rows, -1, width).swapaxes(0, 1)
     if size == rows:

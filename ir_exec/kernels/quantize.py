@@ -9,10 +9,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import clip_elements
 from ir_exec.kernels.parallel import for_each
-from ir_exec.kernels.pieces import by_places
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 __all__ = ["Levels", "level_numbers"]
@@ -41,36 +40,21 @@ class Levels(NamedTuple):
     def quantized(self, data: Array, out: Array | None = None) -> Array:
         """The data, f32 or f64, rounded; the levels are in its dtype. out: the data, where there is no `last` and its
         memory may become the result's."""
-        moved = by_places(data)
-        if moved is not None:
-            found = self._with_channels_last(data.ndim).quantized(moved, moved if out is data else None)
-            return found.transpose(0, -1, *range(1, data.ndim - 1))
         result = np.empty(data.shape, data.dtype) if out is None else out
-        if data.size <= costs.PIECE_ELEMENTS:
+        if data.size <= thresholds.CHUNK_ELEMENTS:
             self._write(data, result)
             return result
         source, target = data, result
         if self._is_one:
             source, target = data.reshape(-1), result.reshape(-1)
-        places = _parts(target.shape, costs.PIECE_ELEMENTS)
+        places = _parts(target.shape, thresholds.CHUNK_ELEMENTS)
 
         def work(number: int) -> None:
             place = places[number]
             self._cut(place)._write(source[place], target[place])
 
-        for_each(len(places), lambda: work, nanoseconds=data.size * costs.ELEMENT_NANOSECONDS)
+        for_each(len(places), lambda: work, nanoseconds=data.size * thresholds.ELEMENT_NANOSECONDS)
         return result
-
-    def _with_channels_last(self, rank: int) -> Levels:
-        if self._is_one:
-            return self
-        axes = 0, *range(2, rank), 1
-        least, most, low, span, step, first, *last = [
-            array if array is None or not array.ndim else array.transpose(axes)
-            for array in (self.least, self.most, self.low, self.span, self.step, self.first, *(self.last or ()))
-        ]
-        ends = (last[0], last[1]) if last else None
-        return Levels(least, most, low, span, self.steps, step, first, ends)
 
     @property
     def _is_one(self) -> bool:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.precision import accumulator
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType
 
 __all__ = ["layer_normalized", "mean", "reduce_rows", "reduced", "reducing", "rms_normalized", "summed", "summing"]
@@ -43,7 +43,7 @@ def summing(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> C
     np.add.reduce pays for every row behind the axes, np.einsum does not; both add in the same order.
     """
     behind = prod(sizes[max(axes, default=0) + 1 :])
-    if not axes or not 1 < behind <= costs.SHORT_ROW_OF_SUMS or prod(sizes) < costs.SUMS_WORTH_EINSUM:
+    if not axes or not 1 < behind <= thresholds.RUN_ELEMENTS or prod(sizes) < thresholds.CALL_ELEMENTS:
         return reducing(np.add, sizes, axes, keep_dims)
     letters = list(range(len(sizes)))
     kept = [axis for axis in letters if axis not in axes]
@@ -62,7 +62,7 @@ def reducing(ufunc: np.ufunc, sizes: tuple[int, ...], axes: tuple[int, ...], kee
 
 def _are_short(size: int, count: int) -> bool:
     """Whether so many rows of this size are reduced side by side."""
-    return count >= costs.ROWS_TO_REDUCE and 1 < size <= costs.SHORT_ROW_OF_SUMS
+    return count >= thresholds.MANY_ROWS and 1 < size <= thresholds.RUN_ELEMENTS
 
 
 def reduced(
@@ -86,10 +86,10 @@ def reduce_rows(ufunc: np.ufunc, data: Array, keep_dims: bool = True) -> Array:
     if data.flags.c_contiguous and _are_short(size, count):
         shape = (*data.shape[:-1], *[1] * keep_dims)
         rows = data.reshape(count, size)
-        columns = costs.COLUMNS_OF_SUMS if ufunc is np.add else 0
+        columns = thresholds.SHORT_ROW if ufunc is np.add else 0
         if ufunc in (np.maximum, np.minimum):
-            columns = costs.COLUMNS_OF_EXTREMES
-        if size <= min(columns, count // costs.ROWS_A_COLUMN):
+            columns = thresholds.FEW_LINES
+        if size <= min(columns, count // thresholds.ELEMENTS_A_CALL):
             return _reduced_columns(ufunc, rows).reshape(shape)
         if ufunc is np.add:
             return np.asarray(np.einsum(rows, [0, 1], [0])).reshape(shape)
@@ -98,7 +98,7 @@ def reduce_rows(ufunc: np.ufunc, data: Array, keep_dims: bool = True) -> Array:
 
 def _reduced_columns(ufunc: np.ufunc, rows: Array) -> Array:
     total = np.empty(len(rows), rows.dtype)
-    step = max(costs.CHUNK_ELEMENTS // rows.shape[1], 1)
+    step = max(thresholds.CHUNK_ELEMENTS // rows.shape[1], 1)
     for start in range(0, len(rows), step):
         columns, some = rows[start : start + step].T, total[start : start + step]
         ufunc(columns[0], columns[1], out=some)
@@ -154,15 +154,15 @@ def _by_rows(normalize: Callable[[Array, Array], None], data: Array, weight: Arr
             out += shifts
 
     data = by_rows(data)
-    if data.size <= costs.PIECE_ELEMENTS:
+    if data.size <= thresholds.CHUNK_ELEMENTS:
         work(data, result)
         return result
     size = data.shape[-1]
     rows, target = data.reshape(-1, size), result.reshape(-1, size)
     for_ranges(
         len(rows),
-        max(costs.PIECE_ELEMENTS // size, 1),
+        max(thresholds.CHUNK_ELEMENTS // size, 1),
         lambda start, stop: work(rows[start:stop], target[start:stop]),
-        nanoseconds=costs.ELEMENT_NANOSECONDS * data.size,
+        nanoseconds=thresholds.ELEMENT_NANOSECONDS * data.size,
     )
     return result

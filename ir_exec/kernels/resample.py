@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels import costs
 from ir_exec.kernels.products import matrix_product
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, saturated
 
 __all__ = [
@@ -188,7 +188,7 @@ def _resample(data: Array, axis: int, table: Table) -> Array:
         return _copied(rows, table.indices[:, 0]).reshape(shape)
     weights = table.weights.astype(rows.dtype, copy=False)
     taps = weights.shape[1]
-    small = size <= costs.ELEMENTS_A_TAP * taps and size * len(table.indices) <= costs.MATRIX_ELEMENTS
+    small = size <= 4 * thresholds.ELEMENTS_A_CALL * taps and size * len(table.indices) <= thresholds.HELD_ELEMENTS
     # In a product 0 * inf would spread NaN over the whole axis; the sum tells whether there is any such element.
     if small and np.isfinite(rows.sum()):
         return _product(rows, table.matrix(size, rows.dtype)).reshape(shape)
@@ -210,7 +210,7 @@ def _copied(rows: Array, indices: Array) -> Array:
 
 def _product(rows: Array, matrix: Array) -> Array:
     before, size, after = rows.shape
-    if after >= costs.PRODUCT_COLUMNS:
+    if after >= thresholds.FEW_LINES:
         return matrix_product(matrix, rows)
     # One product of many rows is faster than many products of few columns.
     flat = rows.swapaxes(1, 2).reshape(before * after, size)
@@ -246,7 +246,7 @@ class Filter:
 
     def table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
         """How an axis is resampled; tables of short axes are kept."""
-        make = _kept_table if max(size_in, size_out) <= costs.KEPT_AXIS_ELEMENTS else Filter._new_table
+        make = _kept_table if max(size_in, size_out) <= thresholds.TABLE_ELEMENTS else Filter._new_table
         return make(self, size_in, size_out, scale, antialias)
 
     def _new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
@@ -328,7 +328,7 @@ def channels_last(images: Array) -> Array:
 
 def copy_channels(planes: Array, target: Array) -> None:
     """target[...] = planes, of the same shape, whose last axis counts the channels and is not contiguous in planes."""
-    if planes.shape[-1] > costs.FEW_CHANNELS:
+    if planes.shape[-1] > thresholds.FEW_CHANNELS:
         target[...] = planes
         return
     for channel in range(planes.shape[-1]):

@@ -15,7 +15,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.indices import lie_within
 from ir_exec.kernels.offsets import (
     AlongAxis,
@@ -33,6 +32,7 @@ from ir_exec.kernels.offsets import (
 )
 from ir_exec.kernels.parallel import Worker, for_each, for_ranges
 from ir_exec.kernels.pieces import item_dtype
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 __all__ = [
@@ -80,7 +80,9 @@ def _fits_table(
 ) -> bool:
     # The table counts negative indices from the end.
     return (
-        data.size <= costs.FEW_ELEMENTS and fits_table(indices) and (negative or lie_within(indices, data.shape[axis]))
+        data.size <= thresholds.FEW_ELEMENTS
+        and fits_table(indices)
+        and (negative or lie_within(indices, data.shape[axis]))
     )
 
 
@@ -121,7 +123,7 @@ def _put_by_tiles(
     tiles = way.tiles(target.itemsize, copied=True)
     groups = way.groups(tiles, apart=0)
     # Too few groups to share the copying: then it is shared beforehand.
-    copied = data is output or len(groups) < costs.FEW_GROUPS
+    copied = data is output or len(groups) < thresholds.MOST_PIECES // 4
     if copied:
         copy_into(output, data)
 
@@ -147,7 +149,7 @@ def _put_by_tiles(
 
         return work
 
-    cost = chosen.size * costs.ELEMENT_NANOSECONDS + output.nbytes * costs.BYTE_NANOSECONDS
+    cost = chosen.size * thresholds.ELEMENT_NANOSECONDS + output.nbytes * thresholds.BYTE_NANOSECONDS
     for_each(len(groups), make_worker, nanoseconds=cost)
 
 
@@ -171,7 +173,7 @@ def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
 
         return work
 
-    for_each(-(-len(tuples) // step), make_worker, nanoseconds=tuples.size * costs.ELEMENT_NANOSECONDS)
+    for_each(-(-len(tuples) // step), make_worker, nanoseconds=tuples.size * thresholds.ELEMENT_NANOSECONDS)
     return found
 
 
@@ -188,8 +190,9 @@ def put_tuples(
     copy_into(output, data)
 
     def pairs() -> Iterator[tuple[Array, Array]]:
-        for first in range(0, len(tuples), costs.TUPLES_AT_ONCE):
-            part = slice(first, first + costs.TUPLES_AT_ONCE)
+        size = max(thresholds.HELD_ELEMENTS // 4, 1)
+        for first in range(0, len(tuples), size):
+            part = slice(first, first + size)
             yield slice_offsets(Indices(tuples[part], indices.negative), sizes), values[part]
 
     update(output.reshape(-1), pairs, len(tuples))
@@ -205,7 +208,7 @@ def put_slices(data: Array, positions: Array, updates: Array, output: Array) -> 
 
 
 def _has_few_elements(data: Array, positions: Array, updates: Array, output: Array) -> bool:
-    return output.size <= costs.FEW_ELEMENTS
+    return output.size <= thresholds.FEW_ELEMENTS
 
 
 def _put_by_numpy(data: Array, positions: Array, updates: Array, output: Array) -> None:
@@ -216,7 +219,7 @@ def _put_by_numpy(data: Array, positions: Array, updates: Array, output: Array) 
 
 def _are_long_or_many(data: Array, positions: Array, updates: Array, output: Array) -> bool:
     _, size, after = output.shape
-    return len(positions) > int(size) or int(after) * output.itemsize >= costs.LONG_SLICE_BYTES
+    return len(positions) > int(size) or int(after) * output.itemsize >= thresholds.LONG_ROW
 
 
 def _last_of_each(positions: Array, size: int) -> tuple[Array, Array]:
@@ -252,14 +255,14 @@ def _put_last_of_each(data: Array, positions: Array, updates: Array, output: Arr
             values = updates[b : b + some].take(sources[first:last], axis=1)
             assign_slices(into, places[first:last] - part * rows, values)
 
-    for_each(-(-before // some) * parts, lambda: work, nanoseconds=output.nbytes * costs.BYTE_NANOSECONDS)
+    for_each(-(-before // some) * parts, lambda: work, nanoseconds=output.nbytes * thresholds.BYTE_NANOSECONDS)
 
 
 def _put_one_by_one(data: Array, positions: Array, updates: Array, output: Array) -> None:
     before, size, after = output.shape
     positions = np.ascontiguousarray(positions)
     some = min(before, max(1, chunk_size(output.size) // (size * after)))
-    copied = output is data or before < costs.FEW_GROUPS
+    copied = output is data or before < thresholds.MOST_PIECES // 4
     if copied:
         copy_into(output, data)
 
@@ -269,7 +272,7 @@ def _put_one_by_one(data: Array, positions: Array, updates: Array, output: Array
             output[part] = data[part]
         assign_slices(output[part], positions, updates[part])
 
-    for_each(-(-before // some), lambda: work, nanoseconds=output.nbytes * costs.BYTE_NANOSECONDS)
+    for_each(-(-before // some), lambda: work, nanoseconds=output.nbytes * thresholds.BYTE_NANOSECONDS)
 
 
 def assign_slices(output: Array, positions: Array, updates: Array) -> None:
@@ -297,7 +300,7 @@ def copy_into(output: Array, data: Array) -> None:
     """output[...] = data, on several threads where that pays; nothing where they are the same array."""
     if output is data:
         return
-    if output.size <= costs.FEW_ELEMENTS or not data.flags.c_contiguous:
+    if output.size <= thresholds.FEW_ELEMENTS or not data.flags.c_contiguous:
         output[...] = data
         return
     target, source = output.reshape(-1), data.reshape(-1)
@@ -305,7 +308,7 @@ def copy_into(output: Array, data: Array) -> None:
     def copy(start: int, stop: int) -> None:
         target[start:stop] = source[start:stop]
 
-    for_ranges(output.size, chunk_size(output.size), copy, nanoseconds=output.nbytes * costs.BYTE_NANOSECONDS)
+    for_ranges(output.size, chunk_size(output.size), copy, nanoseconds=output.nbytes * thresholds.BYTE_NANOSECONDS)
 
 
 ALONG_AXIS = (

@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.scatter import Pairs, assign_slices
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType
 
 __all__ = ["Reduced", "Reduction"]
@@ -68,12 +68,12 @@ class Reduced:
         """target[rows[i]] is reduced with updates[i]; target and updates are (rows, elements)."""
         groups = _Groups.of(rows, len(target))
         length = target.shape[1]
-        step = max(1, costs.CHUNK_ELEMENTS // length)
+        step = max(1, thresholds.CHUNK_ELEMENTS // length)
 
         def work(start: int, stop: int) -> None:
             self._reduce_groups(target, groups.part(start, stop), updates)
 
-        cost = 4 * (groups.places.size + rows.size) * length * target.itemsize * costs.BYTE_NANOSECONDS
+        cost = 4 * (groups.places.size + rows.size) * length * target.itemsize * thresholds.BYTE_NANOSECONDS
         for_ranges(groups.places.size, step, work, nanoseconds=cost)
 
     def _reduce_groups(self, target: Array, groups: _Groups, updates: Array) -> None:
@@ -82,7 +82,7 @@ class Reduced:
         length = results.shape[1]
         wave, waves = 0, int(groups.sizes[0])
         # As groups become fewer from wave to wave, those that are left are the first ones.
-        while (count := groups.longer_than(wave)) * length >= costs.WAVE_ELEMENTS or count > waves - wave:
+        while (count := groups.longer_than(wave)) * length >= thresholds.CALL_ELEMENTS or count > waves - wave:
             values = self._prepared(updates.take(groups.wave(wave, count), axis=0), results.dtype)
             function(results[:count], values, out=results[:count])
             wave += 1
@@ -92,7 +92,7 @@ class Reduced:
 
     def _reduce_rest(self, function: np.ufunc, result: Array, rest: Array, updates: Array) -> None:
         """Many updates to one slice. NumPy reduces the first of two axes in its order, slice by slice."""
-        step = max(1, costs.CHUNK_ELEMENTS // result.size)
+        step = max(1, thresholds.CHUNK_ELEMENTS // result.size)
         for first in range(0, rest.size, step):
             values = self._prepared(updates.take(rest[first : first + step], axis=0), result.dtype)
             function.reduce(np.concatenate([result[np.newaxis], values]), axis=0, dtype=result.dtype, out=result)

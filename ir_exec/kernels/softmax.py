@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import at_least
 from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.kernels.reduce import reduce_rows
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 __all__ = ["GREATEST_SCORE", "added_by_blas", "exponentials", "exponentiate", "log_softmax", "softmax"]
@@ -73,7 +73,7 @@ def exponentials(scores: Array, out: Array) -> None:
     processors take up to forty times as long to add and multiply denormal numbers.
     """
     least = _LEAST_EXPONENTS.get(scores.dtype.char)
-    if least is None or scores.size < costs.SCORES_WORTH_A_LOOK or not _MASKED < scores.min() < least:
+    if least is None or scores.size < thresholds.CALL_ELEMENTS or not _MASKED < scores.min() < least:
         np.exp(scores, out=out)
         return
     at_least(scores, least, out)
@@ -87,7 +87,7 @@ def _may_stay(scores: Array, *, is_kept: bool) -> bool:
 
     is_kept: whether the scores are there afterwards, if in some slice all turn out to be too small.
     """
-    if scores.size < costs.SCORES_WORTH_A_LOOK or not scores.max() <= GREATEST_SCORE:
+    if scores.size < thresholds.CALL_ELEMENTS or not scores.max() <= GREATEST_SCORE:
         return False
     return is_kept or bool(scores.min() >= -GREATEST_SCORE)
 
@@ -96,7 +96,7 @@ def _sums(exponentials: Array, axis: int) -> Array:
     """The sums along the axis, which stays."""
     size = exponentials.shape[axis]
     is_last = axis in (-1, exponentials.ndim - 1)
-    if is_last and exponentials.size >= costs.SCORES_WORTH_A_LOOK and size <= costs.SCORES_SUMMED_BY_BLAS:
+    if is_last and exponentials.size >= thresholds.CALL_ELEMENTS and size <= thresholds.SCORES_SUMMED_BY_BLAS:
         return added_by_blas(exponentials)
     return _reduced(np.add, exponentials, axis)
 
@@ -107,7 +107,7 @@ def added_by_blas(rows: Array) -> Array:
 
 
 def _reduced(ufunc: np.ufunc, scores: Array, axis: int) -> Array:
-    if axis in (-1, scores.ndim - 1) and scores.size >= costs.ROWS_TO_REDUCE * scores.shape[-1] > 0:
+    if axis in (-1, scores.ndim - 1) and scores.size >= thresholds.MANY_ROWS * scores.shape[-1] > 0:
         return reduce_rows(ufunc, scores)
     # Of no scores at all nothing is the greatest.
     initial = 0 if ufunc is np.add else -np.inf

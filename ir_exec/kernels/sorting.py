@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.parallel import for_ranges
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, element_types
 from ir_exec.types.conversion import convert
 
@@ -50,7 +50,7 @@ def least_indices(keys: Array, count: int, axis: int) -> Array:
     keys: `comparable`, rank 1 or more. Of equal elements those with lower indices come first, NaN last.
     """
     size = keys.shape[axis]
-    if not 0 < count * costs.ELEMENTS_A_KEPT_ONE <= size or keys.dtype.kind not in "iuf":
+    if not 0 < count * thresholds.KEPT_SHARE <= size or keys.dtype.kind not in "iuf":
         return _stable_order(keys.swapaxes(axis, -1))[..., :count].swapaxes(axis, -1)
     last = keys.swapaxes(axis, -1)
     rows = last.reshape(-1, size)
@@ -60,7 +60,10 @@ def least_indices(keys: Array, count: int, axis: int) -> Array:
         result[start:stop] = _least_of_rows(rows[start:stop], count)
 
     for_ranges(
-        len(rows), max(costs.PIECE_ELEMENTS // size, 1), work, nanoseconds=costs.PARTITION_NANOSECONDS * rows.size
+        len(rows),
+        max(thresholds.CHUNK_ELEMENTS // size, 1),
+        work,
+        nanoseconds=thresholds.SLOW_ELEMENT_NANOSECONDS * rows.size,
     )
     return result.reshape(*last.shape[:-1], count).swapaxes(axis, -1)
 
@@ -73,7 +76,7 @@ def _stable_order(keys: Array) -> Array:
     """
     is_real = keys.dtype.kind == "f"
     is_short = keys.dtype.itemsize == 4 and keys.dtype.kind in "iuf" and keys.shape[-1] < 2**32
-    if not is_short or keys.size < costs.PACKED_ELEMENTS or (is_real and np.isnan(keys.max())):
+    if not is_short or keys.size < thresholds.CALL_ELEMENTS or (is_real and np.isnan(keys.max())):
         return np.argsort(keys, axis=-1, kind="stable")
     if is_real:
         # Without a sign of 0. Of negative numbers a greater one has fewer bits.

@@ -25,9 +25,7 @@ __all__ = [
     "blocks",
     "copy_rows",
     "covered_part",
-    "diagonals",
     "is_finite",
-    "multiply_bands",
     "padded_part",
     "portions",
     "reached_elements",
@@ -261,41 +259,3 @@ def copy_rows(rows: Array, target: Array) -> None:
         whole = np.dtype((np.void, rows.shape[-1] * rows.itemsize))
         rows, target = rows.view(whole), target.view(whole)
     target[...] = rows
-
-
-def diagonals(filters: Array, axis: SlidingAxis, rows: int) -> Array:
-    """Filters [..., kernel, across] along the diagonals of matrices [..., rows, elements that so many rows cover].
-
-    axis: the windows, of which rows follow each other.
-    """
-    kernel, across = filters.shape[-2:]
-    bands = np.zeros((*filters.shape[:-2], rows, axis.extent(rows) * across), filters.dtype)
-    *others, row, step = bands.strides
-    strides = (*others, row + axis.stride * across * step, axis.dilation * across * step, step)
-    diagonals = np.ndarray((*filters.shape[:-2], rows, kernel, across), filters.dtype, bands, 0, strides)
-    diagonals[...] = filters[..., np.newaxis, :, :]
-    return bands
-
-
-def multiply_bands(bands: Array, rows: Array, out: Array, step: int) -> None:
-    """out = the products of bands and the rows that they cover.
-
-    bands: [groups, rows of windows, rows of data]. rows: [batch, groups, rows of data, windows of a row]. out: [batch,
-    groups, windows]. step: rows of data between one row of windows and the next.
-    """
-    high, height = bands.shape[1:]
-    pairs, width = rows.shape[:2], rows.shape[3]
-    whole = out.shape[2] // (width * high)
-    strides = (*rows.strides[:2], high * step * rows.strides[2], *rows.strides[2:])
-    covered = np.ndarray((*pairs, whole, height, width), rows.dtype, rows, 0, strides)
-    end = whole * high * width
-    if width == 1:
-        # One axis: BLAS takes no rows that overlap, and its vectors are slow.
-        target = out[..., :end].reshape(*pairs, whole, high)
-        np.matmul(np.ascontiguousarray(covered[..., 0]), bands.swapaxes(1, 2), out=target)
-    else:
-        np.matmul(bands[:, np.newaxis], covered, out=out[..., :end].reshape(*pairs, whole, high, width))
-    if end < out.shape[2]:
-        behind = rows[:, :, whole * high * step :]
-        target = out[..., end:].reshape(*pairs, -1, width)
-        np.matmul(bands[:, : target.shape[2], : behind.shape[2]], behind, out=target)

@@ -8,7 +8,6 @@ outputs = prepared.run([image])
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,37 +16,21 @@ from onnx import ModelProto
 from onnx.backend.base import Backend, BackendRep
 
 from ir_exec.errors import EvaluationError, UnsupportedError
-from ir_exec.onnx.model import Converted, Given, Layout, convert_model
+from ir_exec.onnx.partial_model import OnnxFile, model_of
 from ir_exec.onnx.tensors import is_narrow, wider_type_of
-from ir_exec.runtime import CompiledModel, compile_model
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.runtime import Results, compile_model
 
 __all__ = ["Prepared", "Runtime", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
 
-_MOST_VALUES = 2**10
-"""Elements of an input that a conversion may know: axes, shapes and positions have few."""
-
 
 class Prepared(BackendRep):
-    """A model that is ready to run.
-
-    Where a graph has lists or optionals as inputs, or needs the value of an input to be known, it is converted anew for
-    inputs of other lengths or values.
-    """
+    """A model that is ready to run: `compile_model` with lists and optionals as ONNX has them."""
 
     def __init__(self, proto: ModelProto, folder: str | None = None) -> None:
         self._proto = proto
-        self._folder = folder
         initialized = {tensor.name for tensor in proto.graph.initializer}
         self._names = [one.name for one in proto.graph.input if one.name not in initialized]
-        self._plans: dict[str, tuple[Converted, CompiledModel]] = {}
-        self._general = all(one.type.HasField("tensor_type") for one in proto.graph.input)
-        if self._general:
-            try:
-                self._plan({})
-            except UnsupportedError:
-                # With the values of a run more may be known; what cannot be converted then is an error of the run.
-                self._general = False
+        self._compiled = compile_model(model_of(OnnxFile(proto, folder)))
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the order of the graph, from the inputs in its order, or by their names.
@@ -60,27 +43,8 @@ class Prepared(BackendRep):
         unknown = [name for name in self._names if name not in named]
         if unknown:
             raise EvaluationError(f"no value is given for the input {unknown[0]!r}")
-        converted, compiled = self._plan({}) if self._general else self._plan_for(named)
-        arrays: dict[int, Array] = {}
-        for name, layout in converted.inputs.items():
-            _place(named[name], layout, arrays)
-        results = list(compiled(arrays).values()) if converted.model.outputs else []
-        taken = [_taken(layout, results) for layout in converted.outputs.values()]
-        return tuple(_as_declared(value, one) for value, one in zip(taken, self._proto.graph.output, strict=True))
-
-    def _plan_for(self, named: dict[str, Any]) -> tuple[Converted, CompiledModel]:
-        try:
-            return self._plan({name: _structure(value) for name, value in named.items() if not _is_tensor(value)})
-        except UnsupportedError:
-            return self._plan({name: _small(value) for name, value in named.items()})
-
-    def _plan(self, given: dict[str, Given]) -> tuple[Converted, CompiledModel]:
-        key = repr(sorted((name, _key(value)) for name, value in given.items()))
-        found = self._plans.get(key)
-        if found is None:
-            converted = convert_model(self._proto, folder=self._folder, given=given)
-            found = self._plans[key] = converted, compile_model(converted.model)
-        return found
+        results = self._compiled({name: named[name] for name in self._names})
+        return tuple(_as_declared(_taken(results, one.name, one.type), one) for one in self._proto.graph.output)
 
 
 class Runtime(Backend):
@@ -151,43 +115,19 @@ def _as_declared(value: Any, declared: onnx.ValueInfoProto) -> Any:
     return value
 
 
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, np.ndarray)
-
-
-def _structure(value: Any) -> Given:
-    if isinstance(value, list):
-        return [_structure(one) for one in value]
-    return None if value is None else TensorType(ElementType.of(value), Shape(value.shape))
-
-
-def _small(value: Any) -> Given:
-    """Values of small integers and booleans, types of everything else."""
-    if isinstance(value, list):
-        return [_structure(one) for one in value]
-    if isinstance(value, np.ndarray) and value.size <= _MOST_VALUES and (value.dtype.kind in "bi" or value.size == 1):
-        return value
-    return _structure(value)
-
-
-def _key(given: Given) -> str:
-    if isinstance(given, np.ndarray):
-        return f"{given.dtype}{given.shape}{given.tobytes()!r}"
-    return f"[{','.join(map(_key, given))}]" if isinstance(given, list) else str(given)
-
-
-def _place(value: Any, layout: Layout, arrays: dict[int, Array]) -> None:
-    if isinstance(layout, int):
-        arrays[layout] = value
-    elif isinstance(layout, list):
-        for one, inner in zip(value, layout, strict=True):
-            _place(one, inner, arrays)
-
-
-def _taken(layout: Layout, results: Sequence[Array]) -> Any:
-    if layout is None:
-        return None
-    return [_taken(one, results) for one in layout] if isinstance(layout, list) else results[layout]
+def _taken(results: Results, name: str, declared: onnx.TypeProto) -> Any:
+    """An output: a tensor, the list of those that are named "name/0", ..., or None for an optional without either."""
+    kind = declared.WhichOneof("value")
+    if kind == "optional_type":
+        is_there = name in results or f"{name}/0" in results
+        return _taken(results, name, declared.optional_type.elem_type) if is_there else None
+    if kind != "sequence_type":
+        return results[name]
+    inner = declared.sequence_type.elem_type
+    found: list[Any] = []
+    while f"{name}/{len(found)}" in results:
+        found.append(_taken(results, f"{name}/{len(found)}", inner))
+    return found
 
 
 is_compatible = Runtime.is_compatible

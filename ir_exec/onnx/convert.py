@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Many
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -17,6 +17,7 @@ from ir_exec.errors import (
     GraphError,
     IRError,
     Location,
+    NotKnownError,
     Report,
     ResourceError,
     ShapeError,
@@ -32,13 +33,25 @@ from ir_exec.onnx.order import in_order, name_of, needed_names, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
 from ir_exec.onnx.unknown import unknown_operator, why_unsaid
-from ir_exec.onnx.values import Appended, Held, Missing, MissingValueError, Narrow, Sequence, Stack
+from ir_exec.onnx.values import (
+    Appended,
+    Held,
+    Missing,
+    MissingValueError,
+    Narrow,
+    Sequence,
+    Stack,
+)
 from ir_exec.types import Array
+from ir_exec.types.dim import OpenShapeError
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 
-__all__ = ["Call", "Converter", "Scope"]
+__all__ = ["Arrays", "Call", "Converter", "Scope", "Unsaid"]
+
+Arrays: TypeAlias = "dict[int, tuple[TensorProto, Array]]"
+"""Decoded tensors by their ids, with the tensors, so that no other one gets its id."""
 
 _MOST_DEPTH = 64
 """Bodies and functions inside each other."""
@@ -46,6 +59,14 @@ _MOST_DEPTH = 64
 
 _MOST_EXPANDED = 2**17
 """Nodes of functions, counted at each call: a file of some kilobytes can call functions millions of times."""
+
+
+class Unsaid(NamedTuple):
+    """An operator that could not be converted, and why. is_unknown: for want of what inputs of a run may determine."""
+
+    operator: str
+    why: str
+    is_unknown: bool
 
 
 class Scope:
@@ -144,14 +165,14 @@ class Call:
         """The elements of an attribute."""
         return self._converter.array(tensor)
 
-    def mark(self) -> Counter[tuple[str, str]]:
+    def mark(self) -> Counter[Unsaid]:
         """What could not be converted so far."""
         return self._converter.unsupported.copy()
 
-    def back_to(self, mark: Counter[tuple[str, str]]) -> bool:
+    def back_to(self, mark: Counter[Unsaid]) -> bool:
         """Forget what could not be converted since; whether there was anything."""
         failed = self._converter.unsupported != mark
-        self._converter.unsupported = mark
+        self._converter.unsupported = mark.copy()
         return failed
 
 
@@ -164,6 +185,7 @@ class Converter:
     warnings: of the node that is being converted.
     declarations: the types of values of the graph. Where it has one, a missing value is an input of this type, one of
         `stand_ins`.
+    arrays: the tensors that were decoded before.
     """
 
     def __init__(
@@ -172,6 +194,7 @@ class Converter:
         folder: str | None,
         report: Report = raise_error,
         declarations: Mapping[str, TypeProto] | None = None,
+        arrays: Arrays | None = None,
     ) -> None:
         self.functions = functions
         self.folder = folder
@@ -180,9 +203,9 @@ class Converter:
         self.stand_ins: list[Value] = []
         self._unknown: set[str] = set()
         self._guessed: set[str] = set()
-        self.unsupported: Counter[tuple[str, str]] = Counter()
+        self.unsupported: Counter[Unsaid] = Counter()
         self.warnings: list[IRError] = []
-        self._arrays: dict[int, tuple[TensorProto, Array]] = {}
+        self._arrays: Arrays = {} if arrays is None else arrays
         self.left_out = 0
         self._expanded_nodes = 0
         self._active: list[tuple[str, str]] = []
@@ -191,7 +214,6 @@ class Converter:
         """The elements of a tensor, decoded once."""
         found = self._arrays.get(id(tensor))
         if found is None:
-            # The tensor is kept too, so that no other one gets its id.
             found = self._arrays[id(tensor)] = (tensor, array_of(tensor, self.folder))
         return found[1]
 
@@ -286,7 +308,11 @@ class Converter:
         except UnsupportedError as error:
             # What is known of a stand-in is not all that is known of the value: it may be too little.
             if not self._is_guessed(node) or not self._is_lowered(node, scope.opsets):
-                self._leave_out(node, error.message)
+                self._leave_out(node, error.message, is_unknown=isinstance(error, NotKnownError))
+            return self._missing(node)
+        except OpenShapeError:
+            # Where it is the rank or a size of a tensor, as attributes are numbers.
+            self._leave_out(node, "the shapes of its inputs must be known when the file is converted", is_unknown=True)
             return self._missing(node)
         except IRError:
             raise
@@ -346,9 +372,10 @@ class Converter:
         known = self.functions.local(node) is not None or find(domain, node.op_type, opset) is not None
         return known or self.functions.are_defined(domain, node.op_type, opset)
 
-    def _leave_out(self, node: NodeProto, why: str) -> None:
+    def _leave_out(self, node: NodeProto, why: str, *, is_unknown: bool = False) -> None:
         domain = canonical_domain(node.domain)
-        self.unsupported[f"{domain}:{node.op_type}" if domain else node.op_type, why] += 1
+        operator = f"{domain}:{node.op_type}" if domain else node.op_type
+        self.unsupported[Unsaid(operator, why, is_unknown)] += 1
 
     def _converted(self, node: NodeProto, inputs: list[Held], scope: Scope) -> list[Held]:
         domain = canonical_domain(node.domain)

@@ -10,36 +10,36 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.build.network import needed_layers, with_told
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, Report, Severity, UnsupportedError, raise_error
+from ir_exec.errors import GraphError, NotKnownError, Report, Severity, UnsupportedError, raise_error
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.convert import Converter, Scope
+from ir_exec.onnx.demands import Demands, asking
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.names import check_names
 from ir_exec.onnx.registry import MICROSOFT, NEWEST, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
 from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
-from ir_exec.types import Array, ElementType, Shape, TensorType
+from ir_exec.types import ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, TypeProto, ValueInfoProto
+    from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
-__all__ = ["Converted", "Given", "Layout", "convert_model", "inputs_of"]
+    from ir_exec.onnx.convert import Arrays
+
+__all__ = ["Converted", "Given", "Layout", "convert_model", "elements_of", "inputs_of"]
 
 Layout: TypeAlias = "int | list[Layout] | None"
 """Where an ONNX value is among the inputs or outputs of the network: one of them, a list, or an optional without an
 element."""
 
-Given: TypeAlias = "Array | TensorType | list[Given] | None"
-"""What is known of an input beyond its declaration: its value, its type, the elements of a list, or that an optional
-has no element."""
+Given: TypeAlias = "TensorType | list[Given] | None"
+"""What is known of an input beyond its declaration: its type, the elements of a list, or that an optional has no
+element."""
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A network, and where the inputs and outputs of the ONNX graph are among its own.
-
-    Inputs whose value was given are constants, and have no place.
-    """
+    """A network, and where the inputs and outputs of the ONNX graph are among its own."""
 
     model: Model
     inputs: dict[str, Layout]
@@ -54,15 +54,32 @@ def convert_model(
     report: Report = raise_error,
     is_lenient: bool = False,
     told: Mapping[str, str] | None = None,
+    demands: Demands | None = None,
+    arrays: Arrays | None = None,
 ) -> Converted:
     """The network of IR that computes what an ONNX model does.
 
     folder: where external data lies. given: what is known of inputs beyond their declarations. is_lenient: values that
     cannot be computed are inputs of the types that the file declares, so that what is behind them can be checked.
-    told: options of the conversion, which `rt_info` holds.
-    Raises UnsupportedError that names every operator that cannot be said in IR, and otherwise the IRError of the first
-    fault, unless `report` takes it.
+    told: options of the conversion, which `rt_info` holds. demands: computes what must be known from inputs.
+    arrays: the decoded tensors of the model, which several conversions of it can share.
+    Raises UnsupportedError that names every operator that cannot be said in IR, NotKnownError where further knowledge
+    of the inputs may help with all of them, and otherwise the IRError of the first fault, unless `report` takes it.
     """
+    with asking(demands):
+        return _converted(proto, folder, given or {}, report, is_lenient, told or {}, demands, arrays)
+
+
+def _converted(
+    proto: ModelProto,
+    folder: str | None,
+    given: Mapping[str, Given],
+    report: Report,
+    is_lenient: bool,
+    told: Mapping[str, str],
+    demands: Demands | None,
+    arrays: Arrays | None,
+) -> Converted:
     graph = proto.graph
     domains = check_names(proto, report)
     opsets = _opsets(proto, report)
@@ -70,12 +87,12 @@ def convert_model(
         report(_not_imported("error" if is_lenient else "warning"))
         opsets[MICROSOFT] = 1
     declarations = {one.name: one.type for one in (*graph.value_info, *graph.output)}
-    converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {})
+    converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {}, arrays)
     scope = Scope(opsets)
     scope.is_network = True
     initialized = {tensor.name for tensor in graph.initializer}
     initialized |= {sparse.values.name for sparse in graph.sparse_initializer}
-    ends = _Inputs(given or {})
+    ends = _Inputs(given, demands, is_lenient)
     inputs: dict[str, Layout] = {}
     for declared in graph.input:
         if declared.name in initialized or declared.name in inputs:
@@ -84,14 +101,17 @@ def convert_model(
         scope.set(declared.name, value)
     held = converter.graph(graph, scope)
     if converter.unsupported:
-        report(_unsupported(converter))
+        report(_unsupported(converter, graph))
     results: list[Value] = []
     outputs: dict[str, Layout] = {}
     for declared, one in zip(graph.output, held, strict=True):
-        if not (is_lenient and isinstance(one, Missing)):
-            outputs[declared.name] = _result(one, declared.name, results)
+        if not (is_lenient and isinstance(one, (Missing, Stack, Appended))):
+            try:
+                outputs[declared.name] = _result(one, declared.name, results)
+            except NotKnownError as error:
+                raise error.changed(hint=_hint_of(graph)) from None
     ends_of_file = len(results)
-    if is_lenient and converter.left_out:
+    if is_lenient and (converter.left_out or not results):
         results += _dead_ends(results, scope, converter)
     parameters = [*ends.parameters, *converter.stand_ins]
     model = build.model(results, parameters, name=graph.name or "model")
@@ -161,23 +181,37 @@ def inputs_of(proto: ModelProto) -> list[ModelPort]:
     return found
 
 
+def elements_of(declared: TypeProto) -> TensorType:
+    """The type of what a list or an optional holds, of any shape."""
+    while (kind := declared.WhichOneof("value")) in ("optional_type", "sequence_type"):
+        declared = (declared.optional_type if kind == "optional_type" else declared.sequence_type).elem_type
+    element_type = element_type_of(declared.tensor_type.elem_type) if kind == "tensor_type" else ElementType.dynamic
+    return TensorType(element_type, Shape.unknown())
+
+
 class _Inputs:
     """The Parameters of the network."""
 
-    def __init__(self, given: Mapping[str, Given]) -> None:
+    def __init__(self, given: Mapping[str, Given], demands: Demands | None, is_lenient: bool) -> None:
         self.given = given
         self.parameters: list[Value] = []
+        self._demands = demands
+        self._is_lenient = is_lenient
 
     def add(self, declared: ValueInfoProto) -> tuple[Held, Layout]:
         """The value of an input of the graph, and where it is among the Parameters."""
         name = declared.name
         if name in self.given:
             return self._of(self.given[name], declared.type, name)
-        if declared.type.WhichOneof("value") != "tensor_type":
+        if declared.type.WhichOneof("value") == "tensor_type":
+            return self._of(tensor_type_of(declared.type), declared.type, name)
+        if not self._is_lenient:
             kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
             message = f"the input {name!r} is of type {kind}: how many tensors it holds must be known"
-            raise UnsupportedError(message)
-        return self._of(tensor_type_of(declared.type), declared.type, name)
+            raise NotKnownError(message, hint=_RUN_HINT)
+        # It has a place among the inputs, and nothing reads it.
+        self.parameters.append(build.parameter(Shape.unknown(), elements_of(declared.type).element_type, name=name))
+        return Missing(), len(self.parameters) - 1
 
     def _of(self, given: Given, declared: TypeProto, name: str) -> tuple[Held, Layout]:
         if given is None:
@@ -189,10 +223,10 @@ class _Inputs:
             parts = [self._of(one, inner, f"{name}/{position}") for position, one in enumerate(given)]
             kind = element_type_of(inner.tensor_type.elem_type)
             return Sequence(tuple(part[0] for part in parts), kind), [part[1] for part in parts]
-        if not isinstance(given, TensorType):
-            return narrowed(build.constant(given, name=name), declared.tensor_type.elem_type), None
         value = build.parameter(given.shape, given.element_type, name=name)
         self.parameters.append(value)
+        if self._demands is not None:
+            self._demands.add_input(value, name)
         return narrowed(value, declared.tensor_type.elem_type), len(self.parameters) - 1
 
 
@@ -201,10 +235,12 @@ def _result(value: Held, name: str, results: list[Value]) -> Layout:
         return None
     if isinstance(value, Missing):
         raise GraphError(f"nothing gives the output {name!r}", code=Code.dangling_edge)
+    if isinstance(value, Stack):
+        value = value.listed()
     if isinstance(value, Sequence):
         return [_result(one, f"{name}/{position}", results) for position, one in enumerate(value.items)]
-    if isinstance(value, Stack | Appended):
-        raise UnsupportedError(f"the output {name!r} is a list, of which the length is not known")
+    if isinstance(value, Appended):
+        raise NotKnownError(f"the output {name!r} is a list, of which the length is not known")
     tensor = value.value if isinstance(value, Narrow) else value
     results.append(build.result(_named(tensor, name, results), tensor_names=(name,)))
     return len(results) - 1
@@ -226,15 +262,30 @@ def _named(tensor: Value, name: str, results: list[Value]) -> Value:
     return build.convert(tensor, tensor.element_type)
 
 
-def _unsupported(converter: Converter) -> UnsupportedError:
+def _unsupported(converter: Converter, graph: GraphProto) -> UnsupportedError:
     """One error for all nodes: every operator with its count, and why; those together that have one reason."""
     by_reason: dict[str, list[str]] = {}
-    for (name, why), count in sorted(converter.unsupported.items()):
-        by_reason.setdefault(why, []).append(f"{name} ({count} node{'s' * (count != 1)})")
+    for one, count in sorted(converter.unsupported.items()):
+        by_reason.setdefault(one.why, []).append(f"{one.operator} ({count} node{'s' * (count != 1)})")
     listed = [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
     message = "operators cannot be said in IR: " + "; ".join(listed)
-    hint = _HINT if any(":" in name for name, _ in converter.unsupported) else None
+    if all(one.is_unknown for one in converter.unsupported):
+        return NotKnownError(message, code=Code.operator_not_implemented, hint=_hint_of(graph))
+    hint = _HINT if any(":" in one.operator for one in converter.unsupported) else None
     return UnsupportedError(message, code=Code.operator_not_implemented, hint=hint)
 
 
+def _hint_of(graph: GraphProto) -> str:
+    """The commands that give what is not known."""
+    initialized = {tensor.name for tensor in graph.initializer}
+    for one in graph.input:
+        if one.name not in initialized and one.type.WhichOneof("value") == "tensor_type":
+            shape = tensor_type_of(one.type).shape
+            if not shape.is_static:
+                shown = "..." if shape.dims is None else ",".join(str(dim) if dim.is_static else "1" for dim in shape)
+                return f'{_RUN_HINT} or --shape "{one.name}[{shown}]"'
+    return _RUN_HINT
+
+
+_RUN_HINT = "ir-exec run MODEL.onnx --inputs FILE.npz determines it, and so does convert with --inputs"
 _HINT = "a function says one: ir_exec.extension.onnx_op registers it, and --extension FILE.py imports it"

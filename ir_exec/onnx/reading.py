@@ -14,16 +14,25 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError, UnsupportedError, raise_error
+from ir_exec.errors import (
+    IRError,
+    Location,
+    ParseError,
+    Report,
+    ResourceError,
+    UnsupportedError,
+    raise_error,
+)
 from ir_exec.hints import path_hint
 from ir_exec.ir.markup import LFS_HINT, LFS_POINTER
 from ir_exec.model import Model
 from ir_exec.onnx.tensors import is_narrow
+from ir_exec.types import Shape, TensorType
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 __all__ = ["message_fields", "parse_onnx", "read_onnx", "read_proto", "varint", "without_large_tensors"]
@@ -35,11 +44,17 @@ _LEAST_MAPPED = 2**22
 """Bytes of a file whose large tensors are left on the disk."""
 
 
-def read_onnx(source: str | os.PathLike[str] | bytes, *, report: Report = raise_error) -> Model | None:
+def read_onnx(
+    source: str | os.PathLike[str] | bytes,
+    *,
+    report: Report = raise_error,
+    shapes: Mapping[str, Shape] | None = None,
+) -> Model | None:
     """The network of an ONNX file, a path or bytes, said in operators of IR.
 
     report: called with every fault; where it returns, the network goes on behind it with the types that the file
-    declares. None where nothing can be read.
+    declares. None where nothing can be read. shapes: of inputs, by their names, with such a report.
+    A model of which nodes need to know more of the inputs is an `OnnxModel`, which the inputs of a call complete.
     Raises UnsupportedError where the package onnx is not installed, and for operators that cannot be said in IR.
     """
     try:
@@ -47,15 +62,20 @@ def read_onnx(source: str | os.PathLike[str] | bytes, *, report: Report = raise_
     except IRError as error:
         report(error)
         return None
-    from ir_exec.onnx.model import convert_model
+    from ir_exec.onnx.model import convert_model, inputs_of
+    from ir_exec.onnx.partial_model import OnnxFile, model_of
 
     path = None if isinstance(source, (bytes, bytearray, memoryview)) else os.fsdecode(source)
 
     def placed(error: IRError) -> None:
         report(error.located(Location(path=path)))
 
+    types = {port.name: port.element_type for port in inputs_of(proto)} if shapes else {}
+    given = {name: TensorType(types[name], shape) for name, shape in (shapes or {}).items() if name in types}
     try:
-        return convert_model(proto, folder=folder, report=placed, is_lenient=report is not raise_error).model
+        if report is raise_error:
+            return model_of(OnnxFile(proto, folder, path))
+        return convert_model(proto, folder=folder, given=given, report=placed, is_lenient=True).model
     except IRError as error:
         report(error.located(Location(path=path)))
         return None

@@ -36,6 +36,7 @@ __all__ = [
     "canonical_domain",
     "find",
     "is_own",
+    "modules_of_users",
     "onnx_op",
     "register",
     "registered",
@@ -252,6 +253,12 @@ def unregister(domain: str, name: str) -> None:
     if not versions(domain, name) or any(is_own(one) for one in versions(domain, name)):
         raise KeyError(f"{shown_domain(domain)}:{name}")
     del _versions[domain, name]
+
+
+def modules_of_users() -> list[str]:
+    """The modules that registered functions of users."""
+    known = {one.function.__module__ for by_version in _versions.values() for one in by_version.values()}
+    return sorted(module for module in known if not module.startswith("ir_exec."))
 
 
 def is_own(version: Version) -> bool:

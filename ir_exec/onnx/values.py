@@ -11,7 +11,8 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import ShapeError, UnsupportedError
+from ir_exec.errors import NotKnownError, ShapeError, UnsupportedError
+from ir_exec.onnx.demands import asked_value
 from ir_exec.types import Array, Dim, ElementType
 
 __all__ = [
@@ -33,9 +34,11 @@ __all__ = [
     "known_ints",
     "known_rank",
     "known_scalar",
+    "known_size",
     "normal_axis",
     "number",
     "numbers",
+    "require_few",
     "reshape",
     "shape_of",
     "size_along",
@@ -70,6 +73,22 @@ class Stack:
     @property
     def element_type(self) -> ElementType:
         return self.value.element_type
+
+    def listed(self) -> Sequence:
+        """The elements one by one; NotKnownError where their number is not known."""
+        count = known_size(self.value, 0, "the length of a list")
+        require_few(count)
+        return Sequence(tuple([build.gather(self.value, place, 0) for place in range(count)]), self.element_type)
+
+
+_MOST_PARTS = 2**12
+"""Tensors in a list that is made of one tensor."""
+
+
+def require_few(parts: int) -> None:
+    """Raise UnsupportedError for a list of more tensors than one is cut into."""
+    if parts > _MOST_PARTS:
+        raise UnsupportedError(f"a list of more than {_MOST_PARTS} parts")
 
 
 @dataclass(frozen=True)
@@ -112,11 +131,11 @@ Held: TypeAlias = "Value | Narrow | Sequence | Stack | Appended | Missing | None
 
 
 def known(value: Value, what: str) -> Array:
-    """The value of a tensor that IR has no input for; UnsupportedError where it is not known when converting."""
-    found = value.type.value
+    """The value of a tensor that IR has no input for; NotKnownError where it is not known when converting."""
+    found = asked_value(value)
     if found is None:
-        raise UnsupportedError(f"{what} must be known when the file is converted", hint=_HINT)
-    return found
+        raise NotKnownError(f"{what} must be known when the file is converted")
+    return found[0]
 
 
 def known_ints(value: Value, what: str) -> tuple[int, ...]:
@@ -131,22 +150,24 @@ def known_scalar(value: Value, what: str) -> float:
 
 
 def known_rank(value: Value, what: str) -> int:
-    """The rank of a tensor; UnsupportedError where it is not known when converting."""
+    """The rank of a tensor; NotKnownError where it is not known when converting."""
     rank = value.type.rank
-    if rank is None:
-        raise UnsupportedError(f"the rank of {what} must be known when the file is converted", hint=_HINT)
-    return rank
+    return rank if rank is not None else known(shape_of(value), f"the rank of {what}").size
 
 
 def dims_of(value: Value, what: str) -> tuple[int, ...]:
-    """The sizes of a tensor; UnsupportedError where they are not known when converting."""
+    """The sizes of a tensor; NotKnownError where they are not known when converting."""
     shape = value.type.shape
-    if not shape.is_static:
-        raise UnsupportedError(f"the shape of {what} must be known when the file is converted", hint=_HINT)
-    return shape.static
+    return shape.static if shape.is_static else known_ints(shape_of(value), f"the shape of {what}")
 
 
-_HINT = "give the inputs static shapes"
+def known_size(value: Value, axis: int, what: str) -> int:
+    """The size of an axis of a tensor; NotKnownError where it is not known when converting."""
+    size = size_along(value, axis)
+    if size.is_static:
+        return size.size
+    sizes = known_ints(shape_of(value), what)
+    return sizes[normal_axis(axis, len(sizes))]
 
 
 def size_along(value: Value, axis: int) -> Dim:

@@ -9,7 +9,6 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, IRError
-from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import select
 from ir_exec.kernels.limits import current_limits
 from ir_exec.kernels.precision import CALCULABLE, widened
@@ -25,6 +24,7 @@ from ir_exec.ops.base.shapes import (
     require_one_element,
     require_rank,
 )
+from ir_exec.tuning import thresholds
 from ir_exec.types import ALL, BOOLEAN, STRING, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["Bucketize", "If", "NonZero", "Select"]
@@ -64,7 +64,7 @@ class Select(Op):
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         if self.auto_broadcast == "pdpd":
             return self.evaluate
-        return np.where if self.infer(*types).shape.size.hi <= costs.FEW_SELECTED else select
+        return np.where if self.infer(*types).shape.size.hi <= thresholds.CALL_ELEMENTS else select
 
 
 @op("NonZero", since=3)

@@ -10,13 +10,13 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.pieces import by_pieces
 from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
 from ir_exec.kernels.quantize import Levels, level_numbers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, at_least
 from ir_exec.ops.base.shapes import broadcast_shapes, broadcasts_to, merge_shapes
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert, element_types
 
 __all__ = ["FakeConvert", "FakeQuantize"]
@@ -146,7 +146,7 @@ def _fake_converted(data: Array, target: ElementType, factor: Array, offset: Arr
     if offset is not None:
         result -= offset
     halves = result.astype(np.float16)
-    if halves.size > costs.FEW_CODES:
+    if halves.size > thresholds.TABLE_ELEMENTS:
         result = _shortened_codes(target).take(halves.view(np.uint16), mode="clip")
     else:
         result = _shortened(halves, target)

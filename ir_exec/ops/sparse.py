@@ -13,7 +13,6 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.indices import find_indices
 from ir_exec.kernels.precision import accumulator, rounded
 from ir_exec.ops.base import In, Op, op
@@ -29,6 +28,7 @@ from ir_exec.ops.base.segments import (
     segments_of,
 )
 from ir_exec.ops.base.shapes import known_faults, known_ints, largest_dim, require_convertible
+from ir_exec.tuning import thresholds
 from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, convert, element_types
 
 __all__ = [
@@ -282,7 +282,7 @@ def _summed(table: Array, indices: Array, sizes: Array, weights: Array | None) -
     rows = table.reshape(len(table), prod(table.shape[1:]))
     dtype = accumulator(table.dtype) if ElementType.of(table).is_float else table.dtype
     sums = np.zeros((len(sizes), rows.shape[1]), dtype)
-    few = min(costs.FEW_ROWS_OF_A_BAG, sums.size // costs.ELEMENTS_A_PLACE)
+    few = min(thresholds.RUN_ELEMENTS, sums.size // (4 * thresholds.ELEMENTS_A_CALL))
     add = _add_by_place if sizes.max(initial=0) <= few else _add_by_blocks
     add(rows, positions, sizes, weights, sums)
     return sums.reshape(len(sizes), *table.shape[1:])
@@ -294,7 +294,7 @@ def _add_by_place(rows: Array, positions: Array, sizes: Array, weights: Array | 
     sizes: how many rows each bag has. sums: of each bag, 0 before.
     """
     starts = np.cumsum(sizes) - sizes
-    step = max(costs.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)
+    step = max(thresholds.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)
     for begin in range(0, len(sums), step):
         some = slice(begin, begin + step)
         first, of_these, total = starts[some], sizes[some], sums[some]
@@ -307,7 +307,7 @@ def _add_by_place(rows: Array, positions: Array, sizes: Array, weights: Array | 
 def _add_by_blocks(rows: Array, positions: Array, sizes: Array, weights: Array | None, sums: Array) -> None:
     """The same, adding up runs of rows."""
     bags = np.repeat(np.arange(len(sizes)), sizes)
-    step = max(costs.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)
+    step = max(thresholds.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)
     for begin in range(0, len(positions), step):
         some = slice(begin, begin + step)
         starts = run_starts(bags[some])

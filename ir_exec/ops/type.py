@@ -9,11 +9,11 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError
-from ir_exec.kernels import costs
 from ir_exec.kernels.pieces import converted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, ElementTypeName
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import (
     BOOLEAN,
     INDEX,
@@ -121,7 +121,7 @@ def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Ar
         return lambda data: data
     into_integer = target in _ALIKE and target is not ElementType.boolean and kind in _ALIKE
     into_float = target in (ElementType.f32, ElementType.f64) and kind in _ALIKE | _FLOATS
-    if (into_integer or into_float) and source.shape.size.lo < costs.SPLIT_ELEMENTS:
+    if (into_integer or into_float) and source.shape.size.lo < thresholds.SPLIT_ELEMENTS:
         return lambda data: data.astype(dtype)
     return lambda data: converted(data, target)
 

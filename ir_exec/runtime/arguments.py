@@ -14,7 +14,16 @@ from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.model import ModelPort, PortKey, ShapesByPort, as_shape, find_port
 from ir_exec.types import STRING, Array, ElementType, Shape
 
-__all__ = ["Inputs", "bind_inputs", "bind_shapes", "checked", "require_callable", "seconds", "whole_number"]
+__all__ = [
+    "Inputs",
+    "bind_inputs",
+    "bind_shapes",
+    "bind_values",
+    "checked",
+    "require_callable",
+    "seconds",
+    "whole_number",
+]
 
 Inputs: TypeAlias = (
     Mapping[str, Any] | Mapping[int, Any] | Mapping[ModelPort, Any] | Mapping[PortKey, Any] | Sequence[Any]
@@ -27,23 +36,30 @@ def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]
     Raises EvaluationError (IR705) for wrong names or a wrong number of inputs, ElementTypeError (IR403) for an
     array whose values the input cannot hold, ShapeError (IR506) for an array of another shape.
     """
+    return [checked(value, port) for value, port in zip(bind_values(given, ports), ports, strict=True)]
+
+
+def bind_values(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Any]:
+    """What is given for each input, in the order of the inputs.
+
+    Raises EvaluationError (IR705) for wrong names or a wrong number of inputs.
+    """
     if given is None:
         given = {}
     elif isinstance(given, np.ndarray) and len(ports) == 1:
         given = [given]
     if isinstance(given, Mapping):
-        values = _by_name(given, ports)
-    elif isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
+        return _by_name(given, ports)
+    if isinstance(given, Sequence) and not isinstance(given, (str, bytes)):
         values = list(given)
         if len(values) != len(ports):
             names = ", ".join(port.name for port in ports)
             raise EvaluationError(
                 f"expected {len(ports)} inputs ({names}), found {len(values)}", code=Code.unknown_input
             )
-    else:
-        kind = type(given).__name__
-        raise EvaluationError(f"expected a mapping or a sequence of inputs, found {kind}", code=Code.unknown_input)
-    return [checked(value, port) for value, port in zip(values, ports, strict=True)]
+        return values
+    kind = type(given).__name__
+    raise EvaluationError(f"expected a mapping or a sequence of inputs, found {kind}", code=Code.unknown_input)
 
 
 def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[tuple[ModelPort, tuple[int, ...]]]:

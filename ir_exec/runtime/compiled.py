@@ -19,6 +19,7 @@ from ir_exec.kernels.limits import Budget
 from ir_exec.model import (
     Model,
     ModelPort,
+    PartialModel,
     PortKey,
     ShapesByPort,
     Source,
@@ -45,9 +46,10 @@ from ir_exec.runtime.precision import (
 )
 from ir_exec.runtime.requests import InferRequest, VariableState, states_of
 from ir_exec.runtime.sessions import Network, Session
+from ir_exec.runtime.specialising import Specialising
 from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
-from ir_exec.types import TensorType
+from ir_exec.types import ElementType, Shape, TensorType
 
 __all__ = ["ENGINE_MODULE", "CompiledModel", "compile_model", "compiled_with", "refuse_unsupported"]
 
@@ -61,7 +63,10 @@ class CompiledModel(Session):
     It can be copied and pickled as a Model can, so process pools take it. The copy is compiled anew with the same
     options, and its variables have their initial values, as after `reset_state`.
 
-    instrument: what every step of a plan goes through; copies do without.
+    A partial model, an ONNX file of which operators need shapes or values that it does not give, becomes a network for
+    the inputs of each call that needs another one; those of the latest calls are kept. `specialisations` lists them.
+
+    instrument: what every step of a plan goes through; copies do without. budget: of several compiled models.
     """
 
     def __init__(
@@ -76,14 +81,11 @@ class CompiledModel(Session):
         outputs: Sequence[str] | None = None,
         optimize: bool = True,
         instrument: Instrument | None = None,
+        budget: Budget | None = None,
     ) -> None:
         keep_some_freed_memory()
         # Whoever compiled the model may reshape it.
-        self._whole = copy(model)
-        model = self._model = self._whole if outputs is None else _with_outputs(self._whole, outputs)
-        refuse_unsupported(model.graph)
-        if model.weights is not None:
-            model.weights.fetch()
+        self._whole: Model = copy(model)
         self._options: dict[str, Any] = {
             "max_memory": max_memory,
             "max_seconds": max_seconds,
@@ -93,10 +95,23 @@ class CompiledModel(Session):
             "outputs": outputs,
             "optimize": optimize,
         }
-        budget = Budget(default_budget() if max_memory is None else whole_number(max_memory, "max_memory", 0))
+        self.inputs: list[ModelPort]
+        self.outputs: list[ModelPort]
+        self._is_wide: bool
+        self._executor: Executor
+        if isinstance(self._whole, PartialModel) and self._whole.is_partial:
+            self._model: Model = self._whole
+            self.inputs, self.outputs = self._whole.inputs, _outputs_of_partial(self._whole, outputs)
+            super().__init__(self._specialising(self._whole, instrument))
+            return
+        model = self._model = self._whole if outputs is None else _with_outputs(self._whole, outputs)
+        refuse_unsupported(model.graph)
+        if model.weights is not None:
+            model.weights.fetch()
+        budget = budget or Budget(_most_memory(max_memory))
         context = {"weights": model.weights, "state": CurrentVariables()}
-        self.inputs: list[ModelPort] = model.inputs
-        self.outputs: list[ModelPort] = model.outputs
+        self.inputs = model.inputs
+        self.outputs = model.outputs
         wide = run_as_f32(model) if checked_precision(precision) == "f32" else AS_IN_FILE
         self._is_wide = bool(wide.ops)
         types = None if self._is_wide else model.types
@@ -120,7 +135,7 @@ class CompiledModel(Session):
                 self.inputs,
                 self.outputs,
                 variables_of(model),
-                [op for op in (*stateful.values(), *(wide.ops.get(node) for node in stateful)) if op is not None],
+                dict(enumerate(op for op in (*stateful.values(), *map(wide.ops.get, stateful)) if op is not None)),
                 bool(stateful),
                 model.weights,
                 budget,
@@ -139,6 +154,26 @@ class CompiledModel(Session):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self._options), (self._whole,)
+
+    @property
+    def specialisations(self) -> list[dict[str, str]]:
+        """For each network that a partial model was made into, what it depends on: "value 1", "shape [2,3]", "rank 2"
+        by inputs. That of the latest call is the last one; there are none for a model that fits all inputs."""
+        return self._network.made if isinstance(self._network, Specialising) else []
+
+    def _specialising(self, model: PartialModel, instrument: Instrument | None) -> Specialising:
+        def compiled(whole: Model, budget: Budget, is_whole: bool) -> Network:
+            options = {**self._options, **({} if is_whole else {"outputs": None})}
+            made = CompiledModel(whole, **options, instrument=instrument if is_whole else None, budget=budget)
+            assert isinstance(made._network, Network), "it is made of a whole model"
+            return made._network
+
+        # What cannot be used is found here, and not in the first call.
+        checked_precision(self._options["precision"])
+        chosen_threads(self._options["threads"])
+        if self._options["max_seconds"] is not None:
+            seconds(self._options["max_seconds"], "max_seconds")
+        return Specialising(model, self.outputs, compiled, _most_memory(self._options["max_memory"]))
 
     def session(self) -> Session:
         """The same network with variables of its own, which have their initial values; plans and weights are shared."""
@@ -166,7 +201,12 @@ class CompiledModel(Session):
         Tensors whose shapes depend on values count with their least possible size. Raises what planning a call raises,
         and ShapeError IR506 for an input whose shape stays open.
         """
-        found = [(self._dtype(port), shape) for port, shape in bind_shapes(shapes, self.inputs)]
+        sizes = bind_shapes(shapes, self.inputs)
+        if isinstance(self._network, Specialising):
+            types = {port.name: TensorType(port.element_type, Shape(shape)) for port, shape in sizes}
+            whole = CompiledModel(self._network.planned(types).model, **self._options)
+            return whole.memory_plan({port.name: shape for port, shape in sizes})
+        found = [(self._dtype(port), shape) for port, shape in sizes]
         with np.errstate(all="ignore"):
             plan = self._executor.plan(found)
         peak = max(range(len(plan.live)), key=plan.live.__getitem__, default=None)
@@ -267,6 +307,22 @@ def compiled_with(
         model, engine=engine, providers=providers, options=options, **interpreted
     )
     return made
+
+
+def _most_memory(max_memory: int | None) -> int:
+    return default_budget() if max_memory is None else whole_number(max_memory, "max_memory", 0)
+
+
+def _outputs_of_partial(model: PartialModel, names: Sequence[str] | None) -> list[ModelPort]:
+    """The outputs of a partial model; those of these names have unknown types where they are not known yet."""
+    if names is None:
+        return model.outputs
+    try:
+        return _with_outputs(model, names).outputs
+    except EvaluationError:
+        if isinstance(names, str):
+            raise
+        return [ModelPort(name, frozenset([name]), ElementType.dynamic, Shape.unknown()) for name in names]
 
 
 def _with_outputs(model: Model, names: Sequence[str]) -> Model:

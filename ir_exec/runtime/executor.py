@@ -13,7 +13,6 @@ import numpy as np
 from ir_exec.errors import IRError
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer import Types, infer_body, infer_types
-from ir_exec.kernels import costs
 from ir_exec.kernels.limits import Budget, current_limits, owner_of, owners
 from ir_exec.lazy import paused_collector
 from ir_exec.ops import Op
@@ -148,7 +147,7 @@ class Executor:
         if overwrite and self._optimize and self._packed is None and self._has_packable(self._constants):
             self._pack(self._constants, types)
         if is_first:
-            self._constants = self._turned(self._constants)
+            self._constants = self._in_order(self._constants)
             self._setting.budget.constants += self.constant_bytes
         results = [node.values_in[0].number for node in self._graph.results]
         nodes = _constants_late([node for node in self._steps() if not self._is_folded(node)])
@@ -297,28 +296,22 @@ class Executor:
                 again.update(value for value in node.values_in if constants[value.number] is None)
         self._folded -= again
 
-    def _turned(self, slots: list[Array | None]) -> list[Array | None]:
-        """The constants, with what has memory of its own in the order in which it is read: matrices as all their
-        readers read them, scattered elements by rows; and, where weights are expanded, with aligned copies of tensors
-        in ONNX files, of which every layer would otherwise make one in every run."""
-        readers: dict[int, list[bool]] = {}
-        for node in self._graph.nodes:
-            op = self._ops.get(node, node.op)
-            for position, value in enumerate(node.values_in):
-                readers.setdefault(value.number, []).append(op is not None and op.reads_columns(position))
-        turned = slots.copy()
+    def _in_order(self, slots: list[Array | None]) -> list[Array | None]:
+        """The constants, by rows where the elements of what has memory of its own are scattered; and, where weights are
+        expanded, with aligned copies of tensors in ONNX files, of which every layer would otherwise make one in every
+        run."""
+        ordered = slots.copy()
         slots.clear()
-        for number, array in enumerate(turned):
+        for number, array in enumerate(ordered):
             if array is None:
                 continue
-            by_columns = _is_small_matrix(array) and all(readers.get(number, [False]))
             is_aligned = array.flags.aligned or not self._expand_weights
-            if not is_aligned or ((by_columns or is_scattered(array)) and self._room.is_own(array)):
+            if not is_aligned or (is_scattered(array) and self._room.is_own(array)):
                 # One at a time: the array before is freed.
-                turned[number] = _kept(np.array(array, order="F" if by_columns else "C"))
+                ordered[number] = _kept(array.copy())
                 if not is_aligned:
                     self._room.leave_file(array)
-        return turned
+        return ordered
 
     def _with_constants(self, node: Node) -> Kernel | None:
         """`Op.with_constants` of a node, called once: all plans have the same constants."""
@@ -372,10 +365,6 @@ def _constants_late(nodes: list[Node]) -> list[Node]:
         ordered += [waiting.pop(value) for value in dict.fromkeys(node.values_in) if value in waiting]
         ordered.append(node)
     return ordered + list(waiting.values())
-
-
-def _is_small_matrix(array: Array) -> bool:
-    return array.ndim == 2 and array.dtype.kind == "f" and array.nbytes <= costs.TURNED_BYTES
 
 
 def _kept(array: Array) -> Array:

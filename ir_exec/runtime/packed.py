@@ -8,8 +8,6 @@ observed, which then runs the layers of the file, it is computed anew in every r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
-from math import prod
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from weakref import WeakValueDictionary
 
@@ -19,12 +17,12 @@ from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
-from ir_exec.kernels import costs
-from ir_exec.kernels.blas import has_small_kernels
 from ir_exec.kernels.limits import Budget, owner_of
-from ir_exec.kernels.products import PackedMatrix, laid_by_rows, matrix_product
+from ir_exec.kernels.products import PackedMatrix
 from ir_exec.ops import In, Op
 from ir_exec.runtime.rewrite.draft import Fusion, is_known
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
@@ -233,7 +231,7 @@ def _wanted(
             if array.ndim == 2:
                 form = _matrix_form(value, nodes, array, types, operator)
             elif has_filters:
-                form = filter_form(value, readers, total, array, types, operator)
+                form = filter_form(value, nodes, array, types, operator)
         if total is not None and form is None:
             form = total.form(array)
         if form is not None and room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
@@ -255,14 +253,12 @@ def _readers(graph: Graph) -> dict[Value, list[Node]]:
 
 
 def may_be_packed(array: Array | None) -> TypeGuard[Array]:
-    """Whether a constant is of f32 and a large matrix, or filters that may be transformed or turned."""
+    """Whether a constant is of f32 and a large matrix, or filters that may be transformed."""
     if array is None or array.dtype != np.float32:
         return False
     if array.ndim == 2:
-        return array.size >= costs.PANELLED_ELEMENTS
-    if array.ndim > 2 and prod(array.shape[2:]) == 1 and min(array.shape[:2]) > 1:
-        return bool(array.shape[0] >= costs.MANY_CHANNELS)
-    return array.shape[-2:] == (3, 3) and array.size >= 9 * costs.WINOGRAD_CHANNELS * costs.WINOGRAD_OUTPUTS
+        return array.size >= thresholds.PANELLED_ELEMENTS
+    return array.shape[-2:] == (3, 3) and array.size >= 9 * thresholds.WINOGRAD_CHANNELS * thresholds.MANY_CHANNELS
 
 
 def is_of_floats(node: Node, op: Op, types: Types) -> bool:
@@ -274,21 +270,16 @@ def is_of_floats(node: Node, op: Op, types: Types) -> bool:
 def _matrix_form(
     value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
 ) -> Form | None:
-    by_panels = has_small_kernels()
-    order = _order_in_panels if by_panels else _order_by_rows
-    orders = {order(node, value, array.shape, types, operator) for node in nodes}
+    if not machine().has_small_kernels:
+        return None
+    orders = {_order(node, value, array.shape, types, operator) for node in nodes}
     if len(orders) > 1 or None in orders:
         return None
     is_transposed = orders.pop()
 
     def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
-        shape, matrix = Shape(array.shape), array.T if is_transposed else array
-        product: Callable[[Array], Array]
-        if by_panels:
-            product = PackedMatrix.of(matrix, memory).product
-        else:
-            product = partial(matrix_product, b=laid_by_rows(matrix, memory))
-        return lambda op: PackedMatMul(op, shape, product)
+        product = PackedMatrix.of(array.T if is_transposed else array, memory).product
+        return lambda op: PackedMatMul(op, Shape(array.shape), product)
 
     return Form(array.size, False, pack)
 
@@ -296,40 +287,19 @@ def _matrix_form(
 def _order(
     node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
 ) -> bool | None:
-    """Whether a MatMul multiplies by the transposed value; None where it does anything else."""
+    """Whether a MatMul multiplies by the transposed value; None where it does anything else, or is not better off with
+    panels."""
     op = operator(node)
     if node.type != "MatMul" or node.inputs[0] is value or not is_of_floats(node, op, types):
         return None
-    return bool(vars(op)["transpose_b"])
-
-
-def _order_in_panels(
-    node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
-) -> bool | None:
-    """The same; None where the node is not better off with panels."""
-    is_transposed = _order(node, value, shape, types, operator)
-    if is_transposed is None:
-        return None
+    is_transposed = bool(vars(op)["transpose_b"])
     inner, columns = shape[:: -1 if is_transposed else 1]
     product = types[node.outputs[0].number].shape.size
-    if not product.is_static and inner * columns < costs.PANELLED_ELEMENTS_OF_FEW_ROWS:
+    if not product.is_static and inner * columns < 8 * thresholds.PANELLED_ELEMENTS:
         return None
     # Of a single row, and of products that are not long, BLAS copies nothing.
-    is_copied = product.hi > columns and product.hi * inner > costs.STRIP_MULTIPLICATIONS
-    return is_transposed if is_copied and columns >= costs.STRIP_COLUMNS else None
-
-
-def _order_by_rows(
-    node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
-) -> bool | None:
-    """The same; None where it is not better off if the columns that it reads become rows."""
-    if not _order(node, value, shape, types, operator):
-        return None
-    columns, inner = shape
-    product = types[node.outputs[0].number].shape.size
-    # To turn a matrix takes longer than many rows save; of smaller ones a MatMul keeps both orders.
-    are_few = not product.is_static or product.hi <= columns * costs.ROWS_BY_ROWS
-    return True if are_few and columns >= inner and columns * inner * 4 > costs.TRANSPOSED_BYTES else None
+    is_copied = product.hi > columns and product.hi * inner > thresholds.STRIP_MULTIPLICATIONS
+    return is_transposed if is_copied and columns >= thresholds.STRIP_COLUMNS else None
 
 
 class PackedMatMul(HoldsInput):

@@ -21,13 +21,11 @@ import numpy as np
 from ir_exec.errors import IRError, ResourceError
 from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types
-from ir_exec.kernels import costs
 from ir_exec.kernels.limits import Budget, Limits
-from ir_exec.kernels.pieces import by_places
 from ir_exec.ops import Op
 from ir_exec.runtime.checked import Checked
 from ir_exec.runtime.memory import Buffers, byte_size
-from ir_exec.runtime.rewrite.draft import FusedNode, is_users
+from ir_exec.runtime.rewrite.draft import FusedNode
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["MAX_PLANS", "Context", "Input", "Instrument", "Kernel", "Plan", "Planner", "Plans", "Setting", "Step"]
@@ -209,7 +207,7 @@ class Planner:
             return better
         kernel = self._kernel_for_types(node, op)
         position = self._overwritten_input(index, op)
-        return kernel if position is None else partial(_overwrite, kernel, position, self._may_be_turned(node, op))
+        return kernel if position is None else partial(_overwrite, kernel, position)
 
     def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
         """What computes a node whose types are inferred from the arrays of the run."""
@@ -245,12 +243,6 @@ class Planner:
                     return position
         return None
 
-    def _may_be_turned(self, node: Node, op: Op) -> bool:
-        """Whether what is overwritten may have its channels side by side in memory, as images of some convolutions do:
-        where a function of its elements alone is computed by one thread, the result lies so in any case."""
-        *others, size = sorted([self._types[value.number].shape.size.lo for value in node.values_in])
-        return not (is_users(op) or op.moves) and size < costs.SPLIT_ELEMENTS and size not in others
-
 
 def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
     try:
@@ -259,12 +251,10 @@ def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
         raise error.located(node.location) from None
 
 
-def _overwrite(kernel: Kernel, position: int, may_be_turned: bool, *arrays: Array) -> Any:
+def _overwrite(kernel: Kernel, position: int, *arrays: Array) -> Any:
     out = arrays[position]
-    flags = out.flags
-    is_whole = flags.c_contiguous or (may_be_turned and by_places(out) is not None)
     # A view that was made by broadcasting says by its flag that its elements are not its own.
-    return kernel(*arrays, out=out if is_whole and flags.writeable else None)
+    return kernel(*arrays, out=out if out.flags.c_contiguous and out.flags.writeable else None)
 
 
 MAX_PLANS = 32

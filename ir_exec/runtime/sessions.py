@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -32,7 +32,8 @@ from ir_exec.runtime.precision import (
     as_declared,
     as_f32,
 )
-from ir_exec.runtime.state import VARIABLES, Snapshot, Variables
+from ir_exec.runtime.specialising import Specialising
+from ir_exec.runtime.state import VARIABLES, Drawers, Snapshot, Variables
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
 
@@ -112,7 +113,7 @@ class Network:
     inputs: list[ModelPort]
     outputs: list[ModelPort]
     variables: list[ModelPort]
-    drawers: Sequence[object]
+    drawers: Drawers
     is_stateful: bool
     weights: Weights | None
     budget: Budget
@@ -120,6 +121,10 @@ class Network:
     max_seconds: float | None
     is_wide: bool
     rounded: Mapping[str, ElementType]
+
+    def chosen(self, inputs: Inputs | None) -> tuple[Network, Inputs | None]:
+        """The network for these inputs: itself for all."""
+        return self, inputs
 
     def run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         """The outputs in their declared types, in memory of the caller's own."""
@@ -190,7 +195,7 @@ class Session:
     session wait for each other; calls of other networks, and of other sessions, run side by side.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network | Specialising) -> None:
         self._network = network
         self._variables = Variables(network.rounded)
         self._lock = RLock()
@@ -210,8 +215,8 @@ class Session:
         the memory budget, the time limit or the number of iterations. Variables and sequences of random numbers then
         stand where they stood before.
         """
-        network = self._network
         require_callable(observe, "observe")
+        network, inputs = self._network.chosen(inputs)
         arrays = bind_inputs(inputs, network.inputs)
         if network.weights is not None:
             network.weights.require_unchanged()
@@ -220,7 +225,7 @@ class Session:
         try:
             with RunThreads(network.threads), np.errstate(all="ignore"):
                 if network.is_stateful:
-                    found = self._run_in_turn(arrays, observe, limits)
+                    found = self._run_in_turn(network, arrays, observe, limits)
                 else:
                     found = network.run(arrays, observe, limits)
             return Results(network.outputs, found)
@@ -243,15 +248,19 @@ class Session:
         with self._lock:
             self._variables.restore(snapshot, self._network.drawers)
 
-    def _run_in_turn(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
+    def _run_in_turn(
+        self, network: Network, arrays: list[Array], observe: Observer | None, limits: Limits
+    ) -> list[Array]:
         with self._lock:
+            if network is not self._network:
+                self._variables.resume(self._network.drawers)
             if self._is_running:
                 raise EvaluationError("the network is called while it runs, by its observer: a session() can be called")
             self._is_running = True
             around = VARIABLES.set(self._variables)
             limits.planned = self._variables.nbytes
             try:
-                found = self._network.run(arrays, observe, limits)
+                found = network.run(arrays, observe, limits)
                 self._variables.commit()
             finally:
                 self._variables.discard()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeAlias
 
 from ir_exec.kernels.limits import current_limits
 from ir_exec.kernels.pieces import converted
@@ -13,7 +14,7 @@ from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
 from ir_exec.types import Array, ElementType
 
-__all__ = ["VARIABLES", "CurrentVariables", "Snapshot", "Variables", "variables_of"]
+__all__ = ["VARIABLES", "CurrentVariables", "Drawers", "Snapshot", "Variables", "variables_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,15 @@ class Snapshot:
     """What a session is between two runs. It can be pickled, and restored in another process.
 
     values: of the variables that are not in their initial state, by id. drawn: how many random numbers the layers that
-    draw any have drawn, by the position of the layer among these.
+    draw any have drawn, by the keys of their `Drawers`.
     """
 
     values: Mapping[str, Array]
-    drawn: Mapping[int, int]
+    drawn: Mapping[Hashable, int]
+
+
+Drawers: TypeAlias = Mapping[Hashable, object]
+"""The layers that may draw random numbers, by keys that are the same in every process."""
 
 
 class Variables:
@@ -45,6 +50,7 @@ class Variables:
         self._own: set[str] = set()
         self._drawn: dict[int, int] = {}
         self._drawn_now: dict[int, int] = {}
+        self._drawn_later: dict[Hashable, int] = {}
 
     @property
     def nbytes(self) -> int:
@@ -110,26 +116,35 @@ class Variables:
         other._values, other._current = self._values.copy(), self._current.copy()
         other._written = self._written.copy()
         other._drawn, other._drawn_now = self._drawn.copy(), self._drawn_now.copy()
+        other._drawn_later = self._drawn_later.copy()
         return other
 
-    def snapshot(self, drawers: Sequence[object]) -> Snapshot:
-        """The values and sequences between runs; drawers: the layers that may draw random numbers, in a fixed order."""
-        drawn = {place: self._drawn[id(layer)] for place, layer in enumerate(drawers) if id(layer) in self._drawn}
-        return Snapshot(self._values.copy(), drawn)
+    def snapshot(self, drawers: Drawers) -> Snapshot:
+        """The values and sequences between runs."""
+        self.resume(drawers)
+        drawn = {key: self._drawn[id(layer)] for key, layer in drawers.items() if id(layer) in self._drawn}
+        return Snapshot(self._values.copy(), {**self._drawn_later, **drawn})
 
-    def restore(self, snapshot: Snapshot, drawers: Sequence[object]) -> None:
+    def restore(self, snapshot: Snapshot, drawers: Drawers) -> None:
         """Go on from a snapshot that was made with the same drawers; arrays are shared, for nobody writes to them."""
         self.reset()
         for variable_id, value in snapshot.values.items():
             value.flags.writeable = False  # which pickles do not keep
             self._values[variable_id] = value
-        self._drawn.update({id(drawers[place]): count for place, count in snapshot.drawn.items()})
+        self._drawn_later.update(snapshot.drawn)
+        self.resume(drawers)
+
+    def resume(self, drawers: Drawers) -> None:
+        """Go on with the restored sequences of layers that were not made when they were restored."""
+        for key in self._drawn_later.keys() & drawers.keys():
+            self._drawn[id(drawers[key])] = self._drawn_later.pop(key)
 
     def reset(self) -> None:
         """Forget all values, and where the sequences of random numbers stand."""
         self.discard()
         self._values.clear()
         self._drawn.clear()
+        self._drawn_later.clear()
 
 
 def variables_of(model: Model) -> list[ModelPort]:

@@ -12,16 +12,13 @@ import numpy as np
 
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
-from ir_exec.kernels import costs
-from ir_exec.kernels.convolve import Convolver, convolver_by_places, runs_by_places
+from ir_exec.kernels.conv.variants import convolver
+from ir_exec.kernels.conv.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
 from ir_exec.kernels.elementwise import calculated
-from ir_exec.kernels.products import laid_by_rows
-from ir_exec.kernels.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
 from ir_exec.ops import In, Op
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.runtime.packed import Form, HoldsInput, is_of_floats
 from ir_exec.runtime.rewrite.batch_norm import BATCH_NORM, known_vectors
-from ir_exec.runtime.rewrite.draft import is_known
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = ["ChannelSum", "channel_sums", "filter_form"]
@@ -245,26 +242,15 @@ class _Summands:
 
 
 def filter_form(
-    value: Value,
-    readers: Mapping[Value, Sequence[Node]],
-    total: ChannelSum | None,
-    array: Array,
-    types: Types,
-    operator: Callable[[Node], Op],
+    value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
 ) -> Form | None:
-    """How filters are packed; None where a convolution is not faster with transformed ones, or with columns.
+    """How filters are packed; None where a convolution is not faster with transformed ones.
 
-    readers: of every value. total: the sum that the only reader is a part of.
+    nodes: what reads them.
     """
-    nodes = readers[value]
     kinds = {node.type for node in nodes}
     if kinds not in ({"Convolution"}, {"GroupConvolution"}):
         return None
-    if kinds == {"Convolution"} and prod(array.shape[2:]) == 1:
-        if len(nodes) > 1 or nodes[0].inputs[0] is value:
-            return None
-        last = nodes[0] if total is None else total.nodes[-1]
-        return _form_by_columns(nodes[0], last.outputs[0], readers, array, types, operator)
     grouped = array.shape if kinds == {"GroupConvolution"} else (1, *array.shape)
     axes = len(grouped) - 3
     are_known = True
@@ -296,75 +282,6 @@ def _are_usual(filters: Array) -> bool:
     return max(float(filters.max(initial=0)), -float(filters.min(initial=0))) < _LARGE
 
 
-def _form_by_columns(
-    node: Node,
-    image: Value,
-    readers: Mapping[Value, Sequence[Node]],
-    array: Array,
-    types: Types,
-    operator: Callable[[Node], Op],
-) -> Form | None:
-    """How the filters of a convolution with kernels of one element are packed, from which alone an image comes; None
-    where the image had better have its rows in memory than the channels of each place side by side."""
-    op: Any = operator(node)
-    data = types[node.values_in[0].number].shape
-    if not (is_of_floats(node, op, types) and data.is_static and _is_read_by_places(image, readers, types, operator)):
-        return None
-    if not all(axis.is_plain for axis in op.sliding(data.static[2:], array.shape[2:])):
-        return None
-
-    def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
-        columns = laid_by_rows(array.reshape(array.shape[:2]).T, memory)
-        return lambda op: PackedConvolution(op, Shape(array.shape), None, columns=columns)
-
-    return Form(array.size, False, pack)
-
-
-def _is_read_by_places(
-    image: Value, readers: Mapping[Value, Sequence[Node]], types: Types, operator: Callable[[Node], Op]
-) -> bool:
-    """Whether depthwise convolutions that run along the channels of an image that lies so, and means, are all that is
-    computed of it and of functions of its elements."""
-    size = types[image.number].shape.size
-    if not size.is_static or size.hi >= costs.SPLIT_ELEMENTS:
-        return False
-    images, beside = [image], set[Value]()
-    for one in images:
-        nodes = readers.get(one, ())
-        if not nodes or len(images) > _MOST_SUMMANDS:
-            return False
-        for node in nodes:
-            op = operator(node)
-            # What a Pad adds is left to convolutions of its output alone.
-            ends = readers.get(node.outputs[0], ()) if node.type == "Pad" else [node]
-            if one not in node.values_in[1:] and ends and all(_ends_places(end, operator(end), types) for end in ends):
-                continue
-            is_of_elements = (op.overwrites and not op.moves) or node.type in ("FakeQuantize", "PReLU")
-            if not is_of_elements or not is_of_floats(node, op, types):
-                return False
-            beside.update(node.values_in)
-            if node.outputs[0] not in images:
-                images.append(node.outputs[0])
-    are_like = all(types[one.number] == types[image.number] for one in images)
-    return are_like and all(value in images or types[value.number].shape.size.hi < size.lo for value in beside)
-
-
-def _ends_places(node: Node, op: Any, types: Types) -> bool:
-    """Whether a layer reads an image along the channels and gives none that lies as this one does."""
-    filters = types[node.values_in[-1].number].shape
-    if not is_known(op) or node.type != "GroupConvolution" or not filters.is_static:
-        return is_known(op) and node.type in ("ReduceMean", "ShapeOf")
-    channels, outputs, inner, *kernel = filters.static
-    stride, elements = max(op.strides, default=1), prod(kernel)
-    is_depthwise = inner == 1 and outputs < costs.FEW_OUTPUTS and channels >= costs.MANY_CHANNELS and elements > 1
-    windows = prod([dim.hi for dim in (types[node.outputs[0].number].shape.dims or ())[2:]])
-    # To lay the image so has a cost of its own.
-    runs_well = runs_by_places(2 * windows, elements, stride)
-    # Many channels of windows with a stride between them are no one run, which are many calls for large images.
-    has_runs = stride <= (costs.MOST_PHASES if channels <= costs.PHASED_CHANNELS else 1)
-    return is_depthwise and runs_well and (has_runs or windows * elements <= costs.FEW_MULTIPLICATIONS)
-
-
 def _only_reader(node: Node, readers: Mapping[Value, Sequence[Node]]) -> Node | None:
     found = readers.get(node.outputs[0], ())
     return found[0] if len(found) == 1 else None
@@ -388,7 +305,6 @@ class PackedConvolution(HoldsInput):
     _shape: Shape
     _filters: Array | None
     _transformed: Array | None
-    _columns: Array | None
     _shift: Array | None
 
     def __init__(
@@ -398,13 +314,9 @@ class PackedConvolution(HoldsInput):
         filters: Array | None,
         *,
         transformed: Array | None = None,
-        columns: Array | None = None,
     ) -> None:
-        """op: the convolution. shape: of its filters. filters: themselves, None where they are never needed so.
-        columns: those of kernels of one element as `convolver_by_places` takes them."""
-        vars(self).update(
-            _op=op, _shape=shape, _filters=filters, _transformed=transformed, _columns=columns, _shift=None
-        )
+        """op: the convolution. shape: of its filters. filters: themselves, None where they are never needed so."""
+        vars(self).update(_op=op, _shape=shape, _filters=filters, _transformed=transformed, _shift=None)
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
         return self._op.multiply_adds([*inputs, self._shape.static], outputs)
@@ -431,8 +343,6 @@ class PackedConvolution(HoldsInput):
         return shifted
 
     def _unshifted(self, data: tuple[int, ...]) -> Callable[[Array], Array]:
-        if self._columns is not None:
-            return convolver_by_places(data, self._columns)
         kernel = self._shape.static[self._op.filter_axes :]
         axes = self._op.sliding(data[2:], kernel)
         filters = self._shape.static if self._op.filter_axes == 3 else (1, *self._shape.static)
@@ -440,4 +350,4 @@ class PackedConvolution(HoldsInput):
         if self._transformed is not None and (self._filters is None or is_worth_transforming(filters, windows)):
             return WinogradConvolver(axes, data, self._transformed)
         assert self._filters is not None, "they are not transformed"
-        return partial(Convolver(axes, data, filters, self._filters.dtype), filters=self._filters)
+        return partial(convolver(axes, data, filters, self._filters.dtype), filters=self._filters)

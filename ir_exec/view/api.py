@@ -12,8 +12,10 @@ from ir_exec.codes import Code
 from ir_exec.debug import Comparison, Comparisons, NetworkDiff
 from ir_exec.debug.profile_report import Profile
 from ir_exec.errors import EvaluationError, IRError, ParseError
-from ir_exec.model import Model, Source, WeightsSource
+from ir_exec.model import Model, Source, WeightsSource, read_model
+from ir_exec.readers import reader_of
 from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.specialising import for_calls
 from ir_exec.view.changes import Merger, changes_of, diff_of, section_of_diff
 from ir_exec.view.data import GraphView, Link, NetworkView, PageView, Section
 from ir_exec.view.foreign import links_between, network_beside
@@ -64,6 +66,8 @@ def view(
     beside: further networks, shown next to this one: IR, ONNX, or an execution graph of OpenVINO.
     Raises the first error of a file in which there is no network, and ParseError for a report of another network.
     """
+    if inputs is not None and (model := _partial(source)) is not None:
+        source, (inputs,), _ = for_calls(model, inputs)
     opened = open_network(source, weights)
     notes, sections, colour = Notes(), list[Section](), "kind"
     if inputs is not None:
@@ -126,6 +130,15 @@ def page_of_reports(reports: Iterable[Report]) -> PageView:
             networks.append(empty)
     title = networks[0].title if len(networks) == 1 else f"{len(networks)} files"
     return PageView(format=1, made_by=__version__, title=title, arrangement="one", networks=tuple(networks))
+
+
+def _partial(source: Model | Source) -> Model | None:
+    """The network of a source of which some layers depend on the inputs of a call; None for all others."""
+    try:
+        model = source if isinstance(source, Model) else read_model(source) if reader_of(source) is not None else None
+    except IRError:
+        return None  # its faults are shown
+    return model if model is not None and model.is_partial else None
 
 
 def _run(opened: Opened, notes: Notes, inputs: Inputs, progress: Callable[[str], None] | None) -> Section | None:

@@ -140,3 +140,63 @@ def test_pages(folder: Path) -> None:
     assert run("view", "models/good.onnx", "--output", "page.html").exit_code == 0
     network(folder, "b.onnx", last="Sigmoid")
     assert run("view", "models/good.onnx", "--diff", "b.onnx", "--output", "diff.html").exit_code == 0
+
+
+class TestPartial:
+    """A file of which an operator needs the value of an input."""
+
+    @pytest.fixture
+    def products(self, folder: Path) -> Path:
+        np.savez(folder / "in.npz", x=np.ones((2, 3), np.float32) * 2, axis=np.array(1))
+        np.save(folder / "axis.npy", np.array(1))
+        text = "g (float[N,3] x, int64 axis) => (float[N,3] y) { y = CumProd(x, axis) }"
+        return stored(folder, model(text, opset=26), "products.onnx")
+
+    def test_a_run_says_what_it_is_specialised_to(self, products: Path) -> None:
+        result = run("run", products, "--inputs", "in.npz", "--format", "json")
+        assert json.loads(result.stdout)["specialised"] == {"axis": "value 1"}
+        assert json.loads(result.stdout)["outputs"][0]["values"] == [[2, 4, 8], [2, 4, 8]]
+        assert "axis: value 1" in run("run", products, "--inputs", "in.npz").stdout
+
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ("profile", "--repeat", "1"),
+            ("compare", "--with", "onnx-reference:products.onnx"),
+            ("trace", "-o", "dump"),
+            ("extract", "--to", "y", "-o", "cut.xml"),
+            ("bundle", "-o", "b.zip"),
+            ("view", "-o", "v.html"),
+            ("run", "--validate"),
+        ],
+        ids=lambda command: command[0],
+    )
+    def test_commands_with_inputs_take_it(self, products: Path, command: tuple[str, ...]) -> None:
+        result = run(command[0], products, *command[1:], "--inputs", "in.npz")
+        assert result.exit_code == 0, result.output
+
+    def test_many_inputs_are_run(self, products: Path) -> None:
+        np.savez("in2.npz", x=np.ones((2, 3), np.float32), axis=np.array(0))
+        result = run("run", products, "--inputs", "in*.npz", "-o", "out")
+        assert result.exit_code == 0, result.output
+
+    def test_it_is_converted_for_a_value(self, products: Path) -> None:
+        result = run("convert", products, "--input", "axis=axis.npy", "-o", "out.xml")
+        assert result.exit_code == 0
+        assert "axis" in result.stdout.splitlines()[-1]
+        found = run("run", "out.xml", "--inputs", "in.npz", "--format", "json")
+        assert json.loads(found.stdout)["outputs"][0]["values"] == [[2, 4, 8], [2, 4, 8]]
+
+    def test_without_the_value_a_command_helps(self, products: Path) -> None:
+        for arguments in (("convert", products, "-o", "out.xml"), ("extract", products, "--to", "y", "-o", "cut.xml")):
+            result = run(*arguments)
+            assert result.exit_code != 0
+            assert "ir-exec run MODEL.onnx --inputs" in result.stderr
+        report = json.loads(run("check", products, "--format", "json").stdout)
+        (finding,) = [one for one in report["files"][0]["diagnostics"] if one["code"] == "IR901"]
+        assert "ir-exec run MODEL.onnx --inputs" in finding["hint"]
+
+    def test_its_content_is_shown(self, products: Path) -> None:
+        result = run("inspect", products)
+        assert result.exit_code == 0
+        assert "CumProd" in result.stdout

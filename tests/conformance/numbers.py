@@ -1,4 +1,4 @@
-"""Other numbers than those of `ir_exec.kernels.costs` for kernels to choose by: so small cases go all their ways."""
+"""Other numbers than those of `ir_exec.tuning.thresholds` for kernels to choose by: small cases go all their ways."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from functools import cache
 
 import ir_exec.runtime  # noqa: F401  # imports every kernel
-from ir_exec.kernels import costs
+from ir_exec.tuning import thresholds
 
 __all__ = ["NUMBERS", "cut", "mixed", "replaced", "whole"]
 
-NUMBERS: dict[str, float] = {name: number for name, number in vars(costs).items() if name.isupper()}
+NUMBERS: dict[str, float] = {name: number for name, number in vars(thresholds).items() if name.isupper()}
 
 HUGE = 2**40
 
@@ -40,7 +40,7 @@ def mixed(seed: str) -> dict[str, float]:
 
 def _other(name: str, number: int, most: int) -> float:
     known = NUMBERS[name]
-    if isinstance(known, float) or name == "MULTIPLICATIONS_A_NANOSECOND":
+    if isinstance(known, float):
         return known
     if name.startswith("MOST_"):
         return most
@@ -58,7 +58,7 @@ def replaced(numbers: Mapping[str, float]) -> Iterator[None]:
 
 
 def _set(numbers: Mapping[str, float]) -> None:
-    vars(costs).update(numbers)
+    vars(thresholds).update(numbers)
     for forget in _forgetting(len(sys.modules)):
         forget()
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec.kernels import costs
 from ir_exec.kernels.products import tile_of
 from ir_exec.runtime.threads import RunThreads
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, TensorType
 from tests.conformance.case import Case
 from tests.conformance.checks import answer_of, can_be_asked
@@ -135,12 +135,12 @@ def _bits(found: list[tuple[Array, ...]]) -> list[list[object]]:
 
 
 def test_numbers_are_replaced_for_a_while() -> None:
-    kept = dict(vars(costs))
+    kept = dict(vars(thresholds))
     assert tile_of(8, 768, 3072, 4 * 3072) is not None
     with replaced(cut(2)):
-        assert costs.CHUNK_ELEMENTS == 2
-        assert costs.MOST_PIECES == 2**40
+        assert thresholds.CHUNK_ELEMENTS == 2
+        assert thresholds.MOST_PIECES == 2**40
     with replaced(whole()):
         assert tile_of(8, 768, 3072, 4 * 3072) is None
-    assert vars(costs) == kept
+    assert vars(thresholds) == kept
     assert tile_of(8, 768, 3072, 4 * 3072) is not None

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import ir_exec
-from ir_exec.kernels import costs
+from ir_exec.tuning import thresholds
 from tests.cases.convolution.convolution import CASES
 from tests.conformance.build import FORMS, Form, build
 from tests.conformance.case import Case
@@ -28,8 +28,8 @@ def _is_transformed(case: Case) -> bool:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", [pytest.param(case, id=str(case)) for case in CASES if _is_transformed(case)])
 def test_values(case: Case, form: Form, oracle: Oracle, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CHANNELS", "OUTPUTS", "WINDOWS", "PRODUCTS"):
-        monkeypatch.setattr(costs, f"WINOGRAD_{name}", 1)
+    for name in ("WINOGRAD_CHANNELS", "MANY_CHANNELS", "LEAST_WINDOWS", "WINOGRAD_PRODUCTS"):
+        monkeypatch.setattr(thresholds, name, 1)
     case = replace(case, constants={1})
     file = build(case, form)
     compiled = ir_exec.compile_model(ir_exec.read_model(file.xml, weights=file.weights))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ir_exec.kernels.binary import convolve_bits, packed_filters
-from ir_exec.kernels.convolve import convolve
+from ir_exec.kernels.conv.variants import convolve
 from ir_exec.kernels.windows import SlidingAxis
 
 

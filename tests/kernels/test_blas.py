@@ -5,14 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from ir_exec.kernels import blas
-from ir_exec.kernels.blas import CLAIM, Claim, works_alone
+from ir_exec.kernels.blas import CLAIM, Claim, blas_is_single_threaded
 
 
 def threads_of_blas() -> set[int]:
@@ -90,36 +89,21 @@ def test_a_claim_that_is_over_is_made_no_more(claims: Callable[[], Claim]) -> No
     assert threads_of_blas() == {3}
 
 
-def test_works_alone_in_a_run_only(claims: Callable[[], Claim]) -> None:
-    assert not works_alone()
+def test_blas_is_single_threaded_in_a_run_only(claims: Callable[[], Claim]) -> None:
+    assert not blas_is_single_threaded()
     token = CLAIM.set(claims())
     try:
-        assert works_alone()
+        assert blas_is_single_threaded()
     finally:
         CLAIM.reset(token)
 
 
-class PerThread:
-    threading_layer = "openmp"
-
-    def get_num_threads(self) -> int:
-        return 8
-
-
-@pytest.mark.parametrize("libraries", [[], [PerThread()]])
 def test_a_blas_that_cannot_be_limited_keeps_its_threads(
-    monkeypatch: pytest.MonkeyPatch, claims: Callable[[], Claim], libraries: list[Any]
+    monkeypatch: pytest.MonkeyPatch, claims: Callable[[], Claim]
 ) -> None:
-    class Controller:
-        lib_controllers = libraries
-
-        def select(self, user_api: str) -> Controller:
-            assert user_api == "blas"
-            return self
-
     claim = claims()
     with monkeypatch.context() as patch:
-        patch.setattr("threadpoolctl.ThreadpoolController", Controller)
+        patch.setattr(blas, "blas_libraries", lambda: ())
         patch.setattr(blas, "_LIMIT", blas._Limit())
         assert not claim.hold()
         claim.release()

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import CornerOverlaps, Overlaps, keep_best, keep_few_of_classes, overlaps_of
-from ir_exec.kernels.costs import BOXES_AT_ONCE
 from ir_exec.kernels.rotated_boxes import RotatedOverlaps
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.thresholds import BOXES_AT_ONCE
 from ir_exec.types import Array
 
 
@@ -47,8 +47,8 @@ def test_only_pairs_that_may_overlap_far_enough_are_compared(
     boxes[:, :4] = random.choice([np.nan, np.inf, -np.inf, 1.0], (4, 4))
     with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
         expected = keep_best(40, CornerOverlaps(boxes, margin), threshold)
-        patch.setattr(costs, "FEW_PAIRS", 0)
-        patch.setattr(costs, "PAIRS_A_FOUND_ONE", 0)
+        patch.setattr(thresholds, "FEW_ELEMENTS", 0)
+        patch.setattr(thresholds, "KEPT_SHARE", 0)
         assert keep_best(40, CornerOverlaps(boxes, margin), threshold).tolist() == expected.tolist()
 
 
@@ -61,8 +61,7 @@ def test_groups_that_do_not_overlap_keep_what_all_together_keep(seed: int, least
     boxes[:, :2] = random.choice([np.nan, np.inf, -np.inf, 1.0], (4, 2)) if seed % 2 else 0
     with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
         expected = keep_best(300, CornerOverlaps(boxes), 0.3, most=most)
-        patch.setattr(costs, "BOXES_TO_GROUP", 1)
-        patch.setattr(costs, "BOXES_AT_ONCE", least)
+        patch.setattr(thresholds, "BOXES_AT_ONCE", least)
         assert keep_best(300, CornerOverlaps(boxes), 0.3, most=most).tolist() == expected.tolist()
 
 
@@ -152,7 +151,7 @@ def test_a_threshold_above_one_half_shrinks_with_each_kept_box(
             if shrink < 1 and limit > 0.5:
                 limit *= np.float32(shrink)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "BOXES_AT_ONCE", 4)
+        patch.setattr(thresholds, "BOXES_AT_ONCE", 4)
         assert keep_best(count, CornerOverlaps(boxes), threshold, most=most, shrink=shrink).tolist() == kept
 
 

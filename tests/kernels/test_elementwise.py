@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.lib import introspect
 
-from ir_exec.kernels import costs, elementwise
+from ir_exec.kernels import elementwise
 from ir_exec.kernels.elementwise import (
     Function,
     calculated_real,
@@ -22,6 +22,7 @@ from ir_exec.kernels.elementwise import (
     select,
     truncated_remainder,
 )
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
@@ -36,8 +37,8 @@ def in_place(numbers: Array) -> Array:
 
 @pytest.fixture(params=[1, 4, 2**16], ids=["one by one", "by fours", "at once"])
 def _pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "PIECE_ELEMENTS", request.param)
-    monkeypatch.setattr(costs, "SPLIT_ELEMENTS", 4 * request.param)
+    monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", request.param)
+    monkeypatch.setattr(thresholds, "SPLIT_ELEMENTS", 4 * request.param)
 
 
 @pytest.mark.usefixtures("_pieces")
@@ -92,7 +93,7 @@ def test_elements_may_lie_in_any_order(lie: Callable[[Array], Array], dtype: typ
 
 
 def test_transposed_tensors_stay_transposed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 4)
+    monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", 4)
     data = np.ones((1, 6, 4), np.float32).transpose(0, 2, 1)
     for found in (calculated_real(in_place, data), of_copy(in_place, data)):
         assert found[0].strides == data[0].strides
@@ -110,7 +111,7 @@ def test_what_an_integer_type_cannot_hold() -> None:
 
 @pytest.fixture(params=[2, 2**20], ids=["bits", "NumPy's"])
 def _few_selected(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "FEW_SELECTED", request.param)
+    monkeypatch.setattr(thresholds, "CALL_ELEMENTS", request.param)
 
 
 SELECTED = [

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels import costs
 from ir_exec.kernels.offsets import AlongAxis
 from ir_exec.kernels.parallel import THREADS
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import pretend
 from ir_exec.types import Array
 from tests.helpers.operators import make
 
@@ -22,18 +23,15 @@ CONSTANTS = {
     "CHUNK_ELEMENTS": (1, 3, 8, 40),
     "FEW_ELEMENTS": (1, 2, 30),
     "TABLE_ELEMENTS": (0, 0, 5),
-    "OFFSETS_AT_ONCE": (0, 0, 10),
+    "INTERMEDIATE_ELEMENTS": (0, 0, 10),
     "PIECE_NANOSECONDS": (1, 10, 100),
-    "NEAR_CACHE_BYTES": (1, 16, 64),
-    "SHARED_CACHE_BYTES": (1, 64, 10**6),
     "RUN_ELEMENTS": (1, 4, 64),
-    "CACHE_LINE_ELEMENTS": (1, 3),
-    "COPIED_PART_BYTES": (1, 64, 10**6),
-    "LONG_SLICE_BYTES": (1, 8, 64),
-    "TUPLES_AT_ONCE": (1, 3, 100),
-    "WAVE_ELEMENTS": (1, 4, 16),
-    "WORTH_SHARING_NANOSECONDS": (0,),
+    "HELD_ELEMENTS": (1, 10, 400, 10**6),
+    "LONG_ROW": (1, 8, 64),
+    "CALL_ELEMENTS": (1, 4, 16),
+    "SHARED_NANOSECONDS": (0,),
 }
+CACHES = {"core_cache_bytes": (1, 16, 64), "shared_cache_bytes": (1, 64, 10**6), "cache_line_bytes": (4, 12)}
 DTYPES = (np.float32, np.float16, np.int8, np.int64, np.bool_, object)
 INDEX_DTYPES = (np.int32, np.int64, np.int8, np.uint8, np.uint64)
 
@@ -43,9 +41,11 @@ def rng(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     """Random numbers, in a world of small chunks and up to three threads."""
     rng = np.random.default_rng(request.param)
     for name, values in CONSTANTS.items():
-        monkeypatch.setattr(costs, name, int(rng.choice(values)))
+        monkeypatch.setattr(thresholds, name, int(rng.choice(values)))
+    caches = {name: int(rng.choice(values)) for name, values in CACHES.items()}
     token = THREADS.set(int(rng.integers(1, 4)))
-    yield rng
+    with pretend(**caches):
+        yield rng
     THREADS.reset(token)
 
 

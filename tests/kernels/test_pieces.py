@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_exec.kernels import costs
 from ir_exec.kernels import pieces as slices
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.kernels.pieces import by_places, by_rows
+from ir_exec.kernels.pieces import by_rows
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
-ROWS, COLUMNS = costs.COLUMNS_OF_A_COPY, costs.LONG_ROW + 3
+ROWS, COLUMNS = thresholds.RUN_ELEMENTS, thresholds.LONG_ROW + 3
 
 
 def less_the_last(part: Array) -> Array:
@@ -33,7 +33,7 @@ def test_pieces_and_threads_change_nothing(shape: list[int], axis: int, piece: i
     axis %= len(shape)
     data = np.random.default_rng(0).integers(0, 100, shape)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "PIECE_ELEMENTS", piece)
+        patch.setattr(thresholds, "CHUNK_ELEMENTS", piece)
         before = THREADS.set(threads)
         found = slices.by_slices(less_the_last, data, axis, nanoseconds=1e6)
         THREADS.reset(before)
@@ -46,7 +46,7 @@ def test_a_scalar_is_a_slice_of_one_element() -> None:
 
 def test_no_piece_is_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 100)
+    monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", 100)
     slices.by_slices(lambda part: sizes.append(part.size) or part, np.zeros((7, 10, 30)), 1, nanoseconds=1.0)
     assert max(sizes) <= 100
     assert sum(sizes) == 2100
@@ -78,7 +78,7 @@ def test_long_rows_of_a_transposed_array_are_copied() -> None:
     [
         np.zeros((ROWS, COLUMNS)),
         np.zeros((ROWS, 2 * COLUMNS))[:, :COLUMNS],
-        np.zeros((costs.LONG_ROW - 1, 4 * ROWS)).T,
+        np.zeros((thresholds.LONG_ROW - 1, 4 * ROWS)).T,
         np.zeros((COLUMNS, ROWS - 1)).T,
         np.broadcast_to(np.zeros((ROWS, 1)), (ROWS, COLUMNS)),
         np.zeros((2 * COLUMNS, 2 * ROWS))[::2, ::2].T,
@@ -86,15 +86,3 @@ def test_long_rows_of_a_transposed_array_are_copied() -> None:
 )
 def test_other_arrays_stay_as_they_are(array: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> None:
     assert by_rows(array) is array
-
-
-@pytest.mark.parametrize("sizes", [(2, 3, 4), (1, 5, 2, 3), (2, 3, 4, 1, 2)])
-def test_images_by_places(sizes: tuple[int, ...]) -> None:
-    image = np.arange(np.prod(sizes)).reshape(sizes)
-    turned = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1)
-    found = by_places(turned)
-    assert found is not None
-    assert np.shares_memory(found, turned)
-    assert np.array_equal(found, np.moveaxis(image, 1, -1))
-    for other in (image, turned[:, :-1], turned[..., ::2], image[0, 0], turned[:, ::-1], np.ones((2, 1, 3, 4))):
-        assert by_places(other) is None

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.kernels import costs, pool
+from ir_exec.kernels import pool
 from ir_exec.kernels.pool import greatest, pooled_along, reduce_bins
 from ir_exec.kernels.windows import SlidingAxis
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 
@@ -18,7 +19,7 @@ def both(ufunc: np.ufunc, data: Array, axis: SlidingAxis, start: float) -> tuple
     found = []
     for rows in (1, 2**40):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(costs, "ROWS_OF_A_RUN", rows)
+            patch.setattr(thresholds, "MANY_ROWS", rows)
             found.append(pooled_along(ufunc, data, axis, data.ndim - 1, data.dtype.type(start)))
     return found[0], found[1]
 
@@ -100,7 +101,7 @@ def test_bins_are_reduced_one_by_one(
         part = images[numbers[region], top:bottom, left:right].reshape(-1, CHANNELS)
         wanted[region, h, w] = ufunc.reduce(part, axis=0, initial=neutral)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "INTERMEDIATE_ELEMENTS", chunk)
-        patch.setattr(costs, "BINS_WORTH_TABLES", worth)
+        patch.setattr(thresholds, "INTERMEDIATE_ELEMENTS", chunk)
+        patch.setattr(thresholds, "CHUNK_ELEMENTS", worth)
         found = reduce_bins(ufunc, images.reshape(-1, CHANNELS), WIDTH, starts, rows, columns, neutral)
     assert np.array_equal(found, wanted)

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.kernels import costs, products
-from ir_exec.kernels.blas import CLAIM, Claim, takes_strips, works_alone
+from ir_exec.kernels import products
+from ir_exec.kernels.blas import CLAIM, Claim, blas_is_single_threaded, takes_strips
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.kernels.products import PackedMatrix, matrix_product, matrix_products, multiply, product_for, tile_of
 from ir_exec.runtime.threads import RunThreads
+from ir_exec.tuning import thresholds
 
 
 @pytest.fixture
@@ -126,7 +127,7 @@ def test_threads_change_no_digit(claimed: Claim, a: tuple[int, ...], b: tuple[in
     batch=st.lists(st.integers(1, 20), max_size=3),
     rows=st.integers(1, 3000),
     columns=st.integers(1, 3000),
-    nanoseconds=st.floats(costs.PRODUCTS_WORTH_SHARING_NANOSECONDS, 1e9),
+    nanoseconds=st.floats(thresholds.SHARED_PRODUCT_NANOSECONDS, 1e9),
 )
 def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int, nanoseconds: float) -> None:
     shape = (*batch, rows, columns)
@@ -143,28 +144,22 @@ def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int,
 
 
 @pytest.mark.parametrize(
-    ("shape", "with_small_kernels", "without"),
+    ("shape", "pieces"),
     [
-        ((4000, 900), (2, 1), (2, 1)),
-        ((900, 4000), (1, 2), (1, 2)),
-        ((197, 192), (1, 2), (2, 1)),
-        ((224, 196), (1, 2), (2, 1)),
-        ((200, 150), (1, 1), (2, 1)),
-        ((192, 144), (1, 1), (2, 1)),
-        ((100, 130), (1, 1), (1, 2)),
-        ((120, 100), (1, 1), (1, 1)),
+        ((4000, 900), (2, 1)),
+        ((900, 4000), (1, 2)),
+        ((197, 192), (2, 1)),
+        ((190, 192), (1, 2)),
+        ((100, 130), (1, 1)),
+        ((10, 1100), (1, 2)),
+        ((10, 1000), (1, 1)),
     ],
 )
 def test_the_longer_side_is_cut_unless_its_pieces_were_too_short(
-    shape: tuple[int, int],
-    with_small_kernels: tuple[int, int],
-    without: tuple[int, int],
-    monkeypatch: pytest.MonkeyPatch,
+    shape: tuple[int, int], pieces: tuple[int, int]
 ) -> None:
-    for has_small_kernels, pieces in ((True, with_small_kernels), (False, without)):
-        monkeypatch.setattr(products, "has_small_kernels", lambda has=has_small_kernels: has)
-        cut = products._cut.__wrapped__(shape, 2 * costs.PRODUCT_PIECE_NANOSECONDS)
-        assert (cut.down, cut.along) == pieces
+    cut = products._cut.__wrapped__(shape, 2 * (4 / 3 * thresholds.SHARED_PRODUCT_NANOSECONDS))
+    assert (cut.down, cut.along) == pieces
 
 
 def test_large_products_are_not_filled_with_zeros_first() -> None:
@@ -210,7 +205,7 @@ def test_packed_matrices_of_any_size(rows: int, inner: int, columns: int, step: 
 
 
 def test_threads_change_no_product_of_a_packed_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "PRODUCTS_WORTH_SHARING_NANOSECONDS", 0)
+    monkeypatch.setattr(thresholds, "SHARED_PRODUCT_NANOSECONDS", 1)
     random = np.random.default_rng(0)
     a, matrix = random.standard_normal((50, 300), np.float32), random.standard_normal((300, 333), np.float32)
     found = []
@@ -267,19 +262,19 @@ def test_a_tile_is_a_product_that_is_not_copied(rows: int, inner: int, columns: 
     assert tile.columns % 16 == 0 or tile.columns == columns
     assert 0 < tile.rows <= rows
     assert 0 < tile.columns <= columns
-    assert tile.rows * tile.columns * inner <= costs.STRIP_MULTIPLICATIONS
-    assert not is_turned or tile.rows * tile.columns <= costs.TURNED_STRIP_ELEMENTS
+    assert tile.rows * tile.columns * inner <= thresholds.STRIP_MULTIPLICATIONS
+    assert not is_turned or tile.rows * tile.columns <= thresholds.TURNED_STRIP_ELEMENTS
 
 
 def test_outside_of_a_run_nothing_is_cut() -> None:
     assert not takes_strips()
 
 
-def test_strips_are_for_a_blas_that_works_alone() -> None:
+def test_strips_are_for_a_blas_that_blas_is_single_threaded() -> None:
     claim = Claim()
     token = CLAIM.set(claim)
     try:
-        assert works_alone() or not takes_strips()
+        assert blas_is_single_threaded() or not takes_strips()
     finally:
         CLAIM.reset(token)
         claim.release()

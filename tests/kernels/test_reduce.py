@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.reduce import reduce_rows, summing
+from ir_exec.tuning import thresholds
 
 
 @pytest.mark.parametrize("keep_dims", [False, True])
@@ -22,7 +22,7 @@ from ir_exec.kernels.reduce import reduce_rows, summing
         ((40, 5, 6, 4), (1, 2)),
         ((40, 5, 6, 4), (0, 1, 2, 3)),
         ((40, 50, 2), (2,)),
-        ((30, costs.SHORT_ROW_OF_SUMS + 3), (0,)),
+        ((30, thresholds.RUN_ELEMENTS + 3), (0,)),
         ((4, 3, 2), (1,)),
         ((40, 50, 2), ()),
     ],
@@ -38,9 +38,9 @@ def test_sums_along_axes(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dim
 
 
 @pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.minimum, np.multiply])
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 16, 17, costs.SHORT_ROW_OF_SUMS, costs.SHORT_ROW_OF_SUMS + 1])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 16, 17, thresholds.RUN_ELEMENTS, thresholds.RUN_ELEMENTS + 1])
 def test_rows_of_any_length(ufunc: np.ufunc, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "CHUNK_ELEMENTS", 1000)
+    monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", 1000)
     data = np.random.default_rng(0).standard_normal((40, 90, size)).astype(np.float32)
     data[3, 4, 0], data[3, 5, -1] = np.nan, -np.inf
     for keep_dims, array in product((False, True), (data, np.asfortranarray(data))):

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_exec.kernels import costs, gather, scatter
+from ir_exec.kernels import gather, scatter
 from ir_exec.kernels.indices import OutOfRangeError
 from ir_exec.kernels.offsets import Strategy, choose
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
 RNG = np.random.default_rng(0)
@@ -122,5 +123,5 @@ def test_each_way_to_scatter_slices(name: str, size: int, after: int, count: int
 
 
 def test_what_is_small_is_for_the_costs_to_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "TABLE_ELEMENTS", 0)
+    monkeypatch.setattr(thresholds, "TABLE_ELEMENTS", 0)
     assert choose(gather.ALONG_AXIS, *ALONG_AXIS["table"]).name == "at once"

@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import sigmoid
 from ir_exec.kernels.softmax import exponentiate, log_softmax, softmax
+from ir_exec.tuning import thresholds
 
 SCORES = np.random.default_rng(0).normal(0, 30, (3, 5, 4))
 
@@ -46,7 +46,7 @@ def test_the_sigmoid_writes_over_its_argument() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("masked", [-100.0, -720.0, -1e4, -np.inf])
 def test_masked_scores_leave_no_denormal_numbers(dtype: type, masked: float) -> None:
-    scores = np.linspace(-5, 5, 2 * costs.SCORES_WORTH_A_LOOK, dtype=dtype).reshape(-1, 64)
+    scores = np.linspace(-5, 5, 2 * thresholds.CALL_ELEMENTS, dtype=dtype).reshape(-1, 64)
     plain = softmax(scores[:, ::2], -1)
     scores[:, 1::2] += masked
     found = softmax(scores, -1)
@@ -57,7 +57,7 @@ def test_masked_scores_leave_no_denormal_numbers(dtype: type, masked: float) -> 
 
 
 def test_no_number_stays_none_beside_masked_scores() -> None:
-    scores = np.zeros((2 * costs.SCORES_WORTH_A_LOOK // 64, 64), np.float32)
+    scores = np.zeros((2 * thresholds.CALL_ELEMENTS // 64, 64), np.float32)
     scores[:, 1] = -100
     scores[0, 0] = np.nan
     found = softmax(scores, -1)

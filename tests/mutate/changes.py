@@ -73,7 +73,7 @@ UNTESTED: Final = frozenset({"hint", "doc", "strict", "nanoseconds"})
 """Keywords that say something to people, state what holds anyway (`zip(..., strict=True)`), or only foretell how long
 work takes."""
 
-SPEED: Final = "costs"
+SPEED: Final = "thresholds"
 """The module of what is worth its time: its numbers, and what is compared with them, choose between ways to the same
 result. What a choice leads to is changed as everything else is."""
 
@@ -317,7 +317,7 @@ def _without_keywords(call: ast.Call) -> Iterator[ast.AST]:
 
 
 def _is_of_speed(node: ast.AST) -> bool:
-    """Whether this compares something with a number of `costs`."""
+    """Whether this compares something with a number of `thresholds`."""
     if not isinstance(node, ast.Compare):
         return False
     sides = (part for side in (node.left, *node.comparators) for part in ast.walk(side))

@@ -77,23 +77,23 @@ def test_every_kind_of_change_is_made() -> None:
 
 def test_what_only_speed_depends_on_is_left_alone() -> None:
     source = """
-if size <= costs.FEW and is_whole:
-    share(1, nanoseconds=size * costs.EACH)
-if 2 * size < costs.MANY:
+if size <= thresholds.FEW and is_whole:
+    share(1, nanoseconds=size * thresholds.EACH)
+if 2 * size < thresholds.MANY:
     work()
 """
     assert after(source) == {
-        ("size <= costs.FEW and is_whole", "True"),
-        ("size <= costs.FEW and is_whole", "False"),
-        ("size <= costs.FEW and is_whole", "size <= costs.FEW or is_whole"),
-        ("size <= costs.FEW and is_whole", "size <= costs.FEW"),
-        ("size <= costs.FEW and is_whole", "is_whole"),
-        ("share(1, nanoseconds=size * costs.EACH)", "pass"),
+        ("size <= thresholds.FEW and is_whole", "True"),
+        ("size <= thresholds.FEW and is_whole", "False"),
+        ("size <= thresholds.FEW and is_whole", "size <= thresholds.FEW or is_whole"),
+        ("size <= thresholds.FEW and is_whole", "size <= thresholds.FEW"),
+        ("size <= thresholds.FEW and is_whole", "is_whole"),
+        ("share(1, nanoseconds=size * thresholds.EACH)", "pass"),
         ("1", "2"),
         ("1", "0"),
         ("work()", "pass"),
     }
-    assert not changes_of("ir_exec/kernels/costs.py", "FEW = 3")
+    assert not changes_of("ir_exec/tuning/thresholds.py", "FEW = 3")
 
 
 @pytest.mark.broad(keep=8)

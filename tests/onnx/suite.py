@@ -2,6 +2,7 @@
 
     python -m tests.onnx.suite                 # counts by what fails
     python -m tests.onnx.suite -k resize -v    # the cases whose names hold the words, one by one
+    python -m tests.onnx.suite --plain         # through compile_model, in place of ONNX's interface of backends
 
 Compared is as the suite itself compares, with its tolerances.
 """
@@ -14,16 +15,18 @@ import multiprocessing
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import onnx
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
+import ir_exec
 from ir_exec.errors import IRError
 from ir_exec.onnx import backend
 
@@ -89,19 +92,49 @@ class Outcome(NamedTuple):
     wrong: bool
 
 
-def outcome(case: Case) -> Outcome:
-    """Run a case and compare its outputs."""
+def outcome(case: Case, *, is_plain: bool = False) -> Outcome:
+    """Run a case and compare its outputs.
+
+    is_plain: with the content of a file and `compile_model`. Its outputs are the elements of lists, one by one, in the
+    types that hold those which IR lacks.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the suite divides by zero and overflows on purpose
         try:
-            prepared = backend.prepare(case.model)
+            run = _compiled(case.model) if is_plain else backend.prepare(case.model).run
             for inputs, expected in case.runs:
-                Runner.assert_similar_outputs(expected, prepared.run(inputs), case.rtol, case.atol)
+                wanted = list(_flat(expected)) if is_plain else expected
+                Runner.assert_similar_outputs(wanted, run(inputs), case.rtol, case.atol)
         except IRError as error:
             return Outcome(case.name, str(error), wrong=False)
         except Exception as error:
             return Outcome(case.name, f"{type(error).__name__}: {error}", wrong=True)
     return Outcome(case.name, None, wrong=False)
+
+
+def _compiled(model: onnx.ModelProto) -> Callable[[list[Any]], list[Any]]:
+    compiled = ir_exec.compile_model(model.SerializeToString())
+    return lambda inputs: list(compiled(_held(inputs)).values())
+
+
+def _held(value: Any) -> Any:
+    """Arrays in the types that hold those which IR lacks."""
+    if isinstance(value, list):
+        return [_held(one) for one in value]
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "V":
+        return value
+    return value.astype(_HELD.get(value.dtype.name, value.dtype))
+
+
+_HELD = {"int2": "int8", "float8_e4m3fnuz": "float32", "float8_e5m2fnuz": "float32"}
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _flat(one)
+    elif value is not None:
+        yield _held(np.asarray(value))
 
 
 def left_out() -> dict[str, str]:
@@ -114,8 +147,8 @@ _chosen: list[Case] = []
 """What the worker processes take their cases from: they are forked, as cases are slow to make and to pickle."""
 
 
-def _numbered(number: int) -> Outcome:
-    return outcome(_chosen[number])
+def _numbered(number: int, *, is_plain: bool) -> Outcome:
+    return outcome(_chosen[number], is_plain=is_plain)
 
 
 def main() -> None:
@@ -123,11 +156,12 @@ def main() -> None:
     parser.add_argument("-k", default="", help="words that the names of the cases hold")
     parser.add_argument("-v", action="store_true", help="a line for each case that fails")
     parser.add_argument("-j", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--plain", action="store_true", help="through compile_model")
     given = parser.parse_args()
     words = given.k.split()
     _chosen.extend(case for kind in KINDS for case in cases(kind) if all(word in case.name for word in words))
     with multiprocessing.get_context("fork").Pool(given.j) as pool:
-        found = pool.map(_numbered, range(len(_chosen)), chunksize=8)
+        found = pool.map(partial(_numbered, is_plain=given.plain), range(len(_chosen)), chunksize=8)
     failed = [one for one in found if one.message is not None]
     if given.v:
         for one in failed:

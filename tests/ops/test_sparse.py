@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.ops.sparse import (
     EmbeddingBagOffsets,
     EmbeddingBagOffsetsSum,
@@ -18,6 +17,7 @@ from ir_exec.ops.sparse import (
     EmbeddingSegmentsSum,
     SparseFillEmptyRows,
 )
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) + 1
@@ -57,8 +57,8 @@ def test_bags_are_summed_one_by_one(
     offsets = np.cumsum([0, *(len(bag) for bag in bags[:-1])])
     given_weights = () if weights is None else (np.array([w for ws in weights for w in ws]),)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "INTERMEDIATE_ELEMENTS", block)
-        patch.setattr(costs, "ELEMENTS_A_PLACE", 1 if by_place else 2**20)
+        patch.setattr(thresholds, "INTERMEDIATE_ELEMENTS", block)
+        patch.setattr(thresholds, "ELEMENTS_A_CALL", 1 if by_place else 2**20)
         found = EmbeddingBagOffsets(reduction="mean" if mean else "sum").evaluate(
             TABLE, indices, offsets, np.array(default), *given_weights
         )

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, ShapeError, raise_error
-from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops import Op
 from ir_exec.ops.type import StringTensorPack, StringTensorUnpack
+from ir_exec.tuning import thresholds
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.operators import inferred, make
 from tests.helpers.values import typed
@@ -154,8 +154,8 @@ def test_pieces_and_threads_change_nothing(
     data = np.arange(-60, 60).reshape(8, 15).astype(ElementType[source].dtype)
     operator = make("Convert", 1, destination_type=target)
     expected = operator.evaluate(data)
-    monkeypatch.setattr(costs, "SPLIT_ELEMENTS", 10)
-    monkeypatch.setattr(costs, "PIECE_ELEMENTS", 7)
+    monkeypatch.setattr(thresholds, "SPLIT_ELEMENTS", 10)
+    monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", 7)
     before = THREADS.set(threads)
     found = operator.evaluate(data)
     THREADS.reset(before)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec.kernels import costs
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType
 from tests.conformance.build import IRFile
 from tests.conformance.networks import networks
@@ -180,8 +180,8 @@ def assert_close(found: Array, expected: Array, tolerance: float = 2e-6) -> None
 def test_products_are_those_of_expanded_weights(
     layout: Callable[..., IRFile], kind: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(costs, "DECODED_ELEMENTS", block)
-    monkeypatch.setattr(costs, "LEAST_DECODED_COLUMNS", 16)
+    monkeypatch.setattr(thresholds, "WINDOW_ELEMENTS", block)
+    monkeypatch.setattr(thresholds, "LEAST_WINDOWS", 16)
     file = layout(kind)
     assert_not_expanded(file)
     assert_close(output(file, weights="keep"), output(file))
@@ -279,8 +279,8 @@ def test_an_index_out_of_range_is_an_error_of_the_layer() -> None:
 
 
 def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "DECODED_ELEMENTS", 2**10)
-    monkeypatch.setattr(costs, "PRODUCTS_WORTH_SHARING_NANOSECONDS", 0)
+    monkeypatch.setattr(thresholds, "WINDOW_ELEMENTS", 2**10)
+    monkeypatch.setattr(thresholds, "SHARED_PRODUCT_NANOSECONDS", 1)
     for file in (grouped("u4"), grouped("u4", given(20, COLUMNS)), in_columns("i8"), without_scale("f16")):
         np.testing.assert_array_equal(output(file, weights="keep", threads=1), output(file, weights="keep", threads=4))
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec.kernels import costs
 from ir_exec.kernels import limits as limiting
 from ir_exec.kernels.limits import Budget, Limits, current_limits, owners
 from ir_exec.lazy import paused_collector
 from ir_exec.ops.base.shapes import LARGEST_SEARCHED
 from ir_exec.runtime import executor
 from ir_exec.runtime import loop as running
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 
@@ -501,7 +501,7 @@ def test_time_is_looked_at_within_layers(
     net.result(found)
     clock = Clock()
     monkeypatch.setattr(limiting, "monotonic", clock)
-    monkeypatch.setattr(costs, "INTERMEDIATE_ELEMENTS", 1)
+    monkeypatch.setattr(thresholds, "INTERMEDIATE_ELEMENTS", 1)
     compiled = compiled_of(net, max_seconds=1e9, threads=threads)
     x = np.ones(compiled.inputs[0].shape.static, np.float32)
     compiled([x])

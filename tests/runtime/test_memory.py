@@ -7,7 +7,6 @@ import platform
 import subprocess
 import sys
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 from weakref import ref
 
@@ -17,7 +16,6 @@ import pytest
 import ir_exec
 from ir_exec.graph import last_uses
 from ir_exec.runtime import plan as planning
-from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.memory import Buffers, keep_some_freed_memory
 from tests.conformance.networks import networks
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
@@ -25,12 +23,6 @@ from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parent.parent / "networks"
 PATHS = networks()
-
-
-def without_channel_3(images):
-    found = images.copy()
-    found[:, 3] = 0
-    return found
 
 
 def chain(types, dims):
@@ -291,57 +283,14 @@ def test_what_may_be_a_view_of_several_buffers_is_free_when_all_of_them_are():
 )
 def test_views_with_elements_that_are_not_their_own_are_no_place_for_results(array):
     given = []
-    planning._overwrite(lambda *arrays, out: given.append(out), 1, True, np.ones(3), array)
+    planning._overwrite(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
     assert given == [None]
 
 
 def test_an_array_of_the_run_is_the_place_for_a_result():
     array, given = np.ones((2, 3), np.float32), []
-    planning._overwrite(lambda *arrays, out: given.append(out), 1, False, np.ones(3), array)
+    planning._overwrite(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
     assert given[0] is array
-
-
-@pytest.mark.parametrize(
-    ("type", "further", "expected", "is_overwritten"),
-    [
-        ("Negative", [], lambda x: -x, True),
-        (
-            "Add",
-            [np.arange(32, dtype=np.float32).reshape(1, 32, 1, 1)],
-            lambda x: x + np.arange(32, dtype=np.float32).reshape(32, 1, 1),
-            True,
-        ),
-        # The result lies as the first of two inputs does that have as many elements.
-        ("Add", [np.ones((1, 32, 24, 24), np.float32)], lambda x: x + 1, False),
-        # It writes slices by their places.
-        ("ScatterUpdate", [np.array([3]), np.zeros((1, 1, 24, 24), np.float32), np.array(1)], without_channel_3, False),
-    ],
-    ids=["Negative", "Add of channels", "Add of images", "ScatterUpdate"],
-)
-def test_images_with_their_channels_side_by_side_are_overwritten_by_functions_of_their_elements(
-    type, further, expected, is_overwritten
-):
-    text = NetworkText()
-    turned = text.op("Transpose", text.parameter("1,24,24,32"), text.const(np.array([0, 3, 1, 2])))
-    # It lies in memory as the view does that it is made of, and belongs to the run.
-    images = text.op("Abs", turned)
-    opset = 3 if type == "ScatterUpdate" else 1
-    text.result(text.op(type, images, *[text.const(array) for array in further], opset=opset))
-    file = text.file()
-    seen = []
-
-    def watched(step):
-        def evaluate(*arrays, **named):
-            found = step.evaluate(*arrays, **named)
-            seen.extend([np.may_share_memory(found, arrays[0])] if step.node.type == type else [])
-            return found
-
-        return replace(step, evaluate=evaluate)
-
-    compiled = CompiledModel(ir_exec.read_model(file.xml, weights=file.weights), threads=1, instrument=watched)
-    x = np.random.default_rng(0).standard_normal((1, 24, 24, 32)).astype(np.float32)
-    np.testing.assert_array_equal(compiled([x])[0], expected(np.abs(x).transpose(0, 3, 1, 2)))
-    assert seen == [is_overwritten]
 
 
 def test_values_are_freed_after_their_last_use():

@@ -1,7 +1,8 @@
-"""Constant matrices in panels or turned: which are, and that nothing else about a network changes."""
+"""Constant matrices in panels: which are, and that nothing else about a network changes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ir_exec
 from ir_exec import build
-from ir_exec.kernels import costs
 from ir_exec.runtime import packed as packing_of_weights
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import pretend
 from ir_exec.types import Array
 
 RANDOM = np.random.default_rng(0)
@@ -21,9 +23,10 @@ ROWS = RANDOM.standard_normal((2, 30, 320), np.float32)
 
 
 @pytest.fixture(autouse=True)
-def packing(monkeypatch: pytest.MonkeyPatch) -> None:
+def packing() -> Iterator[None]:
     """As on a processor with AVX-512."""
-    monkeypatch.setattr(packing_of_weights, "has_small_kernels", lambda: True)
+    with pretend(has_small_kernels=True):
+        yield
 
 
 def packed(compiled: ir_exec.CompiledModel, *inputs: Array) -> tuple[list[Array], int]:
@@ -126,7 +129,7 @@ def test_a_run_after_an_observed_one_is_packed() -> None:
 
 @pytest.fixture
 def may_have_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "PANELLED_ELEMENTS_OF_FEW_ROWS", MATRIX.size)
+    monkeypatch.setattr(thresholds, "PANELLED_ELEMENTS", MATRIX.size // 8)
 
 
 def test_of_unknown_rows_small_matrices_stay() -> None:
@@ -188,34 +191,9 @@ def test_arrays_that_a_model_holds_are_not_there_twice(monkeypatch: pytest.Monke
     assert packed(ir_exec.compile_model(product()), ROWS)[1] == 0
 
 
-def test_other_processors_get_no_panels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing_of_weights, "has_small_kernels", lambda: False)
-    assert packed(ir_exec.compile_model(product()), ROWS)[1] == 0
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 64, -1])
-def test_other_processors_read_many_columns_by_rows(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing_of_weights, "has_small_kernels", lambda: False)
-    matrix = RANDOM.standard_normal((600, 500), np.float32)
-    data = build.parameter([rows, 500], "f32")
-    a = RANDOM.standard_normal((abs(rows), 500), np.float32)
-    compiled = ir_exec.compile_model(build.model(build.matmul(data, build.constant(matrix), transpose_b=True)))
-    outputs, count = packed(compiled, a)
-    assert count == 1
-    assert_allclose(outputs[0], np.matmul(a, matrix.T, dtype=np.float64), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("rows", "shape", "transposed"),
-    [(65, (600, 500), True), (4, (600, 500), False), (4, (500, 600), True), (4, (512, 512), True)],
-)
-def test_other_matrices_stay_as_they_lie(
-    rows: int, shape: tuple[int, int], transposed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(packing_of_weights, "has_small_kernels", lambda: False)
-    a = RANDOM.standard_normal((rows, shape[1 if transposed else 0]), np.float32)
-    compiled = ir_exec.compile_model(product(a, RANDOM.standard_normal(shape, np.float32), transpose_b=transposed))
-    assert packed(compiled, a)[1] == 0
+def test_other_processors_get_no_panels() -> None:
+    with pretend(has_small_kernels=False):
+        assert packed(ir_exec.compile_model(product()), ROWS)[1] == 0
 
 
 @pytest.mark.parametrize("mode", ["r", "c", "r+"])

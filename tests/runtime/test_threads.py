@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
@@ -12,67 +9,15 @@ from threadpoolctl import ThreadpoolController
 import ir_exec
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.runtime.threads import available_cores, chosen_threads
+from ir_exec.runtime.threads import chosen_threads
+from ir_exec.tuning.machine import machine
 from tests.conformance.build import IRFile, build
 from tests.conformance.case import Case
 
 
-def group(root: Path, path: str, **files: str) -> None:
-    folder = root / "sys/fs/cgroup" / path
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name.replace("__", ".")).write_text(text)
-
-
-def belongs(root: Path, *lines: str) -> None:
-    (root / "proc/self").mkdir(parents=True)
-    (root / "proc/self/cgroup").write_text("\n".join(lines) + "\n")
-
-
-@pytest.fixture
-def cores(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(os, "process_cpu_count", lambda: 8, raising=False)
-    return 8
-
-
-def test_quota_of_the_group(tmp_path: Path, cores: int) -> None:
-    belongs(tmp_path, "0::/jobs/mine")
-    group(tmp_path, "jobs/mine", cpu__max="250000 100000\n")
-    assert available_cores(tmp_path) == 3
-
-
-def test_quota_of_a_group_around(tmp_path: Path, cores: int) -> None:
-    belongs(tmp_path, "0::/jobs/mine")
-    group(tmp_path, "jobs/mine", cpu__max="max 100000\n")
-    group(tmp_path, "jobs", cpu__max="200000 100000\n")
-    assert available_cores(tmp_path) == 2
-
-
-def test_quota_seen_from_inside_a_container(tmp_path: Path, cores: int) -> None:
-    belongs(tmp_path, "0::/docker/0123abcd")
-    group(tmp_path, ".", cpu__max="50000 100000\n")
-    assert available_cores(tmp_path) == 1
-
-
-def test_quota_of_the_first_kind_of_groups(tmp_path: Path, cores: int) -> None:
-    belongs(tmp_path, "5:memory:/mine", "1:cpu,cpuacct:/mine")
-    group(tmp_path, "cpu/mine", cpu__cfs_quota_us="400000\n", cpu__cfs_period_us="100000\n")
-    assert available_cores(tmp_path) == 4
-    group(tmp_path, "cpu/mine", cpu__cfs_quota_us="-1\n")
-    assert available_cores(tmp_path) == cores
-
-
-@pytest.mark.parametrize("text", ["", "nonsense", "1 2 3", "0 0"])
-def test_what_cannot_be_read_is_no_limit(tmp_path: Path, cores: int, text: str) -> None:
-    assert available_cores(tmp_path) == cores
-    belongs(tmp_path, "0::/mine")
-    group(tmp_path, "mine", cpu__max=text)
-    assert available_cores(tmp_path) == cores
-
-
 def test_the_caller_the_environment_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("IR_EXEC_THREADS", raising=False)
-    assert chosen_threads() == available_cores()
+    assert chosen_threads() == machine().cores
     monkeypatch.setenv("IR_EXEC_THREADS", " 3 ")
     assert chosen_threads() == 3
     assert chosen_threads(2) == 2

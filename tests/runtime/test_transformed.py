@@ -13,7 +13,7 @@ import ir_exec
 from ir_exec import build
 from ir_exec.runtime import packed as packing_of_weights
 from ir_exec.types import Array
-from tests.kernels.test_winograd import sums
+from tests.kernels.conv.test_winograd import sums
 
 RANDOM = np.random.default_rng(0)
 FILTERS = RANDOM.standard_normal((40, 48, 3, 3), np.float32)

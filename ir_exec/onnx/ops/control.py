@@ -7,11 +7,23 @@ from collections.abc import Callable, Iterator
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, InvalidAttributeError, UnsupportedError
+from ir_exec.errors import GraphError, InvalidAttributeError, NotKnownError, ShapeError, UnsupportedError
 from ir_exec.onnx.attributes import Body, Ints
 from ir_exec.onnx.convert import Call
+from ir_exec.onnx.demands import asked_value, is_asking
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import Appended, Held, Missing, MissingValueError, Sequence, Stack, as_i64, ints, reshape
+from ir_exec.onnx.values import (
+    Appended,
+    Held,
+    Missing,
+    MissingValueError,
+    Sequence,
+    Stack,
+    as_i64,
+    ints,
+    known_size,
+    reshape,
+)
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -90,6 +102,7 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -
     if known is not None and known.size == 1:
         return call.body(then_branch if bool(known.ravel()[0]) else else_branch)
     forms: list[_Shape] = []
+    mark = call.mark()
 
     def branch(graph: Body) -> Callable[[], list[Value]]:
         def made() -> list[Value]:
@@ -101,8 +114,14 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -
 
     try:
         found = build.if_(_scalar(condition), branch(then_branch), branch(else_branch))
-    except _Changed:
-        raise UnsupportedError("the branches give lists of different lengths") from None
+    except (_Changed, UnsupportedError) as error:
+        taken = asked_value(condition)
+        if taken is not None and taken[0].size == 1:
+            call.back_to(mark)
+            return call.body(then_branch if bool(taken[0].ravel()[0]) else else_branch)
+        if isinstance(error, UnsupportedError):
+            raise
+        raise NotKnownError("the branches give lists of different lengths") from None
     return forms[0].held([found] if isinstance(found, Value) else list(found))
 
 
@@ -127,11 +146,21 @@ def loop(
     try:
         found = list(build.loop(trips, first, made, form.tensors(start)))
     except (_Changed, UnsupportedError) as error:
-        # Unrolled it may be possible: then the number of each iteration is known.
+        failed = call.mark()
         call.back_to(mark)
-        if isinstance(error, _Changed) and not _is_counted(trip_count, condition):
-            return _collected(trips, first, start, error.places, body, call)
-        return _unrolled(trip_count, condition, start, body, call)
+        try:
+            if isinstance(error, _Changed) and not _is_counted(trip_count, condition):
+                return _collected(trips, first, start, error.places, body, call)
+            # Unrolled it may be possible: then the number of each iteration is known.
+            return _unrolled(trip_count, condition, start, body, call)
+        except UnsupportedError as other:
+            if isinstance(error, _Changed) and _numbers(trip_count, condition) is not None:
+                call.back_to(mark)
+                return _unrolled(trip_count, condition, start, body, call)
+            if isinstance(error, MissingValueError) and isinstance(other, NotKnownError):
+                call.back_to(failed)
+                raise error from None
+            raise
     tensors = sum(len(_flat(one)) for one in start)
     return [*form.held(found[:tensors]), *found[tensors:]]
 
@@ -150,13 +179,25 @@ def _is_counted(trip_count: Value | None, condition: Value | None) -> bool:
     )
 
 
+def _numbers(trip_count: Value | None, condition: Value | None) -> tuple[int | None, bool] | None:
+    """The most iterations, if there is a limit, and whether there is a first one; None where these are not known."""
+    trips = [] if trip_count is None else asked_value(trip_count)
+    goes_on = [] if condition is None else asked_value(condition)
+    if trips is None or goes_on is None:
+        return None
+    return int(trips[0].ravel()[0]) if trips else None, not goes_on or bool(goes_on[0].ravel()[0])
+
+
 def _collected(
     trips: Value | None, first: Value | None, carried: list[Held], places: list[int], body: Body, call: Call
 ) -> list[Held]:
-    """The loop with what it appends to lists, those at `places`, collected over its iterations."""
+    """The loop with what it appends to lists, those at `places`, collected over its iterations.
+
+    Raises NotKnownError for what only single iterations can do, among them elements of different shapes.
+    """
     for place in places:
         if not isinstance(carried[place], (Sequence, Stack)):
-            raise UnsupportedError("lists that change their length in loops inside each other, or in their elements")
+            raise NotKnownError("lists that change their length in loops inside each other, or in their elements")
     fixed = [place for place in range(len(carried)) if place not in places]
     form = _Shape([carried[place] for place in fixed])
     scans: list[int] = []
@@ -172,7 +213,7 @@ def _collected(
         try:
             kept = form.tensors([after[place] for place in fixed])
         except _Changed:
-            raise UnsupportedError("lists of different lengths after each iteration") from None
+            raise NotKnownError("lists of different lengths after each iteration") from None
         return _scalar(_tensor(goes_on)), kept, [build.unsqueeze(one, 0) for one in parts]
 
     found = list(build.loop(trips, first, made, form.tensors([carried[place] for place in fixed])))
@@ -181,7 +222,10 @@ def _collected(
     for place, one in zip(fixed, form.held(found[:tensors]), strict=True):
         after[place] = one
     for place, parts in zip(places, found[tensors + scans[0] :], strict=True):
-        after[place] = _lengthened(carried[place], parts)
+        try:
+            after[place] = _lengthened(carried[place], parts)
+        except ShapeError:
+            raise NotKnownError(_RAGGED) from None
     return [*after, *found[tensors : tensors + scans[0]]]
 
 
@@ -192,8 +236,16 @@ def _element_type(held: Held) -> ElementType:
 def _appended(held: Held, place: int) -> Value:
     """What an iteration appends to the list at this place, along a first axis of its own."""
     if not isinstance(held, Appended) or held.place != place or not held.items:
-        raise UnsupportedError("a list that a loop changes in another way than to append to it")
-    return build.concat([build.unsqueeze(one, 0) for one in held.items], 0)
+        raise NotKnownError("a list that a loop changes in another way than to append to it")
+    if is_asking() and not all(one.shape.is_static for one in held.items):
+        raise NotKnownError(_RAGGED)
+    try:
+        return build.concat([build.unsqueeze(one, 0) for one in held.items], 0)
+    except ShapeError:
+        raise NotKnownError(_RAGGED) from None
+
+
+_RAGGED = "a list of elements of different shapes that grows in a loop, of which the number of iterations is not known"
 
 
 def _lengthened(before: Held, parts: Value) -> Stack:
@@ -212,25 +264,26 @@ def _unrolled(
     trip_count: Value | None, condition: Value | None, carried: list[Held], body: Body, call: Call
 ) -> list[Held]:
     """The iterations one after the other; their number must be known."""
-    trips = None if trip_count is None else trip_count.constant
-    going = True if condition is None or condition.constant is None else bool(condition.constant.ravel()[0])
-    if trips is None or (condition is not None and condition.constant is None):
-        message = "what lists hold depends on the iteration, of which the number is not known"
-        raise UnsupportedError(message)
-    most = int(trips.ravel()[0])
-    if most > _MOST_UNROLLED:
-        raise UnsupportedError(f"a loop of {most} iterations carries lists of changing length")
+    numbers = _numbers(trip_count, condition)
+    if numbers is None:
+        raise NotKnownError("what lists hold depends on the iteration, of which the number is not known")
+    most, going = numbers
     parts: list[list[Value]] = []
-    for iteration in range(most):
-        if not going:
-            break
+    iteration = 0
+    while going and (most is None or iteration < most):
+        if iteration == _MOST_UNROLLED:
+            raise UnsupportedError(f"a loop of more than {iteration} iterations carries lists of changing length")
         goes_on, *rest = call.body(body, [*_told(build.constant(iteration), body), *carried])
         carried, scanned = rest[: len(carried)], rest[len(carried) :]
         parts.append([build.unsqueeze(_tensor(one), 0) for one in scanned])
-        known = _tensor(goes_on).constant
+        last = _tensor(goes_on)
+        # What goes into the next iteration is computed with the condition, and once then.
+        with_it = [one for held in carried for one in _flat(held)] if last.constant is None else []
+        known = asked_value(last, *with_it)
         if known is None:
-            raise UnsupportedError("a loop that carries lists of changing length ends by a computed condition")
-        going = bool(known.ravel()[0])
+            raise NotKnownError("a loop that carries lists of changing length ends by a computed condition")
+        going = bool(known[0].ravel()[0])
+        iteration += 1
     if not parts and len(body.output) > len(carried) + 1:
         raise UnsupportedError("a loop without iterations collects values of unknown shape")
     return [*carried, *[build.concat(list(column), 0) for column in zip(*parts, strict=True)]]
@@ -252,11 +305,11 @@ def scan_8(*inputs: Value | None, body: Body, num_scan_inputs: int, directions: 
         raise UnsupportedError("sequences of different lengths")
     tensors = [_tensor(one) for one in values]
     states, scanned = _parted(tensors, num_scan_inputs)
-    batch = scanned[0].shape[0]
-    if not batch.is_static or batch.size > _MOST_UNROLLED:
-        raise UnsupportedError("a batch of unknown size, or of a large one")
+    batch = known_size(scanned[0], 0, "the size of the batch")
+    if batch > _MOST_UNROLLED:
+        raise UnsupportedError(f"a batch of more than {_MOST_UNROLLED}")
     results = []
-    for entry in range(batch.size):
+    for entry in range(batch):
         parts = [build.gather(one, entry, 0) for one in (*states, *scanned)]
         results.append(_scan(parts, body, num_scan_inputs, directions, (), (), (), call))
     return [build.concat([build.unsqueeze(one, 0) for one in column], 0) for column in zip(*results, strict=True)]

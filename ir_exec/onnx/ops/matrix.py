@@ -6,7 +6,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import cast, ints, number, shape_of, size_along
+from ir_exec.onnx.values import cast, ints, known_size, number, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -66,15 +66,15 @@ def einsum(*inputs: Value, equation: str) -> Value:
 @onnx_op("Det", since=11)
 def det(data: Value) -> Value:
     """Gaussian elimination, a column after the other: the product of the pivots, with the sign of their exchanges."""
-    side = size_along(data, -1)
-    if not side.is_static or side.size > _MOST_UNROLLED:
-        raise UnsupportedError(f"matrices of unknown size, or of more than {_MOST_UNROLLED} rows")
+    side = known_size(data, -1, "the size of the matrices")
+    if side > _MOST_UNROLLED:
+        raise UnsupportedError(f"matrices of more than {_MOST_UNROLLED} rows")
     sizes = shape_of(data)
     front = build.slice(sizes, ints(0), ints(-2), ints(1))
-    left = build.reshape(data, ints(-1, side.size, side.size), special_zero=False)
+    left = build.reshape(data, ints(-1, side, side), special_zero=False)
     one, zero = number(1, data), number(0, data)
     found = build.broadcast(one, build.slice(shape_of(left), ints(0), ints(1), ints(1)))
-    for rows in range(side.size, 0, -1):
+    for rows in range(side, 0, -1):
         column = build.gather(left, 0, 2)
         _, place = build.topk(build.abs(column), 1, 1, "max", "value", index_element_type="i64")
         best = build.gather(left, place, 1, batch_dims=1)

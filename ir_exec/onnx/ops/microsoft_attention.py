@@ -18,9 +18,9 @@ from ir_exec.onnx.values import (
     cast,
     checked_gather,
     concat,
-    dims_of,
     ints,
     known_rank,
+    known_size,
     number,
     reshape,
     shape_of,
@@ -83,7 +83,7 @@ def _attended(
             mask = number(0, q)
         return build.scaled_dot_product_attention(q, k, v, mask, factor, causal=False)
     if scale is None:
-        scale = 1 / float(np.sqrt(dims_of(q, "the query")[-1] if q.shape.is_static else size_along(q, -1).size))
+        scale = 1 / float(np.sqrt(known_size(q, -1, "the size of a head")))
     scores = build.multiply(build.matmul(q, k, transpose_b=True), number(scale, q))
     if softcap:
         scores = build.multiply(build.tanh(build.divide(scores, number(softcap, q))), number(softcap, q))
@@ -251,10 +251,10 @@ def multi_head_attention(
         if bias is not None:
             raise UnsupportedError("a bias of packed queries, keys and values")
     else:
-        size = size_along(query, 2).size if bias is not None else 0
+        size = known_size(query, 2, "the last dim of the query") if bias is not None else 0
         biases: list[Value | None] = [None] * 3
         if bias is not None:
-            rest = size_along(bias, 0).size - 2 * size
+            rest = known_size(bias, 0, "the size of the bias") - 2 * size
             biases = list(build.variadic_split(bias, 0, ints(size, size, rest)))
         if known_rank(key, "the key") == 5:
             tensors = [build.gather(key, index, 3) for index in range(2)]
@@ -317,7 +317,7 @@ def rotary_embedding(
     """[batch, length, heads * size] or [batch, heads, length, size]; one position is that of the first element."""
     if scale != 1:
         raise UnsupportedError(f"the scale {scale}")
-    size = rotary_embedding_dim or 2 * size_along(cos_cache, 1).size
+    size = rotary_embedding_dim or 2 * known_size(cos_cache, 1, "the last dim of cos_cache")
     is_flat = known_rank(data, "the input") == 3
     x = data
     if is_flat:
@@ -408,7 +408,7 @@ def group_query_attention(
     if qk_output or sliding_window_cache or not causal:
         raise UnsupportedError("scores as an output, a cache of a window, or attention that is not causal")
     if key is None or value is None:
-        features = size_along(query, 2).size // (num_heads + 2 * kv_num_heads)
+        features = known_size(query, 2, "the last dim of the query") // (num_heads + 2 * kv_num_heads)
         sizes = ints(num_heads * features, kv_num_heads * features, kv_num_heads * features)
         query, key, value = build.variadic_split(query, 2, sizes)
     q, k, v = _heads(query, num_heads), _heads(key, kv_num_heads), _heads(value, kv_num_heads)
@@ -424,7 +424,7 @@ def group_query_attention(
         if cos_cache is None or sin_cache is None:
             raise UnsupportedError("rotary embeddings without their angles")
         at = places if position_ids is None else position_ids
-        size = 2 * size_along(cos_cache, 1).size
+        size = 2 * known_size(cos_cache, 1, "the last dim of cos_cache")
         q = _rotated(q, cos_cache, sin_cache, at, size, rotary_interleaved)
         k = _rotated(k, cos_cache, sin_cache, at, size, rotary_interleaved)
     cache = _cached(k, v, past_key, past_value, places, total)

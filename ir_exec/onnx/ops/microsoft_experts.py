@@ -16,7 +16,7 @@ from ir_exec.onnx.attributes import chosen
 from ir_exec.onnx.ops.elementwise import gelu
 from ir_exec.onnx.ops.microsoft_blocks import unpacked
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import cast, concat, ints, known_rank, number, shape_of, size_along
+from ir_exec.onnx.values import cast, concat, ints, known_rank, known_size, number, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -128,10 +128,7 @@ def _mixed(data: Value, routing: Value, experts: int, expert: Callable[[Value, V
 def _expert_count(weights: Value) -> int:
     if known_rank(weights, "the weights") != 3:
         raise ShapeError(f"the weights have rank {weights.rank}, expected 3", code=Code.wrong_rank)
-    size = size_along(weights, 0)
-    if not size.is_static:
-        raise UnsupportedError("the number of experts must be known when the file is converted")
-    return size.size
+    return known_size(weights, 0, "the number of experts")
 
 
 def _two_layers(first: _Layer, second: _Layer, third: _Layer | None, activation: _Activation) -> Callable[..., Value]:

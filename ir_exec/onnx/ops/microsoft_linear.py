@@ -11,7 +11,7 @@ from ir_exec.errors import GraphError, InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import chosen
 from ir_exec.onnx.ops.convolution import convolve
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import cast, concat, ints, known_rank, number, shape_of, size_along
+from ir_exec.onnx.values import cast, concat, dims_of, ints, known_rank, known_size, number, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -21,13 +21,6 @@ def _steps(value: Value, heads: int) -> Value:
     """[batch, length, heads * size] as [length, batch, heads, size], in f32."""
     apart = build.reshape(cast(value, ElementType.f32), ints(0, 0, heads, -1), special_zero=True)
     return build.transpose(apart, ints(1, 0, 2, 3))
-
-
-def _known_size(value: Value, what: str) -> int:
-    size = size_along(value, -1)
-    if not size.is_static:
-        raise UnsupportedError(f"the last dim of {what} must be known when the file is converted")
-    return size.size
 
 
 def _repeated(value: Value, heads: int, wanted: int) -> Value:
@@ -67,10 +60,11 @@ def linear_attention(
         raise GraphError(f"{update_rule} needs decay or beta", code=Code.wrong_number_of_inputs)
     if q_num_heads < 1 or kv_num_heads < 1:
         raise InvalidAttributeError(f"{q_num_heads} heads of queries and {kv_num_heads} of values")
-    size = _known_size(query, "the query") // q_num_heads
+    features = known_size(query, -1, "the last dim of the query")
+    size = features // q_num_heads
     if size < 1:
-        raise InvalidAttributeError(f"{q_num_heads} heads in a query of {_known_size(query, 'the query')} features")
-    key_heads = _known_size(key, "the key") // size
+        raise InvalidAttributeError(f"{q_num_heads} heads in a query of {features} features")
+    key_heads = known_size(key, -1, "the last dim of the key") // size
     wide_heads = max(q_num_heads, kv_num_heads)
     queries = _repeated(_steps(query, q_num_heads), q_num_heads, wide_heads)
     queries = build.reshape(queries, ints(0, 0, kv_num_heads, -1, size), special_zero=True)
@@ -135,9 +129,9 @@ def causal_conv_with_state(
     if dilation < 1 or known_rank(data, "the input") != 3 or known_rank(weight, "the weight") != 3:
         raise UnsupportedError(f"an input of rank {data.rank} with a dilation of {dilation}")
     turned = build.transpose(data, ints(0, 2, 1)) if channels_last else data
-    taps, channels = _known_size(weight, "the weight"), size_along(weight, 0)
-    if not channels.is_static or taps < 1:
-        raise UnsupportedError("the shape of the weight must be known when the file is converted")
+    channels, _, taps = dims_of(weight, "the weight")
+    if taps < 1:
+        raise UnsupportedError("a weight without taps")
     held = (taps - 1) * dilation
     if past_state is None:
         padded = build.pad(turned, ints(0, 0, held), ints(0, 0, 0), number(0, turned), pad_mode="constant")
@@ -150,7 +144,7 @@ def causal_conv_with_state(
         bias,
         auto_pad="NOTSET",
         dilations=(dilation,),
-        group=channels.size,
+        group=channels,
         kernel_shape=(taps,),
         pads=(),
         strides=None,

@@ -7,7 +7,7 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import ElementTypeError, InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.errors import ElementTypeError, InvalidAttributeError, ShapeError
 from ir_exec.onnx.attributes import Floats, Ints, Strings, Tensor, chosen
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import ML, onnx_op
@@ -18,6 +18,7 @@ from ir_exec.onnx.values import (
     concat,
     ints,
     known_rank,
+    known_size,
     number,
     numbers,
     reshape,
@@ -84,11 +85,9 @@ def imputer(
     if bool(imputed_value_floats) == bool(imputed_value_int64s) or not values:
         raise InvalidAttributeError(f"expected imputed values of one kind, for a tensor of {data.element_type}")
     if len(values) > 1:
-        columns = size_along(data, -1)
-        if not columns.is_static:
-            raise UnsupportedError("the number of columns must be known when the file is converted")
+        columns = known_size(data, -1, "the number of columns")
         # onnxruntime takes the first value where there are others than columns.
-        values = values if columns.size == len(values) else values[:1]
+        values = values if columns == len(values) else values[:1]
     missing = build.is_nan(data) if np.isnan(replaced) else build.equal(data, number(replaced, data))
     return build.select(missing, numbers(values, data) if len(values) > 1 else number(values[0], data), data)
 

@@ -10,7 +10,7 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
+from ir_exec.errors import InvalidAttributeError, ShapeError
 from ir_exec.onnx.attributes import Ints, chosen
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
@@ -184,13 +184,11 @@ def reshape_14(data: Value, shape: Value, *, allowzero: bool = False) -> Value:
 @onnx_op("Flatten", since=1)
 def flatten(data: Value, *, axis: int = 1) -> Value:
     """Everything before `axis` becomes the first dim, the rest the second."""
-    rank = data.rank
     if axis == 0:
         return reshape(data, 1, -1)
     if axis == 1 and not _may_be_empty(data):
         return build.reshape(data, ints(0, -1), special_zero=True)
-    if rank is None:
-        raise UnsupportedError("the rank of the input must be known when the file is converted")
+    rank = known_rank(data, "the input")
     if not -rank <= axis <= rank:
         raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)
     axis = axis if axis >= 0 else axis + rank

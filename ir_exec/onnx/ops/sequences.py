@@ -9,7 +9,7 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, UnsupportedError
+from ir_exec.errors import EvaluationError, NotKnownError
 from ir_exec.onnx.attributes import Body, Type
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
@@ -25,16 +25,15 @@ from ir_exec.onnx.values import (
     known_ints,
     known_rank,
     known_scalar,
+    known_size,
     normal_axis,
+    require_few,
     shape_of,
     size_along,
 )
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
-
-_MOST_PARTS = 2**12
-"""Tensors in a list that is made of one tensor."""
 
 
 @onnx_op("SequenceConstruct", since=11)
@@ -49,12 +48,12 @@ def sequence_empty(*, dtype: int = 1) -> Sequence:
 
 
 def _listed(sequence: Held) -> Sequence:
-    """The elements one by one; UnsupportedError where their number is not known."""
+    """The elements one by one; NotKnownError where their number is not known."""
     if isinstance(sequence, Stack):
-        raise UnsupportedError("the length of a list must be known when the file is converted")
+        return sequence.listed()
     if not isinstance(sequence, Sequence):
         message = "a list that grows in a loop, of which the number of iterations is not known, is read inside it"
-        raise UnsupportedError(message)
+        raise NotKnownError(message)
     return sequence
 
 
@@ -121,22 +120,20 @@ def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = 
 @onnx_op("SplitToSequence", since=11)
 def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0, keepdims: bool = True) -> Held:
     """Parts of size 1 without `split`, of one size, or of the sizes that are listed."""
-    size = size_along(data, axis)
-    if split is None and not size.is_static and data.rank is not None:
+    of_one = split is None or (split.constant is not None and split.rank == 0 and split.constant == 1)
+    if of_one and not size_along(data, axis).is_static and data.rank is not None:
         place = normal_axis(axis, data.rank)
         first = _moved(data, place, 0)
-        return Stack(build.unsqueeze(first, ints(place + 1)) if keepdims else first)
+        return Stack(build.unsqueeze(first, ints(place + 1)) if keepdims or split is not None else first)
     if split is not None and split.rank == 1:
         sizes = known_ints(split, "the split")
     else:
-        if not size.is_static:
-            raise UnsupportedError("the size of the axis that is split must be known when the file is converted")
+        size = known_size(data, axis, "the size of the axis that is split")
         each = 1 if split is None else int(known_scalar(split, "the split"))
         if each <= 0:
             raise EvaluationError(f"the split is {each}")
-        if size.size > each * _MOST_PARTS:
-            raise UnsupportedError(f"a list of more than {_MOST_PARTS} parts")
-        sizes = tuple(min(each, size.size - start) for start in range(0, size.size, each))
+        require_few(-(-size // each))
+        sizes = tuple(min(each, size - start) for start in range(0, size, each))
     parts = (data,) if len(sizes) == 1 else tuple(build.variadic_split(data, axis, ints(*sizes)))
     if split is None and not keepdims:
         parts = tuple(build.squeeze(part, ints(axis)) for part in parts)

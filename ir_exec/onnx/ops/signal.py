@@ -7,7 +7,7 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import ShapeError, UnsupportedError
+from ir_exec.errors import ShapeError
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
 from ir_exec.onnx.values import (
@@ -16,11 +16,11 @@ from ir_exec.onnx.values import (
     ints,
     known_rank,
     known_scalar,
+    known_size,
     normal_axis,
     number,
     reshape,
     shape_of,
-    size_along,
 )
 from ir_exec.types import ElementType
 
@@ -28,12 +28,10 @@ __all__: list[str] = []
 
 
 def _is_real(signal: Value) -> bool:
-    last = size_along(signal, -1)
-    if not last.is_static:
-        raise UnsupportedError("whether the signal is complex, its last dim, must be known when the file is converted")
-    if last.size not in (1, 2):
+    last = known_size(signal, -1, "whether the signal is complex, its last dim,")
+    if last not in (1, 2):
         raise ShapeError(f"the last dim is {last}, expected 1 (real) or 2 (complex)", code=Code.dims_differ)
-    return last.size == 1
+    return last == 1
 
 
 def _complex(signal: Value) -> Value:

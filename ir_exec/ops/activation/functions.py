@@ -15,7 +15,6 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import (
     EXPONENT,
     Function,
@@ -38,6 +37,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float
 from ir_exec.ops.base.elementwise import Unary, clip_kernel, real_kernel, unary
 from ir_exec.ops.base.shapes import broadcasts_to, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
 
 __all__ = [
@@ -186,7 +186,7 @@ def _leaky(data: Array, slope: Array) -> Array:
     shape = np.broadcast_shapes(data.shape, slope.shape)
     out = lying_like(data) if shape == data.shape else np.empty(shape, data.dtype)
     bent = _bent_up if slope.size and slope.min() > 0 and slope.max() <= 1 else _bent
-    return in_parts(bent, (data, slope), out) if out.size >= costs.SPLIT_ELEMENTS else bent(data, slope, out)
+    return in_parts(bent, (data, slope), out) if out.size >= thresholds.SPLIT_ELEMENTS else bent(data, slope, out)
 
 
 def _bent_up(data: Array, slope: Array, out: Array) -> Array:

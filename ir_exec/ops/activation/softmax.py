@@ -6,13 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.pieces import by_slices
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.kernels.softmax import log_softmax, softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, NonNegative
 from ir_exec.ops.base.shapes import normalize_axis
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType
 
 __all__ = ["LogSoftmax", "SoftMax1", "SoftMax8"]
@@ -37,11 +37,11 @@ class _AlongAxis(Op):
         return data.without_values()
 
     def evaluate(self, data: Array) -> Array:
-        return by_slices(type(self).function, data, self.axis, nanoseconds=costs.EXPONENTIAL_NANOSECONDS)
+        return by_slices(type(self).function, data, self.axis, nanoseconds=thresholds.SLOW_ELEMENT_NANOSECONDS)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """The function itself where the elements make one piece."""
-        is_one = bool(types[0].rank) and types[0].shape.size.hi <= costs.PIECE_ELEMENTS
+        is_one = bool(types[0].rank) and types[0].shape.size.hi <= thresholds.CHUNK_ELEMENTS
         return partial(type(self).function, axis=self.axis) if is_one else self.evaluate
 
 

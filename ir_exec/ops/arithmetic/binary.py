@@ -10,13 +10,13 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import Function, calculated, floor_remainder, truncated_remainder
 from ir_exec.ops.base import op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import HUGE
 from ir_exec.ops.base.elementwise import Binary, binary
 from ir_exec.ops.base.shapes import known_faults
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
 __all__ = [
@@ -173,7 +173,7 @@ class _Remainder(Binary):
         return type(self).function if is_exact else None
 
     def _are_few(self, a: TensorType, b: TensorType) -> bool:
-        return a.element_type is not ElementType.f32 or self.infer(a, b).shape.size.hi <= costs.FEW_REMAINDERS
+        return a.element_type is not ElementType.f32 or self.infer(a, b).shape.size.hi <= thresholds.CALL_ELEMENTS
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         return _zero_divisors(*types)

@@ -11,12 +11,12 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.pieces import by_slices
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import given_axis, known_axis
+from ir_exec.tuning import thresholds
 from ir_exec.types import BOOLEAN, INDEX, Array, ElementType, TensorType
 
 __all__ = ["CumSum"]
@@ -60,7 +60,7 @@ class CumSum(Op):
 
     def _along(self, along: int, dtype: np.dtype[Any], data: Array, axis: Array | None = None) -> Array:
         """The sums along an axis, in this dtype; as a kernel it also gets the input `axis`, which it ignores."""
-        nanoseconds, least = costs.ACCUMULATED_ELEMENT_NANOSECONDS, costs.UNLOCKED_SLICES
+        nanoseconds, least = thresholds.SLOW_ELEMENT_NANOSECONDS, thresholds.LONG_ROW
         return by_slices(partial(self._sums, dtype), data, along, nanoseconds=nanoseconds, least=least)
 
     def _sums(self, dtype: np.dtype[Any], data: Array) -> Array:
@@ -82,9 +82,9 @@ class CumSum(Op):
 def _accumulate(data: Array, sums: Array) -> None:
     """The running sums along axis 1 of three: those within blocks, to which those of the blocks before are added."""
     before, size, after = data.shape
-    each = costs.SUMMED_BLOCK
+    each = 8
     whole = size - size % each
-    if data.size < costs.SUMMED_IN_BLOCKS or whole <= each:
+    if data.size < thresholds.TABLE_ELEMENTS or whole <= each:
         np.add.accumulate(data, 1, out=sums)
         return
     shape = before, whole // each, each, after

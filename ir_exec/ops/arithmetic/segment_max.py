@@ -9,7 +9,6 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
@@ -22,6 +21,7 @@ from ir_exec.ops.base.segments import (
     segments_of,
 )
 from ir_exec.ops.base.shapes import known_faults, known_ints, merge_dims, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import INDEX, Array, Dim, Shape, TensorType
 
 __all__ = ["SegmentMax"]
@@ -92,14 +92,14 @@ class SegmentMax(Op):
 def _greatest(rows: Array, starts: Array) -> Array:
     """The greatest elements of the rows from each start up to the next."""
     width = rows.shape[1]
-    is_worth_calls = width >= costs.CACHE_LINE_ELEMENTS and len(starts) * width >= costs.SEGMENT_ELEMENTS_A_PLACE
+    is_worth_calls = width >= thresholds.FEW_LINES and len(starts) * width >= thresholds.CALL_ELEMENTS
     sizes = np.diff(starts, append=len(rows)) if is_worth_calls else starts
-    if not is_worth_calls or sizes.max() > costs.FEW_ROWS_OF_A_BAG:
+    if not is_worth_calls or sizes.max() > thresholds.RUN_ELEMENTS:
         greatest: Array = np.maximum.reduceat(rows, starts, axis=0)
         return greatest
     # The first rows of all segments, then the second ones of those that have one, and so on.
     greatest = np.empty((len(starts), width), rows.dtype)
-    step = max(costs.INTERMEDIATE_ELEMENTS // width, 1)
+    step = max(thresholds.INTERMEDIATE_ELEMENTS // width, 1)
     for begin in range(0, len(starts), step):
         first, of_these, found = (array[begin : begin + step] for array in (starts, sizes, greatest))
         found[...] = rows[first]

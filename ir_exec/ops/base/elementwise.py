@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import (
     Function,
     calculated,
@@ -31,6 +30,7 @@ from ir_exec.ops.base.attributes import LOWER, Int, Named
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.operator import In, Op, op
 from ir_exec.ops.base.shapes import Broadcasting, align_pdpd, broadcast_shapes
+from ir_exec.tuning import thresholds
 from ir_exec.types import BOOLEAN, FLOAT, Array, ElementType, Shape, TensorType
 
 __all__ = [
@@ -186,8 +186,8 @@ def _arranged(function: np.ufunc, a: Shape, b: Shape) -> Callable[..., Any]:
     if not (a.is_static and b.is_static and a.rank and b.rank) or a == b:
         return function
     shape = *outer, size = np.broadcast_shapes(a.static, b.static)
-    is_short = 1 < size <= costs.COLUMNS_OF_PAIRS and a[-1] == b[-1]
-    if is_short and prod(outer) >= costs.PAIRS_OF_SHORT_ROWS:
+    is_short = 1 < size <= thresholds.SHORT_ROW and a[-1] == b[-1]
+    if is_short and prod(outer) >= 4 * thresholds.MANY_ROWS:
         # It would run along the last axis, as all others are not of both.
         return partial(_by_columns, function)
     # Where neither has all elements, the result need not lie as the first one does.
@@ -231,7 +231,7 @@ def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., A
         return function
     if function is sigmoid:
         return sigmoid_of
-    return partial(of_copy, function) if data.shape.size.lo <= costs.PIECE_ELEMENTS else otherwise
+    return partial(of_copy, function) if data.shape.size.lo <= thresholds.CHUNK_ELEMENTS else otherwise
 
 
 def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
@@ -253,5 +253,6 @@ def is_small(*types: TensorType) -> bool:
     """Whether NumPy's functions may be called directly: the elements are too few for several threads, and the result is
     an array (of scalars alone, NumPy makes no array)."""
     return (
-        max(type.shape.size.lo for type in types) < costs.SPLIT_ELEMENTS and max(type.rank or 0 for type in types) > 0
+        max(type.shape.size.lo for type in types) < thresholds.SPLIT_ELEMENTS
+        and max(type.rank or 0 for type in types) > 0
     )

@@ -229,10 +229,6 @@ class Op:
         in another memory layout; None where `evaluate` is as fast."""
         return None
 
-    def reads_columns(self, position: int) -> bool:
-        """Whether a constant matrix at this input position is read faster where its columns are contiguous."""
-        return False
-
     @classmethod
     def parse(cls, attributes: Mapping[str, str], report: Report) -> Self | None:
         """The operator with these attributes; every fault among them is reported, and None returned on a fault.

@@ -13,7 +13,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.kernels.deconvolve import Deconvolver, deconvolve
+from ir_exec.kernels.conv.transposed import Deconvolver, deconvolve
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op

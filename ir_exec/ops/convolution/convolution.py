@@ -10,7 +10,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels.convolve import Convolver, convolve
+from ir_exec.kernels.conv.variants import convolve, convolver
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
@@ -121,7 +121,7 @@ class Convolution(Convolving):
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         data, filters = (type.shape.static for type in types)
-        return Convolver(self.sliding(data[2:], filters[2:]), data, (1, *filters), types[0].element_type.dtype)
+        return convolver(self.sliding(data[2:], filters[2:]), data, (1, *filters), types[0].element_type.dtype)
 
 
 @op("GroupConvolution", since=1)
@@ -155,7 +155,7 @@ class GroupConvolution(Convolving):
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         data, filters = (type.shape.static for type in types)
-        return Convolver(self.sliding(data[2:], filters[3:]), data, filters, types[0].element_type.dtype)
+        return convolver(self.sliding(data[2:], filters[3:]), data, filters, types[0].element_type.dtype)
 
 
 def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int) -> Dim:

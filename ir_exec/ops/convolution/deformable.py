@@ -10,7 +10,6 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.products import matrix_product, share_products
@@ -21,6 +20,8 @@ from ir_exec.ops.base.attributes import Bool, Positive
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.ops.convolution.convolution import Convolving
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["DeformableConvolution1", "DeformableConvolution8"]
@@ -91,12 +92,12 @@ class _Deformable(Convolving):
         columns = kernels.transpose(0, 3, 2, 1).reshape(self.group, -1, outputs // self.group)
         # Where the products with all elements of the kernel come first, a window is one sum of rows of these.
         products = images.size // max(channels, 1) * elements * outputs
-        first = self.group == 1 and products <= costs.PRODUCTS_OF_PLACES and parts * outputs <= 2 * channels
+        first = self.group == 1 and products <= thresholds.HELD_ELEMENTS // 4 and parts * outputs <= 2 * channels
         if first:
             factors = kernels.reshape(outputs, parts, -1, elements).transpose(1, 2, 3, 0)
             products_of = matrix_product(images, factors.reshape(parts, -1, elements * outputs))
         each = parts * outputs if first else channels
-        sizes = block_sizes(counts, costs.INTERMEDIATE_ELEMENTS // max(each * elements, 1))
+        sizes = block_sizes(counts, thresholds.INTERMEDIATE_ELEMENTS // max(each * elements, 1))
         pieces = [(b, block) for b in range(batch) for block in blocks(counts, sizes)]
 
         def make_worker() -> Worker:
@@ -125,8 +126,8 @@ class _Deformable(Convolving):
 
             return work
 
-        nanoseconds = result.size * columns.shape[1] / costs.MULTIPLICATIONS_A_NANOSECOND
-        nanoseconds += batch * prod(counts) * elements * channels * 4 * costs.SAMPLED_ELEMENT_NANOSECONDS
+        nanoseconds = result.size * columns.shape[1] / machine().multiplications_a_nanosecond
+        nanoseconds += batch * prod(counts) * elements * channels * 4 * thresholds.NEAR_ELEMENT_NANOSECONDS
         share_products(len(pieces), make_worker, nanoseconds=nanoseconds)
         return rounded(result.reshape(batch, outputs, *counts), data.dtype)
 

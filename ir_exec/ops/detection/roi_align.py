@@ -8,7 +8,6 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels import costs
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.parallel import for_ranges
@@ -18,6 +17,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positive
 from ir_exec.ops.base.dims import dims_of, images_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
 __all__ = ["ROIAlign3", "ROIAlign9", "ROIAlignRotated"]
@@ -165,7 +165,7 @@ class _ROIAlign(_Align):
         each = 4 * samples * self.pooled_h * self.pooled_w * channels
         places = _of_taps(row * width, column, np.add)
         weights = _of_taps(row_weight, column_weight, np.multiply)
-        as_products = self.mode == "avg" and channels >= costs.CHANNELS_OF_PRODUCTS
+        as_products = self.mode == "avg" and channels >= thresholds.FEW_LINES
         if as_products:
             places, weights = (np.ascontiguousarray(np.moveaxis(array, 0, -1)) for array in (places, weights))
 
@@ -187,8 +187,8 @@ class _ROIAlign(_Align):
             found = mean(some) if as_products else pooled(some)
             output[numbers[some]] = found.reshape(-1, self.pooled_h, self.pooled_w, channels).transpose(0, 3, 1, 2)
 
-        at_once = max(costs.CHUNK_ELEMENTS // each, 1)
-        for_ranges(len(numbers), at_once, pool, nanoseconds=len(numbers) * each * costs.ELEMENT_NANOSECONDS)
+        at_once = max(thresholds.CHUNK_ELEMENTS // each, 1)
+        for_ranges(len(numbers), at_once, pool, nanoseconds=len(numbers) * each * thresholds.ELEMENT_NANOSECONDS)
 
     def _pool(self, image: Array, box: Array) -> Array:
         (high, rows), (wide, columns) = (
@@ -349,7 +349,7 @@ class ROIAlignRotated(_Align):
             for places, size in ((y, rows), (x, columns))
         ]
         pooled = np.empty((self.pooled_h, self.pooled_w, image.shape[2]), image.dtype)
-        step = max(costs.WINDOW_ELEMENTS // max(y.size, 1), 1)
+        step = max(thresholds.WINDOW_ELEMENTS // max(y.size, 1), 1)
         for channel in range(0, image.shape[2], step):
             values = sample_points(image[..., channel : channel + step], *lines)
             values[outside.ravel()] = 0

@@ -13,7 +13,6 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.pool import reduce_bins
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
@@ -22,6 +21,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float, Int, NonNegatives, Positive
 from ir_exec.ops.base.dims import dims_of, images_of
 from ir_exec.ops.base.shapes import divide_dim, merge_dims, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = ["DeformablePSROIPooling", "PSROIPooling", "ROIPooling"]
@@ -301,7 +301,7 @@ class DeformablePSROIPooling(_RegionPooling):
         result = np.empty((len(boxes), classes, group, group, channels), data.dtype)
         # Regions of which the four neighbours of all points stay in the cache.
         points = classes * group**2 * self.spatial_bins_y * self.spatial_bins_x
-        step = max(costs.CHUNK_ELEMENTS // (points * channels), 1)
+        step = max(thresholds.CHUNK_ELEMENTS // (points * channels), 1)
         for start in range(0, len(boxes), step):
             check_time()
             some = slice(start, start + step)

@@ -9,7 +9,6 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_number
@@ -17,6 +16,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, ElementTypeName, Int, among
 from ir_exec.ops.base.bodies import State
 from ir_exec.ops.base.shapes import known_shape, require_one_element, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import INDEX, Array, ElementType, TensorType, element_types
 
 __all__ = ["RandomUniform", "Seed"]
@@ -106,7 +106,7 @@ def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, in
         part[...] = _as_tensorflow(numbers[: len(part)], low, high)
 
     # Half as many blocks at a time are no faster on one thread, and on two they take 1.4 times as long.
-    for_ranges(-(-len(output) // per_block), costs.PIECE_ELEMENTS // 2, work)
+    for_ranges(-(-len(output) // per_block), thresholds.CHUNK_ELEMENTS // 2, work)
 
 
 def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
@@ -134,9 +134,9 @@ def _draw_as_pytorch(output: Array, low: Any, high: Any, seed: int) -> None:
     """Fill the vector from the Mersenne twister, one number an element, or two where 64 bits must be random."""
     generator = mersenne_twister(words_of_number(seed))
     single = output.itemsize <= 4 or (output.dtype.kind == "i" and max(int(low), int(high)) < 2**32)
-    for start in range(0, len(output), costs.PIECE_ELEMENTS):
+    for start in range(0, len(output), thresholds.CHUNK_ELEMENTS):
         check_time()
-        part = output[start : start + costs.PIECE_ELEMENTS]
+        part = output[start : start + thresholds.CHUNK_ELEMENTS]
         numbers = generator.random_raw(len(part) * (1 if single else 2))
         part[...] = _as_pytorch(numbers if single else _joined(numbers, high_first=True), low, high)
 

@@ -15,13 +15,13 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import clip_elements
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.shapes import divide_dim, merge_dims, merge_shapes, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, Dim, Shape, TensorType, element_types
 
 __all__ = ["BGRtoNV12", "I420toBGR", "I420toRGB", "NV12toBGR", "NV12toRGB", "RGBtoNV12"]
@@ -78,8 +78,8 @@ class _FromYuv(Op):
                 found[..., channel] = _as_bytes(values) if y.dtype == np.uint8 else values
 
         # With a quarter of these pixels at a time two threads take 1.3 times as long, and one 1.1 times.
-        step = max(4 * costs.PIECE_ELEMENTS // max(2 * columns, 1), 1)
-        for_ranges(len(output), step, work, nanoseconds=output.size * costs.ELEMENT_NANOSECONDS)
+        step = max(4 * thresholds.CHUNK_ELEMENTS // max(2 * columns, 1), 1)
+        for_ranges(len(output), step, work, nanoseconds=output.size * thresholds.ELEMENT_NANOSECONDS)
         return output.reshape(batch, rows, columns, 3)
 
 

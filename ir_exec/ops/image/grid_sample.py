@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import for_each
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.dims import dims_of
 from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, saturated
 
 __all__ = ["GridSample"]
@@ -78,7 +78,7 @@ class GridSample(Op):
             return output
         # The channels of a place side by side are read together; a copy of all is too much for a few points.
         images, edge = data.transpose(0, 2, 3, 1), 0
-        if data.size <= costs.COPIED_TO_READ * output.size:
+        if data.size <= 4 * output.size:
             # Zeros around each image are what lies outside.
             edge = 1 if self.padding_mode == "zeros" else 0
             copied = np.zeros(
@@ -88,7 +88,7 @@ class GridSample(Op):
             images = copied
         points = places.reshape(batch, -1, 2)
         read_by_places = output.reshape(batch, channels, -1).swapaxes(1, 2)
-        at_once = max(costs.CHUNK_ELEMENTS // channels, 1)
+        at_once = max(thresholds.CHUNK_ELEMENTS // channels, 1)
         some = max(at_once // points.shape[1], 1)
         pieces = -(-points.shape[1] // at_once)
 
@@ -101,7 +101,7 @@ class GridSample(Op):
             read_by_places[chosen] = read if exact else _narrowed(read, kind)
 
         taps = {"nearest": 1, "bilinear": 4, "bicubic": 16}[self.mode]
-        nanoseconds = output.size * taps * costs.ELEMENT_NANOSECONDS
+        nanoseconds = output.size * taps * thresholds.ELEMENT_NANOSECONDS
         for_each(-(-batch // some) * pieces, lambda: work, nanoseconds=nanoseconds)
         return output
 

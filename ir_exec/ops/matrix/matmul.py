@@ -11,13 +11,13 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.products import matrix_product
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import broadcast_shapes
+from ir_exec.tuning import thresholds
 from ir_exec.types import BOOLEAN, Array, Dim, Shape, TensorType
 
 __all__ = ["MatMul"]
@@ -83,17 +83,15 @@ class MatMul(Op):
         is_plain = types[0].element_type.dtype in _OWN_TYPES and not (self.transpose_a or self.transpose_b)
         return matrix_product if is_plain else self.evaluate
 
-    def reads_columns(self, position: int) -> bool:
-        return position == 1 and self.transpose_b and not self.transpose_a
-
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """A small constant matrix is transposed once: BLAS is faster then."""
         matrix = constants.get(1)
-        if matrix is None or matrix.ndim != 2 or matrix.dtype not in _OWN_TYPES or not self.reads_columns(1):
+        is_read_by_columns = self.transpose_b and not self.transpose_a
+        if matrix is None or matrix.ndim != 2 or matrix.dtype not in _OWN_TYPES or not is_read_by_columns:
             return None
         if matrix.T.flags.c_contiguous:
             return partial(_product_with, matrix.T)
-        return partial(_product_with, matrix.T.copy()) if matrix.nbytes <= costs.TRANSPOSED_BYTES else None
+        return partial(_product_with, matrix.T.copy()) if matrix.nbytes <= thresholds.HELD_ELEMENTS // 4 else None
 
 
 def _product_with(matrix: Array, a: Array, b: Array) -> Array:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.gather import take_along_axis, take_slices, take_tuples
 from ir_exec.kernels.indices import (
     Negative,
@@ -26,6 +25,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, NonNegative
 from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.shapes import merge_dims, merge_shapes, normalize_axis, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import INDEX, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
 
 __all__ = ["Gather1", "Gather7", "Gather8", "GatherElements", "GatherND5", "GatherND8", "GatherTree"]
@@ -91,7 +91,7 @@ def _is_short(data: TensorType, indices: TensorType, axis: int) -> bool:
     sizes = data.shape.static
     slices = prod(sizes[:axis]) * prod(indices.shape.static)
     nbytes = prod(sizes[axis + 1 :]) * data.element_type.dtype.itemsize
-    return slices_cost(slices, nbytes) < costs.WORTH_SHARING_NANOSECONDS
+    return slices_cost(slices, nbytes) < thresholds.SHARED_NANOSECONDS
 
 
 class _Gather(Op):
@@ -396,7 +396,7 @@ class GatherTree(Op):
 
     def evaluate(self, step_ids: Array, parent_ids: Array, max_seq_len: Array, end_token: Array) -> Array:
         steps, batch, beams = step_ids.shape
-        some = max(1, costs.CHUNK_ELEMENTS // max(steps * beams, 1))
+        some = max(1, thresholds.CHUNK_ELEMENTS // max(steps * beams, 1))
         if batch <= some:
             return self._follow(step_ids, parent_ids, max_seq_len, end_token, 0)
         output = np.empty(step_ids.shape, step_ids.dtype)

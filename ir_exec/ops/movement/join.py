@@ -12,13 +12,13 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.windows import copy_rows
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, within
 from ir_exec.ops.base.dims import element_type_of, given_axis
 from ir_exec.ops.base.shapes import divide_dim, ints, known_int, known_ints, merge_dims, normalize_axis, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
 __all__ = ["Concat", "Split", "VariadicSplit"]
@@ -61,8 +61,8 @@ class Concat(Op):
         return TensorType(kind, Shape(dims))
 
     def evaluate(self, *inputs: Array) -> Array:
-        rows = prod(inputs[0].shape[: self.axis]) if inputs[0].size >= costs.ROWS_TO_JOIN else 0
-        if rows < costs.ROWS_TO_JOIN:
+        rows = prod(inputs[0].shape[: self.axis]) if inputs[0].size >= 4 * thresholds.MANY_ROWS else 0
+        if rows < 4 * thresholds.MANY_ROWS:
             return np.concatenate([by_rows(array) for array in inputs], self.axis)
         return _joined_rows(inputs, rows, self.axis)
 
@@ -73,7 +73,7 @@ def _joined_rows(inputs: Sequence[Array], rows: int, axis: int) -> Array:
     row_bytes = [width * inputs[0].itemsize for width in widths]
     if (
         min(widths) < 2
-        or max(row_bytes) > costs.SHORT_ROW_BYTES
+        or max(row_bytes) > 4 * thresholds.FEW_LINES
         or inputs[0].dtype.hasobject
         or not all(array.flags.c_contiguous for array in inputs)
     ):

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels import costs
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
@@ -18,6 +17,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import IndexTypeName
 from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
 from ir_exec.ops.base.windowed import require_spatial
+from ir_exec.tuning import thresholds
 from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["AdaptiveAvgPool", "AdaptiveMaxPool"]
@@ -104,7 +104,7 @@ class AdaptiveMaxPool(_AdaptivePool):
         sizes = data.shape[2:]
         values = widened(data)
         distinct = [along.distinct for along in windows]
-        if prod(len(slices) for slices in distinct) * costs.ELEMENTS_A_WINDOW <= prod(sizes):
+        if prod(len(slices) for slices in distinct) * thresholds.ELEMENTS_A_CALL <= prod(sizes):
             values, indices = _first_of_copies(values, distinct)
         else:
             indices = np.broadcast_to(np.arange(prod(sizes), dtype=np.int64).reshape(sizes), data.shape)

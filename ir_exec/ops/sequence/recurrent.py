@@ -14,7 +14,6 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ir_exec.kernels.blas import takes_strips
 from ir_exec.kernels.elementwise import clip_elements, sigmoid
 from ir_exec.kernels.products import matrix_product, product_for
 from ir_exec.ops.base import Family, In
@@ -328,7 +327,5 @@ def _product(r: Array, batch: int) -> Callable[[Array, Array, Array], Array]:
 def project(x: Array, w: Array) -> Array:
     """w * x for each step, [steps, rows of w, batch_size]; as one product where BLAS is slow at few columns."""
     steps, size, batch = x.shape
-    if batch > 1 and takes_strips():
-        return matrix_product(w, np.ascontiguousarray(x))
     found = matrix_product(w, x.swapaxes(1, 2).reshape(steps * batch, size).T)
     return np.ascontiguousarray(found.reshape(len(w), steps, batch).swapaxes(0, 1))

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.kernels import costs
 from ir_exec.kernels.limits import check_time
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.kernels.products import product_nanoseconds, share_products
@@ -16,6 +15,7 @@ from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import element_type_of, merged_dims
 from ir_exec.ops.base.shapes import known_faults, largest_dim
 from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, Stepper, X, like_x
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, Dim, Shape, TensorType, element_types
 
 __all__ = ["GRUSequence", "LSTMSequence", "RNNSequence"]
@@ -101,7 +101,7 @@ class _Sequence(Recurrence):
 
         # Threads wait for each other where calls are short.
         each = product_nanoseconds(r[0].shape, (r.shape[2], batch), r.shape[1] * batch, wide.dtype)
-        alone = each < costs.STEP_NANOSECONDS
+        alone = each < thresholds.PIECE_NANOSECONDS
         share_products(self._directions, lambda: walk, nanoseconds=0 if alone else 2 * steps * each)
         return (y, *last)
 

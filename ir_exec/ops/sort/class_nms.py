@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels import costs
 from ir_exec.kernels.boxes import (
     Candidates,
     CornerOverlaps,
@@ -23,6 +22,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, IndexTypeName, Int, at_least, within
 from ir_exec.ops.base.dims import at_most, batches_classes_boxes
 from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.tuning import thresholds
 from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType, convert, element_types
 
 __all__ = ["MatrixNms", "MulticlassNms8", "MulticlassNms9"]
@@ -140,7 +140,7 @@ class MatrixNms(_ClassNms):
         (_, classes, count), margin = boxes.shape, 0.0 if self.normalized else 1.0
         areas = np.where((boxes[2] < boxes[0]) | (boxes[3] < boxes[1]), np.float32(0), box_areas(boxes, margin))
         worst, decays = np.zeros((classes, count, 1), np.float32), np.empty((classes, count), np.float32)
-        step = max(costs.CHUNK_ELEMENTS // max(classes * count, 1), 1)
+        step = max(thresholds.CHUNK_ELEMENTS // max(classes * count, 1), 1)
         for start in range(0, count, step):
             block = slice(start, min(start + step, count))
             better, own = boxes[:, :, : block.stop, np.newaxis], boxes[:, :, np.newaxis, block]

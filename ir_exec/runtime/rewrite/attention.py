@@ -8,12 +8,12 @@ from math import prod
 import numpy as np
 
 from ir_exec.graph import Node, Value
-from ir_exec.kernels import costs
 from ir_exec.kernels.attention import Attention
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
 from ir_exec.runtime.memory import byte_size
 from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, with_number
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType, element_types
 
 __all__ = ["Attending", "as_attention"]
@@ -71,7 +71,7 @@ def as_attention(draft: Draft, node: Node) -> Fusion | None:
 
     Queries are multiplied by the number, not scores.
     """
-    if not _is_product(draft, node) or byte_size(draft.type(node.outputs[0])) <= costs.NEAR_CACHE_BYTES:
+    if not _is_product(draft, node) or byte_size(draft.type(node.outputs[0])) <= 4 * thresholds.INTERMEDIATE_ELEMENTS:
         return None
     scores, nodes, scale, mask = draft.type(node.outputs[0]), [node], 1.0, None
     following = draft.only_reader(node.outputs[0])

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ir_exec.graph import Node, Value
-from ir_exec.kernels import costs
 from ir_exec.kernels.elementwise import in_parts
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
 from ir_exec.runtime.rewrite.draft import Draft, Fusion
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType, element_types
 
 __all__ = ["BATCH_NORM", "BatchNorm", "as_batch_norm", "known_vectors"]
@@ -39,7 +39,7 @@ class BatchNorm(Op):
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         out = np.empty_like(data) if out is None else out
-        if data.size >= costs.SPLIT_ELEMENTS:
+        if data.size >= thresholds.SPLIT_ELEMENTS:
             return in_parts(_normalize, (data, *self._vectors), out)
         _normalize(data, *self._vectors, out=out)
         return out

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.ops.arithmetic.cumsum import CumSum
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType
 from tests.helpers.values import known, typed
 
@@ -66,7 +66,7 @@ def test_cum_sums_as_the_specification_describes_them(data: Array, exclusive: bo
 @pytest.mark.parametrize("reverse", [False, True])
 def test_sums_in_blocks(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...], dtype: type, *, reverse: bool) -> None:
     """Of whole numbers, whose sums are exact."""
-    monkeypatch.setattr(costs, "SUMMED_IN_BLOCKS", 0)
+    monkeypatch.setattr(thresholds, "TABLE_ELEMENTS", 0)
     data = np.random.default_rng(0).integers(0, 100, shape).astype(dtype)
     for axis in range(len(shape)):
         turned = np.flip(data, axis) if reverse else data
@@ -82,7 +82,7 @@ def test_sums_in_blocks(monkeypatch: pytest.MonkeyPatch, shape: tuple[int, ...],
 
 
 def test_a_sum_of_a_block_that_no_number_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "SUMMED_IN_BLOCKS", 0)
+    monkeypatch.setattr(thresholds, "TABLE_ELEMENTS", 0)
     data = np.zeros(24, np.float32)
     data[0], data[8:10] = -3e38, 3e38
     with np.errstate(over="ignore"):

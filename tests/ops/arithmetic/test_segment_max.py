@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.ops.arithmetic.segment_max import SegmentMax
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) + 1
@@ -70,7 +70,7 @@ def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: s
 @pytest.mark.parametrize("block", [16, 2**18])
 @pytest.mark.parametrize("width", [3, 64])
 def test_short_segments_of_different_lengths(monkeypatch: pytest.MonkeyPatch, block: int, width: int) -> None:
-    monkeypatch.setattr(costs, "INTERMEDIATE_ELEMENTS", block)
+    monkeypatch.setattr(thresholds, "INTERMEDIATE_ELEMENTS", block)
     generator = np.random.default_rng(0)
     ids = np.sort(generator.integers(0, 70, 200))
     data = generator.standard_normal((200, width))

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ir_exec.errors import IRError, ShapeError, raise_error
-from ir_exec.kernels.costs import PIECE_ELEMENTS, SPLIT_ELEMENTS
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops import Op, registered, resolve
 from ir_exec.ops.base.elementwise import Binary, Unary
+from ir_exec.tuning.thresholds import CHUNK_ELEMENTS, SPLIT_ELEMENTS
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
 from tests.helpers.operators import attribute_error, bounds_of, evaluate, make
 from tests.helpers.values import array
@@ -154,12 +154,12 @@ def test_integers_end_at_their_range_where_a_real_function_leaves_it() -> None:
     assert evaluate(make("Cos"), array("u32", 0, 3)).tolist() == [1, 2**32 - 1]
 
 
-@pytest.mark.parametrize("size", [PIECE_ELEMENTS - 1, PIECE_ELEMENTS, PIECE_ELEMENTS + 1, 2 * PIECE_ELEMENTS + 5])
+@pytest.mark.parametrize("size", [CHUNK_ELEMENTS - 1, CHUNK_ELEMENTS, CHUNK_ELEMENTS + 1, 2 * CHUNK_ELEMENTS + 5])
 def test_large_tensors_are_computed_in_parts_and_whole(size: int) -> None:
     data = np.linspace(-5, 5, size, dtype=np.float32)
     for type, opset in (("Sigmoid", 1), ("Mish", 4), ("Erf", 1)):
         whole = evaluate(make(type, opset), data)
-        for part in (slice(0, 7), slice(PIECE_ELEMENTS - 9, PIECE_ELEMENTS + 9), slice(size - 3, size)):
+        for part in (slice(0, 7), slice(CHUNK_ELEMENTS - 9, CHUNK_ELEMENTS + 9), slice(size - 3, size)):
             assert_array_equal(whole[part], evaluate(make(type, opset), data[part]))
 
 

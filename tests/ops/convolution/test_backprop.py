@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.convolution_problems import problems
 from tests.helpers.drawing import draw_wider
@@ -69,9 +69,9 @@ def test_transposed_convolution_is_the_sum_that_defines_it(
         return
     wanted = transposed(data, filters, list(zip(steps["strides"], steps["dilations"], begins, strict=True)), sizes)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "INTERMEDIATE_ELEMENTS", problem["block"])
-        patch.setattr(costs, "LEAST_WINDOWS", 1)
-        patch.setattr(costs, "PIECE_ELEMENTS", problem["block"])
+        patch.setattr(thresholds, "INTERMEDIATE_ELEMENTS", problem["block"])
+        patch.setattr(thresholds, "LEAST_WINDOWS", 1)
+        patch.setattr(thresholds, "CHUNK_ELEMENTS", problem["block"])
         assert np.array_equal(operator.evaluate(*arrays), wanted)
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays[:2]]
     assert_holds(operator, wider + [TensorType.of(array) for array in arrays[2:]], arrays)
@@ -110,8 +110,8 @@ def test_bounds_of_an_output_shape_are_dims() -> None:
 @pytest.mark.parametrize(("block", "least"), [(1, 1), (20, 1), (2**18, 128)])
 @pytest.mark.parametrize("kernel", [(3,), (2, 3), (1, 2, 3)])
 def test_windows_side_by_side(monkeypatch: pytest.MonkeyPatch, kernel: tuple[int, ...], block: int, least: int) -> None:
-    monkeypatch.setattr(costs, "INTERMEDIATE_ELEMENTS", block)
-    monkeypatch.setattr(costs, "LEAST_WINDOWS", least)
+    monkeypatch.setattr(thresholds, "INTERMEDIATE_ELEMENTS", block)
+    monkeypatch.setattr(thresholds, "LEAST_WINDOWS", least)
     generator = np.random.default_rng(0)
     rank = len(kernel)
     counts = (3, 4, 2)[:rank]
@@ -151,7 +151,7 @@ def test_infinite_data_reach_their_own_elements_alone() -> None:
 def test_groups_of_one_channel(
     monkeypatch: pytest.MonkeyPatch, block: int, stride: int, dilation: int, pad: int
 ) -> None:
-    monkeypatch.setattr(costs, "INTERMEDIATE_ELEMENTS", block)
+    monkeypatch.setattr(thresholds, "INTERMEDIATE_ELEMENTS", block)
     generator = np.random.default_rng(0)
     data = generator.integers(-4, 5, (2, 3, 4, 5)).astype(np.float32)
     filters = generator.integers(-4, 5, (3, 1, 2, 4, 3)).astype(np.float32)

@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import InvalidAttributeError, raise_error
-from ir_exec.kernels import convolve, costs
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.kernels.products import matrix_products
 from ir_exec.ops import resolve
 from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
 from ir_exec.ops.convolution.convolution import Convolution, GroupConvolution
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.convolution_problems import problems
 from tests.helpers.drawing import draw_wider
@@ -73,12 +72,10 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
             pads.append(needed // 2 if problem["auto_pad"] == "same_upper" else needed - needed // 2)
     wanted = convolved(data, filters, list(zip(steps["strides"], steps["dilations"], pads, strict=True)), counts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "WINDOW_ELEMENTS", problem["block"])
-        patch.setattr(costs, "CHUNK_ELEMENTS", problem["block"] // 8)
-        patch.setattr(costs, "LEAST_WINDOWS", 1)
-        patch.setattr(costs, "MANY_CHANNELS", problem["many"])
-        patch.setattr(costs, "COPIES_A_SUM", problem["copies"])
-        patch.setattr(costs, "FEW_OUTPUTS", problem["few"])
+        patch.setattr(thresholds, "WINDOW_ELEMENTS", problem["block"])
+        patch.setattr(thresholds, "LEAST_WINDOWS", 1)
+        patch.setattr(thresholds, "MANY_CHANNELS", problem["many"])
+        patch.setattr(thresholds, "FEW_CHANNELS", problem["few"])
         assert np.array_equal(operator.evaluate(data, filters), wanted)
     arrays = [data, filters]
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays]
@@ -214,25 +211,3 @@ def test_an_infinity_outside_of_a_window_does_no_harm() -> None:
             found = Convolution().evaluate(data, filters)
         assert found[0, 0, 0, 0] == 0
         assert np.isnan(found[0, 0, 0, 1])
-
-
-@pytest.mark.parametrize(
-    ("data", "outputs", "dilation"),
-    [((1, 64, 4, 24, 24), 64, 1), ((1, 256, 64, 64), 64, 6), ((1, 32, 56, 56), 8, 1)],
-)
-def test_hardly_anything_is_multiplied_twice(
-    data: tuple[int, ...], outputs: int, dilation: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done = 0
-
-    def products(a: Array, b: Array, out: Array, *, is_piece: bool = False) -> Array:
-        nonlocal done
-        done += a.shape[-1] * out.size
-        return matrix_products(a, b, out, is_piece=is_piece)
-
-    monkeypatch.setattr(convolve, "matrix_products", products)
-    filters = np.ones((outputs, data[1], *[3] * (len(data) - 2)), np.float32)
-    steps = (dilation,) * (len(data) - 2)
-    operator = Convolution(strides=(1,) * len(steps), dilations=steps, pads_begin=steps, pads_end=steps)
-    result = operator.evaluate(np.ones(data, np.float32), filters)
-    assert done <= 1.5 * result.size * filters[0].size

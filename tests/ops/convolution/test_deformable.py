@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import ShapeError
-from ir_exec.kernels import costs
 from ir_exec.ops.convolution.deformable import DeformableConvolution1, DeformableConvolution8
+from ir_exec.tuning import thresholds
 from ir_exec.types import Shape
 from tests.helpers.operators import refused
 from tests.helpers.values import typed
@@ -66,7 +66,7 @@ def test_products_of_places_are_those_of_samples(monkeypatch: pytest.MonkeyPatch
     arrays = [random.standard_normal(shape) for shape in ((2, 6, 5, 7), (2, 24, 4, 6), (4, 6, 2, 2), (2, 12, 4, 6))]
     operator = DeformableConvolution8(pads_begin=(0, 0), deformable_group=3, bilinear_interpolation_pad=beyond)
     found = operator.evaluate(*arrays)
-    monkeypatch.setattr(costs, "PRODUCTS_OF_PLACES", 0)
+    monkeypatch.setattr(thresholds, "HELD_ELEMENTS", 0)
     np.testing.assert_allclose(found, operator.evaluate(*arrays), rtol=1e-12, atol=1e-12)
 
 

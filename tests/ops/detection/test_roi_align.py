@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.kernels import costs
 from ir_exec.ops import Op
 from ir_exec.ops.detection import roi_align
 from ir_exec.ops.detection.roi_align import ROIAlign3, ROIAlign9, ROIAlignRotated
 from ir_exec.ops.detection.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
+from ir_exec.tuning import thresholds
 from ir_exec.types import TensorType
 from tests.helpers.operators import evaluate
 from tests.helpers.values import typed
@@ -123,5 +123,5 @@ def test_many_regions_at_once_are_those_one_by_one(
     wanted = operator.evaluate(data, rois, images)
     for few, chunk in ((1, 10**6), (10**6, 10**6), (10**6, 1)):
         monkeypatch.setattr(roi_align, "FEW_SAMPLES", few)
-        monkeypatch.setattr(costs, "CHUNK_ELEMENTS", chunk)
+        monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", chunk)
         assert np.allclose(operator.evaluate(data, rois, images), wanted, rtol=1e-12, atol=1e-12)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
 from ir_exec.infer.known import with_known_values
-from ir_exec.kernels import costs
 from ir_exec.kernels.indices import OutOfRangeError
 from ir_exec.kernels.offsets import table_offsets
 from ir_exec.ops import Op, resolve
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
 from tests.helpers.operators import make, run, told
@@ -242,7 +242,7 @@ def test_beams_of_some_batches_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
     parent_ids[4, 6, 2] = 3
     lengths[6] = 5
     for followed in (1, 30, 45, 1000):
-        monkeypatch.setattr(costs, "CHUNK_ELEMENTS", followed)
+        monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", followed)
         assert np.array_equal(operator.evaluate(step_ids[:, :6], parent_ids[:, :6], lengths[:6], end), wanted[:, :6])
         with pytest.raises(EvaluationError, match="step 4 of batch 6 has the parent 3"):
             operator.evaluate(step_ids, parent_ids, lengths, end)

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import InvalidAttributeError, ShapeError, raise_error
-from ir_exec.kernels import costs
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.pooling.windows import AvgPool1, AvgPool14, AvgPool16, MaxPool1, MaxPool8, MaxPool14
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.drawing import draw_wider
 from tests.helpers.operators import assert_holds, refused
@@ -122,8 +122,8 @@ def test_pooling_looks_at_every_window(
         means[True][index] = total / max(len(found), 1)
         means[False][index] = total / (volume if padded else max(len(found), 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(costs, "CHUNK_ELEMENTS", chunk)
-        patch.setattr(costs, "ROWS_OF_A_RUN", rows)
+        patch.setattr(thresholds, "CHUNK_ELEMENTS", chunk)
+        patch.setattr(thresholds, "MANY_ROWS", rows)
         if axis >= -data.ndim:
             values, indices = MaxPool14(**attributes, axis=axis).evaluate(data)
             assert np.array_equal(values, greatest)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from ir_exec.errors import ElementTypeError, ShapeError
-from ir_exec.kernels import attention, costs
+from ir_exec.kernels import attention
 from ir_exec.ops.sequence.attention import ScaledDotProductAttention
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.values import typed
 
@@ -129,9 +130,9 @@ def test_pieces_change_nothing(
     mask, sink = generator.standard_normal((7, 5)), generator.standard_normal((2, 1, 1))
     shut_out = np.arange(5) > np.arange(7)[:, np.newaxis]
     expected = _plain(query, key, value, np.where(shut_out, -np.inf, 0.0) if causal else mask, sink)
-    monkeypatch.setattr(costs, "SCORES_AT_ONCE", scores_at_once)
-    monkeypatch.setattr(costs, "CHUNK_ELEMENTS", chunk)
-    monkeypatch.setattr(costs, "LEAST_ROWS", 2)
+    monkeypatch.setattr(thresholds, "HELD_ELEMENTS", scores_at_once)
+    monkeypatch.setattr(thresholds, "CHUNK_ELEMENTS", chunk)
+    monkeypatch.setattr(thresholds, "FEW_LINES", 2)
     operator = ScaledDotProductAttention(causal=causal)
     found = operator.evaluate(query, key, value, mask, np.array(0.5), sink)
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
@@ -149,7 +150,7 @@ def test_a_sink_may_have_batches_that_only_the_value_has() -> None:
 def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     exponentiate = attention.exponentiate
-    monkeypatch.setattr(costs, "SCORES_AT_ONCE", 1000)
+    monkeypatch.setattr(thresholds, "HELD_ELEMENTS", 1000)
     monkeypatch.setattr(
         attention,
         "exponentiate",
@@ -225,7 +226,7 @@ def test_memory_stays_bounded_for_long_sequences() -> None:
 @pytest.mark.parametrize("masking", ["none", "boolean", "added", "causal"])
 def test_scores_of_short_and_of_long_vectors(monkeypatch: pytest.MonkeyPatch, length: float, masking: str) -> None:
     # Short vectors need no greatest score; those of 300 have scores of which no exponential exists.
-    monkeypatch.setattr(costs, "SCORES_WORTH_A_BOUND", 0)
+    monkeypatch.setattr(thresholds, "SCORES_WORTH_A_BOUND", 0)
     random = np.random.default_rng(5)
     query, key, value = [random.standard_normal((2, 40, 8)).astype(np.float32) for _ in range(3)]
     query *= np.float32(length)
@@ -250,7 +251,7 @@ def test_scores_of_short_and_of_long_vectors(monkeypatch: pytest.MonkeyPatch, le
 
 
 def test_vectors_with_what_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(costs, "SCORES_WORTH_A_BOUND", 0)
+    monkeypatch.setattr(thresholds, "SCORES_WORTH_A_BOUND", 0)
     query = np.full((1, 40, 4), 0.5, np.float32)
     query[0, 7, 2] = np.nan
     found = ScaledDotProductAttention(causal=False).evaluate(query, np.full_like(query, 0.5), np.ones_like(query))
@@ -260,8 +261,8 @@ def test_vectors_with_what_is_no_number(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("masking", ["causal", "boolean", "added", "padding"])
 def test_what_no_query_of_a_piece_sees_is_left_out(monkeypatch: pytest.MonkeyPatch, masking: str) -> None:
-    for name, number in (("SCORES_WORTH_A_BOUND", 0), ("CHUNK_ELEMENTS", 100), ("LEAST_ROWS", 4)):
-        monkeypatch.setattr(costs, name, number)
+    for name, number in (("SCORES_WORTH_A_BOUND", 0), ("CHUNK_ELEMENTS", 100), ("FEW_LINES", 4)):
+        monkeypatch.setattr(thresholds, name, number)
     random = np.random.default_rng(0)
     query, key, value = [random.standard_normal((8, 20, 4)).astype(np.float32) for _ in range(3)]
     seen = np.tri(20, dtype=bool)
@@ -282,8 +283,8 @@ def test_what_no_query_of_a_piece_sees_is_left_out(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("mask", [np.float32(0), np.float32(2), np.True_])
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_scalar_mask_of_many_pieces(monkeypatch: pytest.MonkeyPatch, mask: np.generic, *, causal: bool) -> None:
-    for name, number in (("SCORES_WORTH_A_BOUND", 0), ("CHUNK_ELEMENTS", 400), ("LEAST_ROWS", 4)):
-        monkeypatch.setattr(costs, name, number)
+    for name, number in (("SCORES_WORTH_A_BOUND", 0), ("CHUNK_ELEMENTS", 400), ("FEW_LINES", 4)):
+        monkeypatch.setattr(thresholds, name, number)
     random = np.random.default_rng(0)
     vectors = [random.standard_normal((8, 20, 4)).astype(np.float32) for _ in range(3)]
     operator = ScaledDotProductAttention(causal=causal)

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.errors import EvaluationError, ShapeError, raise_error
-from ir_exec.kernels import costs, products
+from ir_exec.kernels import products
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops.sequence import recurrent
 from ir_exec.ops.sequence.cells import GRUCell, LSTMCell4, RNNCell
 from ir_exec.ops.sequence.recurrent import project
 from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 from tests.helpers.values import typed
 
@@ -77,8 +78,8 @@ def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given, lengths = Weights(name, 2, 3, 4, 0), [4, 0, 3]
-    monkeypatch.setattr(costs, "STEP_NANOSECONDS", 0)
-    monkeypatch.setattr(costs, "PRODUCTS_WORTH_SHARING_NANOSECONDS", 0)
+    monkeypatch.setattr(thresholds, "PIECE_NANOSECONDS", 0)
+    monkeypatch.setattr(thresholds, "SHARED_PRODUCT_NANOSECONDS", 1)
     both = threading.Barrier(2)
     seen = set[int]()
 
@@ -90,7 +91,7 @@ def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
         return project(*arrays)
 
     monkeypatch.setattr(recurrent, "project", meet)
-    monkeypatch.setattr(products, "works_alone", lambda: True)
+    monkeypatch.setattr(products, "blas_is_single_threaded", lambda: True)
     operator = SEQUENCES[name](hidden_size=2, direction="bidirectional")
     token = THREADS.set(2)
     try:

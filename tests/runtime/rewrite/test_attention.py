@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec.kernels import costs
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output
 from tests.runtime.rewrite.helpers import of_network, of_text
@@ -23,7 +23,7 @@ MASK = np.where(np.arange(7) < 5, 0, -1e4).astype(np.float32).reshape(1, 1, 1, 7
 @pytest.fixture(autouse=True)
 def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most scores of these tests would lie in a real one."""
-    monkeypatch.setattr(costs, "NEAR_CACHE_BYTES", 2)
+    monkeypatch.setattr(thresholds, "INTERMEDIATE_ELEMENTS", 0)
 
 
 def attention(query: Array, key: Array, value: Array, scale: float = 1.0, mask: Array | float = 0.0) -> Array:
@@ -86,8 +86,8 @@ def test_scores_that_the_cache_holds_stay_layers(monkeypatch: pytest.MonkeyPatch
     query, key, value = (net.parameter(shape) for shape in ("2,3,5,8", "2,3,7,8", "2,3,7,4"))
     net.result(net.op("MatMul", softmax(net, scores_of(net, query, key)), value))
     scores_bytes = 2 * 3 * 5 * 7 * 4
-    for size, types in ((scores_bytes - 1, ["Attending"]), (scores_bytes, [])):
-        monkeypatch.setattr(costs, "NEAR_CACHE_BYTES", size)
+    for size, types in ((scores_bytes // 4 - 1, ["Attending"]), (scores_bytes // 4, [])):
+        monkeypatch.setattr(thresholds, "INTERMEDIATE_ELEMENTS", size)
         assert of_text(net, QUERY, KEY, VALUE).types == types
 
 

@@ -121,9 +121,7 @@ def test_large_data_is_quantized_in_parts(shape: tuple[int, ...], *, by_channel:
 
 @pytest.mark.parametrize("sizes", [(2, 40, 6, 5), (1, 40, 90, 80), (1, 40, 1, 1), (2, 40, 9)])
 @pytest.mark.parametrize("limits", ["one", "of channels", "reversed"])
-@pytest.mark.parametrize("in_place", [False, True])
-def test_images_whose_channels_are_side_by_side(sizes: tuple[int, ...], limits: str, *, in_place: bool) -> None:
-    """The result lies as the image does, and is that for an image by rows."""
+def test_images_whose_channels_are_side_by_side(sizes: tuple[int, ...], limits: str) -> None:
     rank = len(sizes)
     low, high = np.full((1,) * rank, -1, np.float32), np.full((1,) * rank, 2, np.float32)
     if limits != "one":
@@ -134,10 +132,4 @@ def test_images_whose_channels_are_side_by_side(sizes: tuple[int, ...], limits: 
     image = RANDOM.normal(size=sizes).astype(np.float32)
     wanted = levels.quantized(image)
     turned = np.moveaxis(np.ascontiguousarray(np.moveaxis(image, 1, -1)), -1, 1)
-    if in_place and limits != "reversed":
-        found = levels.quantized(turned, turned)
-        assert np.shares_memory(found, turned)
-    else:
-        found = levels.quantized(turned)
-    assert found.strides == turned.strides
-    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(levels.quantized(turned), wanted)

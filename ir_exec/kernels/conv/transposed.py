@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ir_exec.kernels import costs
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import accumulator, rounded, widened
 from ir_exec.kernels.products import matrix_products, share_products
 from ir_exec.kernels.windows import Block, Scratch, SlidingAxis, block_sizes, portions
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
 
 __all__ = ["Deconvolver", "deconvolve"]
@@ -50,14 +51,16 @@ class Deconvolver:
             for axis in axes
         )
         each = max(self._rows[2], 1)
-        sizes = block_sizes(self._counts, max(costs.INTERMEDIATE_ELEMENTS // each, costs.LEAST_WINDOWS))
-        pairs = costs.INTERMEDIATE_ELEMENTS // (each * max(prod(sizes), 1))
+        sizes = block_sizes(self._counts, max(thresholds.INTERMEDIATE_ELEMENTS // each, thresholds.LEAST_WINDOWS))
+        pairs = thresholds.INTERMEDIATE_ELEMENTS // (each * max(prod(sizes), 1))
         self._parts = [
             (chosen, some_groups, [axis.part(windows) for axis, windows in zip(axes, block, strict=True)], block)
             for block, chosen, some_groups in portions((data[0], groups), self._counts, sizes, pairs)
         ]
         self._strands = [_strands_of(part) for _, _, part, _ in self._parts] if not self._are_tiles else []
-        nanoseconds = prod(self._result) * (channels / costs.MULTIPLICATIONS_A_NANOSECOND + costs.ELEMENT_NANOSECONDS)
+        nanoseconds = prod(self._result) * (
+            channels / machine().multiplications_a_nanosecond + thresholds.ELEMENT_NANOSECONDS
+        )
         # What is added to the same elements is added by one thread.
         self._nanoseconds = nanoseconds if self._are_tiles else 0
         self._shifts = _Shifts(axes) if channels == 1 and not self._are_tiles else None
@@ -235,7 +238,7 @@ class _Shifts:
         weights[self._weights] = filters[self._elements]
         rows = weights.reshape(groups, outputs * prod(self._strands), prod(self._shifts))
         length = prod(self._lengths)
-        each = max(costs.INTERMEDIATE_ELEMENTS // max(length * max(rows.shape[1:]), 1), 1)
+        each = max(thresholds.INTERMEDIATE_ELEMENTS // max(length * max(rows.shape[1:]), 1), 1)
         parts = [(image, slice(start, start + each)) for image in range(batch) for start in range(0, groups, each)]
 
         def make_worker() -> Worker:
@@ -245,7 +248,7 @@ class _Shifts:
                 image, some = parts[number]
                 shifted = self._shifted(data[image, some])
                 sums = scratch.array((len(shifted), rows.shape[1], length))
-                step = max(costs.INTERMEDIATE_ELEMENTS // (len(shifted) * rows.shape[2]), 1)
+                step = max(thresholds.INTERMEDIATE_ELEMENTS // (len(shifted) * rows.shape[2]), 1)
                 for start in range(0, length, step):
                     columns = np.ascontiguousarray(shifted[..., start : start + step])
                     columns = columns.reshape(*rows[some].shape[::2], columns.shape[-1])
@@ -255,7 +258,7 @@ class _Shifts:
             return work
 
         elements = batch * groups * length * sum(rows.shape[1:])
-        share_products(len(parts), make_worker, nanoseconds=elements * costs.ELEMENT_NANOSECONDS)
+        share_products(len(parts), make_worker, nanoseconds=elements * thresholds.ELEMENT_NANOSECONDS)
 
     def _shifted(self, data: Array) -> Array:
         """data [groups, count...] at every shift: a view [groups, shifts..., length]."""

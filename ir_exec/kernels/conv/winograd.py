@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ir_exec.kernels import costs
-from ir_exec.kernels.convolve import convolve
+from ir_exec.kernels.conv.variants import convolve
 from ir_exec.kernels.parallel import Worker, even_count
 from ir_exec.kernels.products import matrix_products, share_products
 from ir_exec.kernels.windows import Reached, Scratch, SlidingAxis, copy_rows, is_finite, reached_elements
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
 
 __all__ = ["WinogradConvolver", "is_worth_transforming", "transformed_filters"]
@@ -41,9 +42,9 @@ def is_worth_transforming(filters: tuple[int, ...], windows: float) -> bool:
     outputs, channels, *kernel = filters[1:]
     if len(kernel) < 2 or set(kernel) != {3}:
         return False
-    if channels < costs.WINOGRAD_CHANNELS or outputs < costs.WINOGRAD_OUTPUTS:
+    if channels < thresholds.WINOGRAD_CHANNELS or outputs < thresholds.MANY_CHANNELS:
         return False
-    return windows >= costs.WINOGRAD_WINDOWS and windows * outputs * channels >= costs.WINOGRAD_PRODUCTS
+    return windows >= thresholds.LEAST_WINDOWS and windows * outputs * channels >= thresholds.WINOGRAD_PRODUCTS
 
 
 def transformed_filters(filters: Array, memory: Array | None = None) -> Array:
@@ -98,9 +99,9 @@ class WinogradConvolver:
         self._shape = (data[0], groups * outputs, *counts)
         # For each tile along the first axis.
         places = len(filters) * groups * prod(count + 1 for count in across)
-        multiplications = places * outputs * channels / costs.MULTIPLICATIONS_A_NANOSECOND
-        each = multiplications + places * (outputs + channels) * costs.WINOGRAD_NANOSECONDS
-        wanted = places * (outputs + channels) * tiles / costs.WINOGRAD_ELEMENTS
+        multiplications = places * outputs * channels / machine().multiplications_a_nanosecond
+        each = multiplications + places * (outputs + channels) * thresholds.NEAR_ELEMENT_NANOSECONDS
+        wanted = places * (outputs + channels) * tiles / (2 * thresholds.WINDOW_ELEMENTS)
         # A few elements too many take less than reading all filters once more.
         size = max(-(-tiles // (even_count(wanted) if wanted > 1.2 else 1)), 1)
         self._nanoseconds = each * tiles * data[0]
@@ -153,7 +154,7 @@ class WinogradConvolver:
                 scratch.reverse()
             values[..., end:] = 0
             count = prod(block.sizes) // block.sizes[0] * (block.sizes[0] - 1)
-            padded = min(-(-count // costs.CACHE_LINE_ELEMENTS) * costs.CACHE_LINE_ELEMENTS, prod(block.sizes))
+            padded = min(-(-count // thresholds.FEW_LINES) * thresholds.FEW_LINES, prod(block.sizes))
             columns = values.reshape(*self._filters.shape[:2], channels, -1)[..., :padded]
             products = scratch[1].array((*self._filters.shape[:3], padded))
             matrix_products(self._filters, columns, products, is_piece=len(self._blocks) > 1)

@@ -1,0 +1,139 @@
+"""First output, warm time and peak memory of ir_exec alone, to compare two versions of the compiler.
+
+Each network is loaded and run in processes of its own. Counted are the processor time from the import of ir_exec to the
+first output, the least wall time of the runs after the warm ones, and what the process takes more at its peak than
+before it loads the network, up to the first output and up to the last run. The networks are those of the snapshots of
+plans in `tests/plans`, and an encoder of BERT-base's size with f32 and with f16 weights.
+
+    python -m benchmarks.first_output [--only TEXT] [--folder DIR] [--save] [--runs 3] [--large]
+
+`--save` writes `results/first_output.json`; without it the figures stand beside those that are stored there.
+`--folder` measures networks `NAME.xml` with `NAME.inputs.npz` of another folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+import ir_exec
+from benchmarks.measure import RESULTS, geometric_mean, machine
+from ir_exec.types import Array
+from tests.plans.networks import cases
+
+__all__: list[str] = []
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Figures: TypeAlias = dict[str, float]
+
+PROGRAM = """
+import json, sys, time
+import numpy as np
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+
+path, inputs, options, runs = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), int(sys.argv[4])
+with np.load(inputs) as stored:
+    arrays = [stored[f"in{i}"] for i in range(len(stored.files))]
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")
+before, start, wall = peak(), time.process_time(), time.perf_counter()
+import ir_exec
+compiled = ir_exec.compile_model(path, **options)
+compiled(arrays)
+first, first_wall, first_peak = time.process_time() - start, time.perf_counter() - wall, peak() - before
+times = []
+for _ in range(runs):
+    start = time.perf_counter()
+    compiled(arrays)
+    times.append(time.perf_counter() - start)
+warm = min(times[len(times) // 2:])
+figures = {"first_cpu": first, "first": first_wall, "first_peak": first_peak, "warm": warm, "peak": peak() - before}
+print(json.dumps(figures))
+"""
+
+
+def measured(path: Path, inputs: list[Array], options: dict[str, object], processes: int, runs: int) -> Figures:
+    """The median of each figure over some processes, after one that is not counted."""
+    with tempfile.TemporaryDirectory() as folder:
+        stored = Path(folder) / "inputs.npz"
+        np.savez(stored, **{f"in{index}": array for index, array in enumerate(inputs)})
+        command = [sys.executable, "-c", PROGRAM, str(path), str(stored), json.dumps(options), str(runs)]
+        found = [
+            json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout)
+            for _ in range(processes + 1)
+        ][1:]
+    return {name: statistics.median(one[name] for one in found) for name in found[0]}
+
+
+def _networks(
+    folder: Path, arguments: argparse.Namespace
+) -> Iterator[tuple[str, Path, list[Array], dict[str, object]]]:
+    if arguments.folder:
+        for path in sorted(Path(arguments.folder).glob("*.xml")):
+            stored = path.with_name(f"{path.stem}.inputs.npz")
+            if stored.exists():
+                with np.load(stored) as held:
+                    yield path.stem, path, [held[key] for key in held.files], {}
+        return
+    if arguments.large:
+        from benchmarks.encoder import write_encoder  # OpenVINO writes it
+
+        path = folder / "encoder.xml"
+        write_encoder(path)
+        ir_exec.read_model(path).save(folder / "encoder_f16.xml", compress_to_fp16=True)
+        tokens = [np.arange(128, dtype=np.int64)[np.newaxis], np.ones((1, 128), np.int64)]
+        for name in ("encoder", "encoder_f16"):
+            yield name, folder / f"{name}.xml", tokens, {}
+        return
+    for name, case in cases().items():
+        model, inputs = case.make()
+        path = folder / f"{name}.xml"
+        model.save(path)
+        yield name, path, inputs, dict(case.options)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default="", metavar="TEXT", help="networks with this in their names")
+    parser.add_argument("--folder", metavar="DIR", help="measure the networks of a folder")
+    parser.add_argument("--large", action="store_true", help="measure the encoders of BERT-base's size")
+    parser.add_argument("--save", action="store_true", help="store the figures")
+    parser.add_argument("--processes", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=40, help="runs after the first one")
+    arguments = parser.parse_args()
+    stored = RESULTS / "first_output.json"
+    known: dict[str, Figures] = json.loads(stored.read_text())["networks"] if stored.exists() else {}
+    found: dict[str, Figures] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path, inputs, options in _networks(Path(folder), arguments):
+            if arguments.only in name:
+                found[name] = measured(path, inputs, options, arguments.processes, arguments.runs)
+                print(f"{name:34}" + "".join(map(_cell, found[name].items())), flush=True)
+    both = found.keys() & known.keys()
+    for figure in next(iter(found.values()), {}) if both else ():
+        mean = geometric_mean(found[name][figure] / max(known[name][figure], 1e-9) for name in both)
+        print(f"{figure}: {mean:.3f} times what is stored, geometric mean of {len(both)}")
+    if arguments.save:
+        stored.write_text(json.dumps({"machine": machine(), "networks": known | found}, indent=1) + "\n")
+
+
+def _cell(figure: tuple[str, float]) -> str:
+    name, value = figure
+    return f"  {name} {value / 2**20:7.1f} MiB" if "peak" in name else f"  {name} {value * 1e3:8.2f} ms"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Which algorithm computes a convolution: the first one of a table that can, and that pays.
+
+Winograd's is not among them: it needs filters that were transformed before, see `winograd`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ir_exec.kernels.conv.channels_last import channels_last
+from ir_exec.kernels.conv.im2col import im2col, one_product, pointwise
+from ir_exec.kernels.conv.problem import ConvProblem, ConvRun
+from ir_exec.kernels.conv.toeplitz import toeplitz_gemm
+from ir_exec.kernels.pieces import by_rows
+from ir_exec.kernels.precision import rounded, widened
+from ir_exec.kernels.windows import SlidingAxis
+from ir_exec.tuning import thresholds
+from ir_exec.tuning.machine import machine
+from ir_exec.types import Array
+
+__all__ = ["VARIANTS", "ConvVariant", "Convolver", "chosen_variant", "convolve", "convolver"]
+
+
+class Convolver(Protocol):
+    """The result of a convolution, in the type and shape of the output."""
+
+    def __call__(self, data: Array, filters: Array) -> Array: ...
+
+
+class ConvVariant(NamedTuple):
+    """applies: whether it computes a convolution at all. pays: whether it does so faster than those behind it."""
+
+    name: str
+    applies: Callable[[ConvProblem], bool]
+    pays: Callable[[ConvProblem], bool]
+    make: Callable[[ConvProblem], ConvRun]
+
+
+def _any(problem: ConvProblem) -> bool:
+    return True
+
+
+def _has_few_windows(problem: ConvProblem) -> bool:
+    is_of_channels = problem.outputs < thresholds.FEW_CHANNELS and problem.groups >= thresholds.MANY_CHANNELS
+    return is_of_channels and problem.windows * problem.column <= thresholds.FEW_MULTIPLICATIONS
+
+
+def _has_bands(problem: ConvProblem) -> bool:
+    return problem.is_depthwise and problem.column > 0 and problem.accumulator.kind == "f"
+
+
+def _has_wide_rows(problem: ConvProblem) -> bool:
+    if problem.outputs >= thresholds.FEW_CHANNELS or prod(problem.shape) < thresholds.FILLED_ELEMENTS:
+        return False
+    first, *others = problem.axes
+    width = prod([axis.count for axis in others]) if others else first.count
+    return machine().has_small_kernels or width * problem.column >= thresholds.MANY_ROWS
+
+
+VARIANTS = (
+    ConvVariant("pointwise", lambda problem: problem.is_pointwise, _any, pointwise),
+    ConvVariant("channels_last", lambda problem: problem.is_depthwise, _has_few_windows, channels_last),
+    ConvVariant("toeplitz_gemm", _has_bands, _has_wide_rows, toeplitz_gemm),
+    ConvVariant("im2col", _any, _any, im2col),
+)
+"""The last one computes every convolution."""
+
+
+def chosen_variant(problem: ConvProblem) -> ConvVariant:
+    """The first one that computes the convolution and pays."""
+    return next(variant for variant in VARIANTS if variant.applies(problem) and variant.pays(problem))
+
+
+def convolver(
+    axes: Sequence[SlidingAxis],
+    data: tuple[int, ...],
+    filters: tuple[int, ...],
+    dtype: np.dtype[Any],
+    *,
+    variant: str | None = None,
+) -> Convolver:
+    """The convolution of groups of channels, for data and filters of these shapes; the result is in the type of data.
+
+    data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...]. variant: the name of one that applies, in
+    place of the one that is chosen.
+    """
+    groups, outputs, channels = filters[:3]
+    touching = [axis.touching() for axis in axes]
+    is_whole = all(touched.kernel == axis.kernel for axis, (_, touched) in zip(axes, touching, strict=True))
+    kernel: tuple[Any, ...] = (...,) if is_whole else (..., *[kept for kept, _ in touching])
+    problem = ConvProblem(tuple([axis for _, axis in touching]), data[0], groups, outputs, channels, dtype)
+    chosen = chosen_variant(problem)
+    if variant is not None:
+        chosen = next(one for one in VARIANTS if one.name == variant)
+    whole = one_product(problem) if chosen.name in ("pointwise", "im2col") else None
+    run = chosen.make(problem) if whole is None else None
+    shape = data[0], groups * outputs, *problem.counts
+    # What is copied anyway may lie in any order; BLAS takes the windows of a pointwise convolution as they lie.
+    is_copied = chosen.name in ("pointwise", "channels_last")
+    grouped, parts = (data[0], groups, channels, *data[2:]), (*filters[:3], *[axis.kernel for axis in problem.axes])
+
+    def convolve(data: Array, filters: Array) -> Array:
+        if whole is not None:
+            return whole(data, filters if is_whole else filters[kernel])
+        if run is None or not prod(shape):
+            return np.empty(shape, dtype)
+        wide = widened(data) if is_copied else by_rows(widened(data))
+        found = run(wide.reshape(grouped), widened(filters)[kernel].reshape(parts))
+        return rounded(found.reshape(shape), dtype)
+
+    # What a plan is said to run.
+    convolve.__qualname__ = f"convolve.{chosen.name}"
+    return convolve
+
+
+def convolve(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:
+    """The convolution of groups of channels, see `convolver`."""
+    return convolver(axes, data.shape, filters.shape, data.dtype)(data, filters)

@@ -1,0 +1,229 @@
+"""Networks that a partial model becomes for the inputs of its calls, each made once and kept."""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from hashlib import blake2b
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError
+from ir_exec.kernels.limits import Budget
+from ir_exec.model import Aspect, Model, ModelPort, PartialModel, Specialised
+from ir_exec.runtime.arguments import Inputs, bind_inputs
+from ir_exec.runtime.state import Drawers
+from ir_exec.types import Array, ElementType, Shape
+
+if TYPE_CHECKING:
+    from ir_exec.runtime.sessions import Network
+
+__all__ = ["ForCalls", "Specialising", "for_calls"]
+
+_MOST_KEPT = 16
+"""Networks that are kept for a model, those of the latest calls."""
+
+_MOST_SHOWN = 8
+"""Elements of a value that is shown in full."""
+
+_Key: TypeAlias = "tuple[tuple[str, Aspect, Hashable], ...]"
+
+
+class ForCalls(NamedTuple):
+    """A whole network, and the inputs of calls in its order. depends: as `CompiledModel.specialisations` has it."""
+
+    model: Model
+    calls: list[list[Array]]
+    depends: dict[str, str]
+
+    @property
+    def told(self) -> str | None:
+        """What the network depends on, in a line; None for one that fits all inputs."""
+        parts = [f"{name}: {what}" for name, what in self.depends.items()]
+        return f"specialised to {', '.join(parts)}" if parts else None
+
+
+def for_calls(model: Model, *calls: Inputs | None) -> ForCalls:
+    """The network that fits the inputs of all calls.
+
+    Raises what binding the inputs and the conversion raise, and EvaluationError for calls that need other networks.
+    """
+    if not (isinstance(model, PartialModel) and model.is_partial):
+        return ForCalls(model, [bind_inputs(one, model.inputs) for one in calls], {})
+    bound = [model.bound(one) for one in calls]
+    found = model.specialise(bound[0])
+    key = _key(found.depends, bound[0])
+    if any(_key(found.depends, one) != key for one in bound):
+        names = ", ".join(name for name, _ in found.depends)
+        message = f"the network depends on {names}, in which the inputs of the calls differ"
+        raise EvaluationError(message, code=Code.unknown_input)
+    depends = {name: _shown(bound[0][name], aspect) for name, aspect in found.depends}
+    return ForCalls(found.model, [found.arrays(one) for one in bound], depends)
+
+
+class Specialising:
+    """Finds, and makes, the network for the inputs of a call. Several threads may ask.
+
+    compiled: makes a network ready to run, within a budget. max_memory: bytes of what all networks keep and a run
+        takes.
+    inputs, outputs: of the partial model, as far as they are known.
+    """
+
+    def __init__(
+        self,
+        model: PartialModel,
+        outputs: list[ModelPort],
+        compiled: Callable[[Model, Budget, bool], Network],
+        max_memory: int,
+    ) -> None:
+        self.inputs = model.inputs
+        self.outputs = outputs
+        self.variables: list[ModelPort] = []
+        self.rounded: Mapping[str, ElementType] = {}
+        self._model = model
+        self._compiled = compiled
+        self._max_memory = max_memory
+        self._kept: OrderedDict[_Key, _Made] = OrderedDict()
+        self._aspects: dict[tuple[tuple[str, Aspect], ...], None] = {}
+        self._drawers: dict[Hashable, object] = {}
+        self._lock = Lock()
+        self._making = RLock()
+
+    @property
+    def drawers(self) -> Drawers:
+        """The layers of all networks so far that may draw random numbers, by what they are found by again."""
+        with self._lock:
+            return dict(self._drawers)
+
+    @property
+    def made(self) -> list[dict[str, str]]:
+        """For each network that is kept, what it depends on, by inputs; the latest one is the last."""
+        with self._lock:
+            return [dict(one.shown) for one in self._kept.values()]
+
+    def chosen(self, inputs: Any) -> tuple[Network, list[Array]]:
+        """The network for these inputs, and its inputs. Raises what binding the inputs and the conversion raise."""
+        bound = self._model.bound(inputs)
+        made = self._found(bound)
+        if made is None:
+            with self._making:
+                # Another thread may have made it meanwhile.
+                made = self._found(bound) or self._new(bound)
+        return made.network, made.arrays(bound)
+
+    def planned(self, types: Mapping[str, Any]) -> Specialised:
+        """The network for inputs of these types. Raises NotKnownError where it depends on values."""
+        return self._model.specialise(types, self._run)
+
+    def _found(self, bound: Mapping[str, Any]) -> _Made | None:
+        with self._lock:
+            ways = list(self._aspects)
+        for way in ways:
+            key = _key(way, bound)
+            with self._lock:
+                found = self._kept.get(key)
+                if found is not None:
+                    self._kept.move_to_end(key)
+                    return found
+        return None
+
+    def _new(self, bound: Mapping[str, Any]) -> _Made:
+        found = self._model.specialise(bound, self._run)
+        budget = _SharedBudget(self._max_memory, self._budgets)
+        network = self._compiled(found.model, budget, True)
+        key = _key(found.depends, bound)
+        made = _Made(network, budget, found, {name: _shown(bound[name], aspect) for name, aspect in found.depends})
+        with self._lock:
+            self._kept[key] = made
+            self._aspects[found.depends] = None
+            self._drawers |= {(key, place): layer for place, layer in network.drawers.items()}
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+            ways = {tuple([part[:2] for part in key]) for key in self._kept}
+            self._aspects = {way: None for way in self._aspects if way in ways}
+        return made
+
+    def _run(self, model: Model, arrays: Mapping[str, Array]) -> Sequence[Array]:
+        network = self._compiled(model, _SharedBudget(self._max_memory, self._budgets), False)
+        from ir_exec.runtime.sessions import Session  # it asks for this module
+
+        return Session(network)(arrays).to_tuple()
+
+    def _budgets(self) -> list[_SharedBudget]:
+        with self._lock:
+            return [one.budget for one in self._kept.values()]
+
+
+class _Made:
+    """A network for the inputs of some calls, and what these have in common."""
+
+    def __init__(self, network: Network, budget: _SharedBudget, found: Specialised, shown: Mapping[str, str]) -> None:
+        self.network = network
+        self.budget = budget
+        self.arrays = found.arrays
+        self.shown = shown
+
+
+class _SharedBudget(Budget):
+    """The budget of a network beside others, whose constants count too."""
+
+    __slots__ = ("_others", "own")
+
+    def __init__(self, max_memory: int, others: Callable[[], list[_SharedBudget]]) -> None:
+        self.own = 0
+        self._others = others
+        self.max_memory = max_memory
+
+    @property
+    def constants(self) -> int:
+        if self.max_memory == sys.maxsize:
+            return self.own
+        return self.own + sum([one.own for one in self._others() if one is not self])
+
+    @constants.setter
+    def constants(self, size: int) -> None:
+        self.own += size - self.constants
+
+
+def _key(way: Sequence[tuple[str, Aspect]], bound: Mapping[str, Any]) -> _Key:
+    return tuple([(name, aspect, _aspect_of(bound[name], aspect)) for name, aspect in way])
+
+
+def _aspect_of(value: Any, aspect: Aspect) -> Hashable:
+    """What inputs have in common that are alike in this respect."""
+    if isinstance(value, list):
+        return tuple([_aspect_of(one, aspect) for one in value])
+    if value is None:
+        return None
+    if aspect == "rank":
+        return len(value.shape)
+    if aspect == "shape":
+        return tuple(value.shape)
+    return tuple(value.shape), blake2b(_bytes(value), digest_size=16).digest()
+
+
+def _bytes(value: Array) -> bytes:
+    return repr(value.tolist()).encode() if value.dtype.hasobject else np.ascontiguousarray(value).tobytes()
+
+
+def _shown(value: Any, aspect: Aspect) -> str:
+    """`value 1`, `shape [2,3]`, `rank 3`; of a list its elements."""
+    return f"{aspect} {_text(value, aspect)}"
+
+
+def _text(value: Any, aspect: Aspect) -> str:
+    if isinstance(value, list):
+        return f"({', '.join([_text(one, aspect) for one in value])})"
+    if value is None:
+        return "none"
+    if aspect == "rank":
+        return str(value.ndim)
+    if aspect == "shape":
+        return str(Shape(value.shape))
+    if value.size > _MOST_SHOWN:
+        return f"{ElementType.of(value)}{Shape(value.shape)}"
+    return str(value.tolist()).replace(" ", "")

@@ -1,0 +1,129 @@
+"""The plans of a network as text: one line for each step, and what is computed before a run.
+
+    conv1: Convolution by convolve.im2col, in place of input 0, of conv1, bn1, relu1
+
+says that one step, named after the last layer in it, computes three layers by the kernel `convolve.im2col` and writes
+its output over its first input. Kernels are named by the functions that are called, without their modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from ir_exec.graph import Graph, Node
+from ir_exec.ops.infrastructure.values import Parameter, Result
+from ir_exec.runtime.checked import Checked
+from ir_exec.runtime.compiled import CompiledModel
+from ir_exec.runtime.executor import Executor
+from ir_exec.runtime.plan import Plan, Step
+from ir_exec.tuning.machine import pretend
+
+__all__ = ["fixed_machine", "plans_of"]
+
+_WIDTH = 116
+"""Columns of a line that lists names."""
+
+
+@contextmanager
+def fixed_machine() -> Iterator[None]:
+    """Plans are chosen as for a CPU with AVX-512, whatever this one is."""
+    with pretend(has_small_kernels=True):
+        yield
+
+
+def plans_of(compiled: CompiledModel) -> str:
+    """All plans by which a network and its bodies have run."""
+    return "\n".join(_lines(compiled._executor, compiled._model.graph, ""))
+
+
+def _lines(executor: Executor, graph: Graph, scope: str) -> Iterator[str]:
+    plans = [*executor._plans._exact.values(), *[plan for plan in [executor._plans._open] if plan is not None]]
+    names = dict(_names(graph))
+    for number, plan in enumerate(plans):
+        yield f"## {scope or 'network'}, plan {number + 1}: {len(plan.steps)} steps for {len(names)} layers"
+        yield from _plan(executor, plan, names)
+        if plan.once is not None:
+            yield "once:"
+            yield from (_step(step, plan.once, names) for step in plan.once.steps)
+    for node, bodies in executor._setting.bodies.items():
+        for body, inner in zip(node.bodies, bodies, strict=True):
+            yield from _lines(inner._executor, body.graph, f"{scope}{names[node]}/{body.name}/")
+
+
+def _names(graph: Graph) -> Iterator[tuple[Node, str]]:
+    """Layers by their names, which may be repeated."""
+    seen: set[str] = set()
+    for node in graph.nodes:
+        if not isinstance(node.op, (Parameter, Result)):
+            name = node.name if node.name not in seen else f"{node.name}#{node.id}"
+            seen.add(node.name)
+            yield node, name
+
+
+def _plan(executor: Executor, plan: Plan, names: dict[Node, str]) -> Iterator[str]:
+    yield from (_step(step, plan, names) for step in plan.steps)
+    ran = {member for one in (plan, plan.once) if one for step in one.steps for member in step.members or (step.node,)}
+    groups: dict[str, list[str]] = {}
+    for node, name in names.items():
+        if node not in ran:
+            groups.setdefault(_group(executor, plan, node), []).append(name)
+    for group, members in sorted(groups.items()):
+        yield f"{group}:"
+        yield from _wrapped(sorted(members))
+
+
+def _group(executor: Executor, plan: Plan, node: Node) -> str:
+    numbers = [value.number for value in node.outputs]
+    if any(value in executor._folded for value in node.outputs):
+        held = any(executor._constants is not None and executor._constants[number] is not None for number in numbers)
+        return "constants" if held else "folded into constants"
+    if any(plan.slots[number] is not None for number in numbers):
+        return "known from the shapes of inputs"
+    return "held by a step, or not needed"
+
+
+def _step(step: Step, plan: Plan, names: dict[Node, str]) -> str:
+    kernel, place = step.evaluate, None
+    if isinstance(kernel, partial) and getattr(kernel.func, "__name__", "") == "_overwrite":
+        kernel, place = kernel.args[0], kernel.args[1]
+    made = type(step.op)
+    parts = [f"{names[step.node]}: {getattr(made, 'type_name', step.node.type)} by {_kernel(kernel)}"]
+    if made.__module__.startswith("ir_exec.runtime."):
+        parts[0] += f" of {made.__name__}"
+    if place is not None:
+        parts.append(f"in place of input {place}")
+    if step.held is not None:
+        parts.append("memory shows in the run")
+    if step.members:
+        parts.append("of " + " + ".join(names[member] for member in step.members))
+    return "  " + ", ".join(parts)
+
+
+def _kernel(kernel: Any) -> str:
+    if isinstance(kernel, Checked):
+        return f"{_kernel(kernel._kernel)} after inference{', or better' * kernel._better}"
+    if isinstance(kernel, partial):
+        return _kernel(kernel.func)
+    if hasattr(kernel, "__wrapped__"):
+        return _kernel(kernel.__wrapped__)
+    name = getattr(kernel, "__qualname__", None)
+    if name is None:
+        return str(getattr(kernel, "__name__", type(kernel).__name__))
+    owner = type(kernel.__self__).__qualname__ if getattr(kernel, "__self__", None) is not None else ""
+    if owner and not owner.startswith("module"):
+        # The class of the operator, not the one that it inherits from.
+        name = f"{owner}.{name.rpartition('.')[2]}"
+    return str(name.replace(".<locals>", ""))
+
+
+def _wrapped(names: list[str]) -> Iterator[str]:
+    line = "  "
+    for name in names:
+        if len(line) + len(name) + 2 > _WIDTH and line.strip():
+            yield line.rstrip()
+            line = "  "
+        line += name + ", "
+    yield line.rstrip(", ")
