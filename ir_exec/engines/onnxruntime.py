@@ -47,6 +47,9 @@ _FOLDER = "session.model_external_initializers_file_folder_path"
 _GIVEN = "given"
 """The place of constants that lie in no file."""
 
+_SLOWER = frozenset({"NV12toRGB", "NV12toBGR", "I420toRGB", "I420toBGR"})
+"""Types of layers, which stand at the beginning of networks, that take longer there."""
+
 _LARGEST = 2**31 - 2**16
 """Bytes of a message."""
 
@@ -116,6 +119,8 @@ class OnnxRuntime:
                 continue
             if find_lowering(type(node.op)) is None and node.type != "Const":
                 found[node] = reason_unsayable(type(node.op))
+            elif node.type in _SLOWER:
+                found[node] = "the interpreter is several times as fast: ONNX composes it of many operators"
         return found
 
     def compile(self, part: Cut) -> OnnxRuntimePart:
