@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ir_exec.check import printable
 from ir_exec.cli.options import shapes_by_input
 from ir_exec.cli.tables import table
 from ir_exec.cli.terminal import UNUSABLE, check_hint, errors_as_messages, show

@@ -190,8 +190,8 @@ def command(
             inputs=tuple(inputs),
             outputs=tuple(outputs),
             times=times,
-            specialised=specialised,
             engine=partition,
+            specialised=specialised,
         )
         show_json((report if differs is None else report.judged(differs)).model_dump_json(indent=1))
     if differs:

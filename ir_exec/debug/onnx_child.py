@@ -124,7 +124,7 @@ def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], 
 
 
 def _by_onnxruntime(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
-    import onnxruntime  # type: ignore[import-untyped]  # it has no types
+    import onnxruntime
 
     inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
     options = onnxruntime.SessionOptions()

@@ -84,7 +84,7 @@ class RunTimes(Record):
 class RunReport(Record):
     """The answer of `run`.
 
-    as_expected: None without --expected. engine: what it ran, None without --engine. specialised: what the network
+    engine: what it ran, None without --engine. as_expected: None without --expected. specialised: what the network
     depends on, by inputs, where it is an ONNX file that needs them ("value 1", "shape [2,3]", "rank 2").
     """
 

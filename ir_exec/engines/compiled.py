@@ -15,7 +15,7 @@ from ir_exec.engines.report import PartitionReport, reported
 from ir_exec.errors import EvaluationError, UnsupportedError
 from ir_exec.graph import Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
-from ir_exec.model import Model
+from ir_exec.model import Model, PartialModel
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.executor import Executor
@@ -47,24 +47,26 @@ class EngineModel(CompiledModel):
         options: Mapping[str, Any] | None = None,
         **interpreted: Any,
     ) -> None:
+        if isinstance(model, PartialModel) and model.is_partial:
+            hint = "`ir-exec convert --inputs` makes one for these inputs"
+            raise EvaluationError("the network depends on what its inputs hold, and engines run whole ones", hint=hint)
         super().__init__(model, **interpreted)
-        if not isinstance(self._network, Network):
-            message = "an engine runs whole networks, and operators of this one need shapes or values of inputs"
-            raise UnsupportedError(message, hint="convert the file with these, by --shape or --inputs")
+        network = self._network
+        assert isinstance(network, Network), "the model is whole"
         self._options |= {"engine": engine, "providers": providers, "options": options}
         if options is not None and not isinstance(options, Mapping):
             raise EvaluationError(f"options is a {type(options).__name__}, expected a mapping of settings by name")
         setting = EngineSetting(
             providers=_names(providers),
             options=dict(options or {}),
-            threads=self._network.threads,
+            threads=network.threads,
             is_wide=self._is_wide,
             keeps_weights=not self._options["expand_weights"],
             optimize=self._options["optimize"],
         )
         self._engine = make_engine(engine, setting)
-        self._split = SplitGraph(self._model, self._engine, self._executor, self._network.budget, self._options)
-        self._network = replace(self._network, executor=self._split)
+        self._split = SplitGraph(self._model, self._engine, self._executor, network.budget, self._options)
+        self._network = replace(network, executor=self._split)
 
     @property
     def engine(self) -> str:
@@ -138,10 +140,12 @@ class SplitGraph(Executor):
             return self._whole.run(arrays, observe)
         if self._is_closed:
             raise EvaluationError("the compiled model is closed: it runs no more")
+        if self._only is not None:
+            return self._only.run(arrays)
         limits = current_limits()
         values = {node.outputs[0]: array for node, array in zip(self._graph.parameters, arrays, strict=True)}
-        for node in self._reads:
-            values[node.outputs[0]] = self._read(node, values)
+        if self._reads:
+            self._read(values)
         for step in self.steps:
             limits.check_time()
             found = step.run([values[value] for value in step.inputs])
@@ -152,35 +156,49 @@ class SplitGraph(Executor):
             self._write(values)
         return [values[source(node.values_in[0])] for node in self._graph.results]
 
+    @cached_property
+    def _only(self) -> Step | None:
+        """The step that is the whole network: inputs and outputs are its own, and there are no variables."""
+        if len(self.steps) != 1 or self._reads or self._assigns:
+            return None
+        inputs = tuple([node.outputs[0] for node in self._graph.parameters])
+        outputs = tuple([source(node.values_in[0]) for node in self._graph.results])
+        step = self.steps[0]
+        return step if (step.inputs, step.outputs) == (inputs, outputs) else None
+
     def close(self) -> None:
         """Give back what the engine holds."""
         self._is_closed = True
         for step in self.steps:
             step.close()
 
-    def _read(self, node: Node, values: Mapping[Value, Array]) -> Array:
-        """The value of a variable, or its initial one, which is interpreted."""
-        assert isinstance(node.op, ReadsVariable)
-        found = VARIABLES.get().read(node.op.variable_id)
-        if found is not None:
-            return found
-        if not node.values_in:
-            zeros: Array = node.op.evaluate(state=CurrentVariables())
-            return zeros
-        step = self._initial[node]
-        return step.run([values[value] for value in step.inputs])[0]
+    def _read(self, values: dict[Value, Array]) -> None:
+        """Enter the values of the variables; initial ones are interpreted, all at once."""
+        variables = VARIABLES.get()
+        unset = []
+        for node in self._reads:
+            assert isinstance(node.op, ReadsVariable)
+            found = variables.read(node.op.variable_id)
+            if found is not None:
+                values[node.outputs[0]] = found
+            elif node.values_in:
+                unset.append(node)
+            else:
+                values[node.outputs[0]] = node.op.evaluate(state=CurrentVariables())
+        if unset:
+            step = self._initial
+            arrays = step.run([values[value] for value in step.inputs])
+            initial = dict(zip(step.outputs, arrays, strict=True))
+            for node in unset:
+                values[node.outputs[0]] = initial[source(node.values_in[0])]
 
     @cached_property
-    def _initial(self) -> dict[Node, Step]:
-        """For each layer that reads a variable what computes the initial value."""
-        found = {}
-        for node in self._reads:
-            if not node.values_in:
-                continue
-            nodes = below(self._region, node.values_in)
-            part = cut(self._region, nodes, node.values_in)
-            found[node] = Step(Part(False, tuple(nodes), (), part.inputs, part.outputs), part, self._graph, self._how)
-        return found
+    def _initial(self) -> Step:
+        """What computes the initial values of all variables."""
+        wanted = list(dict.fromkeys(source(node.values_in[0]) for node in self._reads if node.values_in))
+        nodes = below(self._region, wanted)
+        part = cut(self._region, nodes, wanted)
+        return Step(Part(False, tuple(nodes), (), part.inputs, part.outputs), part, self._graph, self._how)
 
     def _write(self, values: Mapping[Value, Array]) -> None:
         variables = VARIABLES.get()

@@ -74,7 +74,7 @@ def _reason(node: Node, types: Types, shaped: Set[Value], *, sees_zeros: bool) -
         return "text stays with the interpreter"
     read = [types[value.number] for value in node.values_in]
     # The lowest integer, which overflows, is no dim and not made of some.
-    is_small = sees_zeros and shaped.issuperset(node.values_in)
+    is_small = sees_zeros and all(value in shaped for value in node.values_in)
     if node.type in _DIVIDES and len(read) > 1 and not is_small and not _divides_safely(read[1]):
         return "whether an integer is divided by zero shows itself only in the run"
     if node.type in _SIZED_BY and not _is_sized(node, types, shaped):

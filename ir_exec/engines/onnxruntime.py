@@ -40,6 +40,16 @@ _NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
 _SEES_ZEROS = (1, 32)
 """The release that fails where integers are divided by zero; older ones may end the process."""
 
+_NAMES_FOLDER = (1, 21)
+"""A release to which the folder of constants can be told."""
+
+_FOLDER = "session.model_external_initializers_file_folder_path"
+_GIVEN = "given"
+"""The place of constants that lie in no file."""
+
+_SLOWER = frozenset({"NV12toRGB", "NV12toBGR", "I420toRGB", "I420toBGR"})
+"""Types of layers, which stand at the beginning of networks, that take longer there."""
+
 _LARGEST = 2**31 - 2**16
 """Bytes of a message."""
 
@@ -68,6 +78,7 @@ class OnnxRuntime:
         import onnxruntime
 
         self._module = onnxruntime
+        self._version = tuple([int(part) for part in onnxruntime.__version__.split(".")[:2]])
         self._setting = setting
         self._providers = self._chosen(setting.providers)
         self._options()
@@ -102,13 +113,14 @@ class OnnxRuntime:
     def refusals(self, model: Model) -> Mapping[Node, str]:
         from ir_exec.onnx.export.registry import find_lowering, reason_unsayable
 
-        version = tuple([int(part) for part in self._module.__version__.split(".")[:2]])
-        found = guarded(model, sees_zeros=version >= _SEES_ZEROS)
+        found = guarded(model, sees_zeros=self._version >= _SEES_ZEROS)
         for node in model.graph.nodes:
             if node in found or node.op is None or node.op.is_parameter or node.op.is_result:
                 continue
             if find_lowering(type(node.op)) is None and node.type != "Const":
                 found[node] = reason_unsayable(type(node.op))
+            elif node.type in _SLOWER:
+                found[node] = "the interpreter is several times as fast: ONNX composes it of many operators"
         return found
 
     def compile(self, part: Cut) -> OnnxRuntimePart:
@@ -117,7 +129,7 @@ class OnnxRuntime:
 
         holders = dict(_holders(part.model.graph))
         try:
-            exported = lower_model(part.model, target="onnxruntime", partial=True, functions=False)
+            exported = lower_model(part.model, target="onnxruntime", partial=True, functions=False, finite=True)
         except IRError as error:
             layer = error.location.layer_id
             known = {layer: error.message} if layer is not None else {}
@@ -131,7 +143,7 @@ class OnnxRuntime:
             array = np.ascontiguousarray(tensor.read())
             if array.dtype.isbuiltin == 1:
                 arrays[tensor.name] = array
-                _declare(exported.proto, tensor, array)
+                _declare(exported.proto, tensor, array, self._place(part.model, array))
             else:
                 _hold(exported.proto, tensor, array)
         if exported.proto.ByteSize() > _LARGEST:
@@ -141,11 +153,15 @@ class OnnxRuntime:
     def _session(self, model: Model, exported: Exported, arrays: Mapping[str, Array]) -> OnnxRuntimePart:
         options, folder = self._options()
         values = {name: self._module.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
-        if values:
-            options.add_external_initializers(list(values), list(values.values()))
-            for name, value in values.items():
-                # Without this the session would copy what it is given.
-                options.add_initializer(name, value)
+        mapped = {name for name, array in arrays.items() if self._place(model, array)[0] != _GIVEN}
+        if mapped and model.weights is not None and model.weights.path is not None:
+            options.add_session_config_entry(_FOLDER, os.path.dirname(os.path.realpath(model.weights.path)))
+        given = [name for name in values if name not in mapped]
+        if given:
+            options.add_external_initializers(given, [values[name] for name in given])
+        for name, value in values.items():
+            # Without this the session would copy them.
+            options.add_initializer(name, value)
         layers = _LayerNames(model.graph)
         try:
             session = self._module.InferenceSession(
@@ -159,6 +175,13 @@ class OnnxRuntime:
                 model.weights.forget(array)
         return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, values, folder)
 
+    def _place(self, model: Model, array: Array) -> tuple[str, int]:
+        """The file and the offset of a constant that is mapped: sessions check that it is there."""
+        weights = model.weights
+        if weights is None or weights.path is None or self._version < _NAMES_FOLDER or not weights.maps(array):
+            return _GIVEN, 0
+        return os.path.basename(os.path.realpath(weights.path)), weights.place_of(array)
+
     def _options(self) -> tuple[Any, Path | None]:
         """The options of a session, and the folder of its profile where it is to measure."""
         setting, module = self._setting, self._module
@@ -168,6 +191,8 @@ class OnnxRuntime:
         options.inter_op_num_threads = 1
         levels = module.GraphOptimizationLevel
         options.graph_optimization_level = levels.ORT_ENABLE_ALL if setting.optimize else levels.ORT_DISABLE_ALL
+        # Products with compressed weights: 1 adds in f32, the default may round the other factor to 8 bits.
+        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
         given = dict(setting.options)
         if not given.pop("prepack", not setting.keeps_weights):
             options.add_session_config_entry("session.disable_prepacking", "1")
@@ -228,10 +253,12 @@ class OnnxRuntimePart:
         self._runs = 0
         self._lock = Lock()
         taken = {one.name for one in session.get_inputs()}
-        self._is_taken = [name in taken for name in self._inputs]
+        self._not_taken = [name for name in self._inputs if name not in taken]
 
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
-        feed = {name: array for name, array, taken in zip(self._inputs, arrays, self._is_taken, strict=True) if taken}
+        feed = dict(zip(self._inputs, arrays, strict=True))
+        for name in self._not_taken:
+            del feed[name]
         if not limits.is_timed:
             return self._run(feed, None)
         limits.check_time()
@@ -352,14 +379,14 @@ def _told(error: Exception) -> str:
     return re.sub(r"^\d+ : [A-Z_]+ : ", "", text).strip()[:500]
 
 
-def _declare(proto: Any, tensor: StoredTensor, array: Array) -> None:
-    """Declare an initializer whose elements are given to the session."""
+def _declare(proto: Any, tensor: StoredTensor, array: Array, place: tuple[str, int]) -> None:
+    """Declare an initializer whose elements are given to the session, or lie at a place in a file."""
     from onnx import TensorProto
 
     found = proto.graph.initializer.add()
     found.name, found.data_type, found.data_location = tensor.name, tensor.code, TensorProto.EXTERNAL
     found.dims.extend(tensor.shape)
-    for key, value in (("location", "given"), ("offset", "0"), ("length", str(array.nbytes))):
+    for key, value in (("location", place[0]), ("offset", str(place[1])), ("length", str(array.nbytes))):
         entry = found.external_data.add()
         entry.key, entry.value = key, value
 

@@ -251,6 +251,10 @@ class Weights:
         """Whether the memory of an array is the mapped file."""
         return self._mapped is not None and np.may_share_memory(array, self._bytes)
 
+    def place_of(self, array: Array) -> int:
+        """The offset in the file of an array that `maps`."""
+        return int(array.ctypes.data - self._bytes.ctypes.data)
+
     def holds(self, array: Array) -> bool:
         """Whether the memory of an array is that of the weights themselves."""
         return np.may_share_memory(array, self._bytes) or np.may_share_memory(array, self._appended)

@@ -253,7 +253,8 @@ def emit_matmul(lowerer: Lowerer, one: Compressed, a: str, name: str) -> str:
     scales = writer.constant(one.scale.reshape(rows, blocks).astype(np.float32).reshape(-1), f"{name}/scales")
     zeros = writer.constant(_packed(_zeros(one).reshape(rows, blocks)).reshape(-1), f"{name}/zero_points")
     found = writer.fresh(f"{name}/MatMulNBits")
-    attributes = {"K": columns, "N": rows, "bits": 4, "block_size": one.block}
+    # 1: sums in f32, as of weights that are f32; otherwise activations may be rounded to 8 bits.
+    attributes = {"K": columns, "N": rows, "bits": 4, "block_size": one.block, "accuracy_level": 1}
     inputs = [a, stored, scales, zeros]
     writer.node(
         "MatMulNBits", inputs, [found], name=writer.node_name(name), domain="com.microsoft", attributes=attributes

@@ -26,6 +26,7 @@ from ir_exec.onnx.export.compressed import (
     fits_gather,
     fits_matmul,
 )
+from ir_exec.onnx.export.fusible import merge_scales, pruned, readers_of, vector_shape
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_unsayable
 from ir_exec.onnx.export.writer import Scope, StoredTensor, Writer, free_names, rename
@@ -36,7 +37,7 @@ from ir_exec.runtime.precision import file_types
 from ir_exec.types import Array, ElementType, TensorType
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+    from onnx import GraphProto, ModelProto, ValueInfoProto
 
 __all__ = ["DEFAULT_OPSET", "Exported", "Lowerer", "lower_model"]
 
@@ -94,10 +95,7 @@ class Lowerer:
         """Lower the nodes of a graph whose Parameters have names."""
         found = find_compressed(graph, self.types, self.weights, self.writer.opset)
         replaced = {node for one in found.values() for node in one.nodes}
-        readers: dict[Value, list[Node]] = {}
-        for node in graph.nodes:
-            for value in node.values_in:
-                readers.setdefault(value, []).append(node)
+        readers = readers_of(graph)
         for node in graph.nodes:
             op = node.op
             if op is not None and (op.is_parameter or op.is_result):
@@ -111,7 +109,8 @@ class Lowerer:
             if node in replaced:
                 continue
             if isinstance(op, Const):
-                self._constant(node, op)
+                fused = vector_shape(node, op, readers, self.types) if self.writer.target == "onnxruntime" else None
+                self._constant(node, op, fused or op.shape.static)
                 continue
             outputs = self._outputs(node)
             for value, name in zip(node.outputs, outputs, strict=False):
@@ -121,7 +120,7 @@ class Lowerer:
         """Return True if the node reads a compressed weight itself, by an operator of onnxruntime."""
         return self.writer.target == "onnxruntime" and (fits_matmul(one, node) or fits_gather(one, node))
 
-    def _constant(self, node: Node, op: Const) -> None:
+    def _constant(self, node: Node, op: Const, shape: tuple[int, ...]) -> None:
         value = node.outputs[0]
         if self.weights is None:
             raise UnsupportedError("the weights of the model are missing", code=Code.weights_missing).located(
@@ -131,7 +130,7 @@ class Lowerer:
         shape = op.shape.static
         release = partial(_release, reader) if isinstance(reader, Weights) else None
         self.names[value] = self.writer.element_constant(
-            self.value_name(value), op.element_type, shape, lambda: op.evaluate(weights=reader), release
+            self.value_name(value), op.element_type, shape, lambda: op.evaluate(weights=reader).reshape(shape), release
         )
 
     def value_name(self, value: Value) -> str:
@@ -312,20 +311,26 @@ def _release(weights: Weights, array: Array) -> None:
 
 
 def lower_model(
-    model: Model, *, opset: int = DEFAULT_OPSET, target: str = "", partial: bool = False, functions: bool = True
+    model: Model,
+    *,
+    opset: int = DEFAULT_OPSET,
+    target: str = "",
+    partial: bool = False,
+    functions: bool = True,
+    finite: bool = False,
 ) -> Exported:
     """The ONNX model that computes what an IR model does.
 
     target: "onnxruntime" for its own operators where they fit, "openvino" for no model-local functions. partial: layers
     that ONNX cannot express become nodes of a domain of their own. functions: compositions of many nodes are
-    model-local functions.
+    model-local functions. finite: as for a Writer.
     Raises UnsupportedError that names every layer that ONNX cannot express, and why.
     """
     from onnx import helper
 
     if not OLDEST_OPSET <= opset <= NEWEST:
         raise UnsupportedError(f"opset {opset} of ONNX cannot be written, expected {OLDEST_OPSET} to {NEWEST}")
-    writer = Writer(opset, target)
+    writer = Writer(opset, target, finite=finite)
     lowerer = Lowerer(writer, file_types(model), model.weights, partial, functions)
     graph = model.graph
     writer.reserved |= {lowerer.value_name(one) for node in graph.all_nodes() for one in node.outputs}
@@ -337,7 +342,11 @@ def lower_model(
     if lowerer.unsaid and not partial:
         raise _unsaid(lowerer.unsaid)
     kept = {one.name for one in (*outputs, *lowerer.state_outputs)}
-    writer.scope.nodes = _needed(writer.scope.nodes, kept)
+    writer.scope.nodes = pruned(writer.scope.nodes, kept, domain=PARTIAL_DOMAIN)
+    if target == "onnxruntime":
+        shapes = {name: tensor.shape for name, tensor in writer.tensors.items()}
+        shapes |= {name: tuple(tensor.dims) for name, tensor in writer.small.items()}
+        writer.scope.nodes = merge_scales(writer.scope.nodes, shapes, kept)
     used = {*kept, *free_names(writer.scope.nodes), *(one.name for one in lowerer.state_inputs)}
     small = [tensor for name, tensor in writer.small.items() if name in used]
     proto_graph = helper.make_graph(
@@ -363,17 +372,6 @@ def lower_model(
         lowerer.states,
         tuple(lowerer.unsaid),
     )
-
-
-def _needed(nodes: Sequence[NodeProto], outputs: set[str]) -> list[NodeProto]:
-    """The nodes on which outputs depend; those of layers that ONNX cannot express stay."""
-    needed = set(outputs)
-    found = []
-    for node in reversed(nodes):
-        if node.domain == PARTIAL_DOMAIN or not needed.isdisjoint(node.output):
-            found.append(node)
-            needed.update(free_names([node]))
-    return found[::-1]
 
 
 def _output(lowerer: Lowerer, node: Node, wanted: str) -> ValueInfoProto:

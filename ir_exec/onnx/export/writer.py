@@ -55,11 +55,13 @@ class Writer:
 
     reserved: names that values of the model ask for. opset: of the standard domain.
     target: "" for any runtime, "onnxruntime" for its own operators too, "openvino" for no model-local functions.
+    finite: NaN and infinities need not be in windows what they are in IR, where that takes passes of its own.
     """
 
-    def __init__(self, opset: int, target: str = "") -> None:
+    def __init__(self, opset: int, target: str = "", *, finite: bool = False) -> None:
         self.opset = opset
         self.target = target
+        self.finite = finite
         self.codes: dict[str, int] = {}
         self.tensors: dict[str, StoredTensor] = {}
         self.small: dict[str, TensorProto] = {}

@@ -152,6 +152,9 @@ def gelu(node: ExportNode) -> Outputs:
     is_tanh = getattr(node.op, "approximation_mode", "erf") == "tanh"
 
     def composed(value: str) -> str:
+        if node.target == "onnxruntime" and not is_tanh and node.kind() is ElementType.f32:
+            # Its optimizer puts the bias before this one into it.
+            return node.emit("Gelu", value, domain="com.microsoft")
         if node.opset >= 20:
             return node.emit("Gelu", value, approximate="tanh" if is_tanh else None)
         one, half = node.scalar_like(1, value), node.scalar_like(0.5, value)

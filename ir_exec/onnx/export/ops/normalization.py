@@ -151,6 +151,12 @@ def mvn_6(node: ExportNode) -> str:
     data, axes = given(node)
     known = known_axes(node, 1, rank_of(node))
     inside = node.op.eps_mode == "inside_sqrt"
+    size = node.types[0].shape[-1] if node.rank() else None
+    is_last = known is not None and known == (rank_of(node) - 1,) and size is not None and size.is_static
+    if node.target == "onnxruntime" and is_last and inside and node.op.normalize_variance and data.dtype == np.float32:
+        assert size is not None
+        ones = data.sheet.constant(np.ones(size.size, np.float32))
+        return data.call("LayerNormalization", ones, axis=-1, epsilon=float(node.op.eps)).name
     return _centred(data, known, axes, node.op.eps if node.op.normalize_variance else None, inside)
 
 

@@ -87,7 +87,7 @@ def max_pool(node: ExportNode) -> str | tuple[str, ...]:
         element = ElementType.of_dtype(data.dtype)
         kind = np.dtype(np.float32 if element.bits <= 16 else np.float64)
     real = data.to(kind)
-    if kind.kind == "f":
+    if kind.kind == "f" and not node.writer.finite:
         # NaN and -inf are never the greatest.
         lowest = type_limits(kind)[0]
         real = real.call("IsNaN", dtype=np.bool_).where(lowest, real).at_least(lowest)

@@ -74,6 +74,10 @@ def reduce_mean(node: ExportNode) -> Outputs:
     if axes == []:
         return _limited(node, node.emit("Identity", value))
     if node.kind().is_float:
+        rank = node.rank()
+        if node.target == "onnxruntime" and rank in (3, 4, 5) and node.op.keep_dims and axes == [*range(2, rank)]:
+            # It keeps the layout that convolutions have.
+            return _limited(node, node.emit("GlobalAveragePool", value))
         return _limited(node, _reduced(node, "ReduceMean", value, axes))
     ones = node.emit("Expand", node.constant(1, ElementType.i64), node.shape_of(value))
     sums, counts = _reduced(node, "ReduceSum", value, axes), _reduced(node, "ReduceSum", ones, axes)
