@@ -1,5 +1,5 @@
-"""Convolutions that have their constant filters themselves: transformed once, see `kernels.winograd`, or those of all
-convolutions, scales and normalizations of one input whose sum a network needs, as one."""
+"""Convolutions that have their constant filters themselves: transformed once, see `kernels.conv.winograd`, or those of
+all convolutions, scales and normalizations of one input whose sum a network needs, as one."""
 
 from __future__ import annotations
 

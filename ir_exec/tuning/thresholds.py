@@ -197,10 +197,10 @@ WINOGRAD_PRODUCTS = 2**20
 1.1 times as long. Rounds."""
 
 FEW_MULTIPLICATIONS = 1800
-"""Windows times elements of the kernel up to which depthwise convolutions run along the channels. One thread, us,
-along the channels, by bands and by columns, AVX-512 (AVX2): 256 channels of 7 x 7, 3 x 3 (441) 51, 93 and 99 (51,
-125, 99), 384 of 14 x 14 (1,764) 214, 206 and 259 (206, 331, 252), 192 of 28 x 28 (7,056) 482, 279 and 303 (478, 370,
-302). Rounds."""
+"""Windows times elements of the kernel up to which depthwise convolutions run along the channels; three quarters of
+it where BLAS has kernels for small matrices. One thread, us, along the channels, by bands and by columns, AVX-512
+(AVX2): 256 channels of 7 x 7, 3 x 3 (441) 51, 93 and 99 (51, 125, 99), 384 of 14 x 14 (1,764) 214, 206 and 259 (206,
+331, 252), 192 of 28 x 28 (7,056) 482, 279 and 303 (478, 370, 302). Rounds."""
 
 # Attention, boxes
 

@@ -32,12 +32,14 @@ class Convolver(Protocol):
 
 
 class ConvVariant(NamedTuple):
-    """applies: whether it computes a convolution at all. pays: whether it does so faster than those behind it."""
+    """applies: whether it computes a convolution at all. pays: whether it does so faster than those behind it. why: in
+    words."""
 
     name: str
     applies: Callable[[ConvProblem], bool]
     pays: Callable[[ConvProblem], bool]
     make: Callable[[ConvProblem], ConvRun]
+    why: str
 
 
 def _any(problem: ConvProblem) -> bool:
@@ -45,8 +47,12 @@ def _any(problem: ConvProblem) -> bool:
 
 
 def _has_few_windows(problem: ConvProblem) -> bool:
+    most = thresholds.FEW_MULTIPLICATIONS
+    if machine().has_small_kernels:
+        # Bands are faster then.
+        most = most * 3 // 4
     is_of_channels = problem.outputs < thresholds.FEW_CHANNELS and problem.groups >= thresholds.MANY_CHANNELS
-    return is_of_channels and problem.windows * problem.column <= thresholds.FEW_MULTIPLICATIONS
+    return is_of_channels and problem.windows * problem.column <= most
 
 
 def _has_bands(problem: ConvProblem) -> bool:
@@ -62,10 +68,34 @@ def _has_wide_rows(problem: ConvProblem) -> bool:
 
 
 VARIANTS = (
-    ConvVariant("pointwise", lambda problem: problem.is_pointwise, _any, pointwise),
-    ConvVariant("channels_last", lambda problem: problem.is_depthwise, _has_few_windows, channels_last),
-    ConvVariant("toeplitz_gemm", _has_bands, _has_wide_rows, toeplitz_gemm),
-    ConvVariant("im2col", _any, _any, im2col),
+    ConvVariant(
+        "pointwise",
+        lambda problem: problem.is_pointwise,
+        _any,
+        pointwise,
+        "The windows are the elements: the data is the matrix.",
+    ),
+    ConvVariant(
+        "channels_last",
+        lambda problem: problem.is_depthwise,
+        _has_few_windows,
+        channels_last,
+        "Many channels of few windows, each by itself: NumPy runs along the channels.",
+    ),
+    ConvVariant(
+        "toeplitz_gemm",
+        _has_bands,
+        _has_wide_rows,
+        toeplitz_gemm,
+        "Channels by themselves, with long rows of windows: BLAS multiplies the rows with the filter in a band.",
+    ),
+    ConvVariant(
+        "im2col",
+        _any,
+        _any,
+        im2col,
+        "Windows are copied side by side: BLAS multiplies them with the filters.",
+    ),
 )
 """The last one computes every convolution."""
 
