@@ -29,14 +29,14 @@ from ir_exec.model import (
     described_in_html,
     read_model,
 )
+from ir_exec.plan.memory import MemoryPlan, default_budget, keep_some_freed_memory
+from ir_exec.plan.planner import Instrument
 from ir_exec.runtime.arguments import (
     bind_shapes,
     seconds,
     whole_number,
 )
 from ir_exec.runtime.executor import Executor
-from ir_exec.runtime.memory import MemoryPlan, default_budget, keep_some_freed_memory
-from ir_exec.runtime.plan import Instrument
 from ir_exec.runtime.precision import (
     AS_IN_FILE,
     Precision,

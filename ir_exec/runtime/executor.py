@@ -17,16 +17,16 @@ from ir_exec.kernels.limits import Budget, current_limits, owner_of, owners
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
-from ir_exec.runtime.fold import constant_values, foldable, is_scattered, products_first, settled
+from ir_exec.plan.passes import Draft, rewritten
+from ir_exec.plan.passes.fold import constant_values, foldable, is_scattered, products_first, settled
+from ir_exec.plan.passes.prepack import PackedWeights, Room, may_be_packed, may_have_sums
+from ir_exec.plan.planner import MAX_PLANS, Context, Input, Instrument, Kernel, Plan, Planner, Plans, Setting
 from ir_exec.runtime.loop import Observer, read_only, run_steps
-from ir_exec.runtime.packed import PackedWeights, Room, may_be_packed, may_have_sums
-from ir_exec.runtime.plan import MAX_PLANS, Context, Input, Instrument, Kernel, Plan, Planner, Plans, Setting
-from ir_exec.runtime.rewrite import Draft, rewritten
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.types import Array, TensorType
 
 if TYPE_CHECKING:
-    from ir_exec.runtime.compressed import CompressedWeights
+    from ir_exec.plan.passes.compressed_weights import CompressedWeights
 
 __all__ = ["Executor"]
 
@@ -228,7 +228,9 @@ class Executor:
         if self._expand_weights:
             return nodes
         if self._compressed is None:
-            from ir_exec.runtime.compressed import CompressedWeights  # few networks run on their stored weights
+            from ir_exec.plan.passes.compressed_weights import (
+                CompressedWeights,  # few networks run on their stored weights
+            )
 
             operator = self._setting.operator
             self._compressed = CompressedWeights(self._graph, self.weights, types, self._folded, operator)

@@ -11,7 +11,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Node
 from ir_exec.kernels.limits import Limits, owners
-from ir_exec.runtime.plan import Held, Step
+from ir_exec.plan.planner import Held, Step
 from ir_exec.types import Array
 
 __all__ = ["Observer", "placed", "read_only", "run_steps"]

@@ -15,10 +15,10 @@ from typing import Any
 
 from ir_exec.graph import Graph, Node
 from ir_exec.ops.infrastructure.values import Parameter, Result
-from ir_exec.runtime.checked import Checked
+from ir_exec.plan.checked import Checked
+from ir_exec.plan.planner import Plan, Step
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.executor import Executor
-from ir_exec.runtime.plan import Plan, Step
 from ir_exec.tuning.machine import pretend
 
 __all__ = ["fixed_machine", "plans_of"]
@@ -91,7 +91,7 @@ def _step(step: Step, plan: Plan, names: dict[Node, str]) -> str:
         kernel, place = kernel.args[0], kernel.args[1]
     made = type(step.op)
     parts = [f"{names[step.node]}: {getattr(made, 'type_name', step.node.type)} by {_kernel(kernel)}"]
-    if made.__module__.startswith("ir_exec.runtime."):
+    if made.__module__.startswith("ir_exec.plan."):
         parts[0] += f" of {made.__name__}"
     if place is not None:
         parts.append(f"in place of input {place}")

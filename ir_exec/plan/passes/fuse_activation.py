@@ -6,7 +6,7 @@ from math import inf, isclose, isnan, pi, sqrt
 
 from ir_exec.graph import Node, Value
 from ir_exec.ops import Op
-from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, with_number
+from ir_exec.plan.graph import Draft, Fusion, beside, with_number
 from ir_exec.types import element_types
 
 __all__ = ["as_activation"]

@@ -10,7 +10,7 @@ import pytest
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.types import Array
-from tests.runtime.rewrite.helpers import Both, of_model, of_network
+from tests.plan.passes.helpers import Both, of_model, of_network
 
 RANDOM = np.random.default_rng(5)
 IMAGE = RANDOM.standard_normal((2, 6, 7, 8), np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.helpers.network_text import NetworkText, Output
-from tests.runtime.rewrite.helpers import of_network, of_text
+from tests.plan.passes.helpers import of_network, of_text
 
 X = np.linspace(-6, 6, 48, dtype=np.float32).reshape(2, 3, 8)
 

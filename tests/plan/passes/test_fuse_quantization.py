@@ -11,7 +11,7 @@ import ir_exec
 from ir_exec.kernels.quantize import level_numbers
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output
-from tests.runtime.rewrite.helpers import of_text
+from tests.plan.passes.helpers import of_text
 
 RANDOM = np.random.default_rng(5)
 X = RANDOM.normal(0, 4, (2, 5, 60)).astype(np.float32)

@@ -10,7 +10,7 @@ import pytest
 import ir_exec
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output
-from tests.runtime.rewrite.helpers import of_network, of_text
+from tests.plan.passes.helpers import of_network, of_text
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.normal(size=(2, 3, 8)).astype(np.float32)

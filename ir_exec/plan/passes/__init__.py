@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ir_exec.graph import Node
-from ir_exec.runtime.rewrite.activation import as_activation
-from ir_exec.runtime.rewrite.attention import as_attention
-from ir_exec.runtime.rewrite.batch_norm import as_batch_norm
-from ir_exec.runtime.rewrite.draft import Draft, FusedNode, Fusion
-from ir_exec.runtime.rewrite.layer_norm import as_layer_norm, as_rms_norm
-from ir_exec.runtime.rewrite.padding import as_padding
-from ir_exec.runtime.rewrite.quantized import as_quantized
+from ir_exec.plan.graph import Draft, FusedNode, Fusion
+from ir_exec.plan.passes.fuse_activation import as_activation
+from ir_exec.plan.passes.fuse_attention import as_attention
+from ir_exec.plan.passes.fuse_batch_norm import as_batch_norm
+from ir_exec.plan.passes.fuse_layer_norm import as_layer_norm, as_rms_norm
+from ir_exec.plan.passes.fuse_padding import as_padding
+from ir_exec.plan.passes.fuse_quantization import as_quantized
 
 __all__ = ["REWRITES", "Draft", "FusedNode", "Fusion", "Rewrite", "rewritten"]
 

@@ -10,7 +10,7 @@ from ir_exec.kernels.reduce import layer_normalized, rms_normalized
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.attributes import Float
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, is_vector, vector_beside, with_number
+from ir_exec.plan.graph import Draft, Fusion, beside, is_vector, vector_beside, with_number
 from ir_exec.types import Array, TensorType, element_types
 
 __all__ = ["LayerNorm", "RMSNorm", "as_layer_norm", "as_rms_norm"]

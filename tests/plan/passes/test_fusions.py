@@ -9,10 +9,10 @@ import pytest
 
 import ir_exec
 from ir_exec.debug import profile
-from ir_exec.runtime.plan import Step
+from ir_exec.plan.planner import Step
 from tests.conformance.networks import networks
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
-from tests.runtime.rewrite.helpers import of_network, of_text
+from tests.plan.passes.helpers import of_network, of_text
 
 LLAMA = networks()["llama_stateful"]
 

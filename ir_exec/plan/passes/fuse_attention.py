@@ -11,8 +11,8 @@ from ir_exec.graph import Node, Value
 from ir_exec.kernels.attention import Attention
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.runtime.memory import byte_size
-from ir_exec.runtime.rewrite.draft import Draft, Fusion, beside, with_number
+from ir_exec.plan.graph import Draft, Fusion, beside, with_number
+from ir_exec.plan.memory import byte_size
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType, element_types
 

@@ -20,13 +20,13 @@ from ir_exec.ir import Weights
 from ir_exec.kernels.gemm.panels import PackedMatrix
 from ir_exec.kernels.limits import Budget, owner_of
 from ir_exec.ops import In, Op
-from ir_exec.runtime.rewrite.draft import Fusion, is_known
+from ir_exec.plan.graph import Fusion, is_known
 from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
-    from ir_exec.runtime.transformed import ChannelSum
+    from ir_exec.plan.passes.conv_weights import ChannelSum
 
 __all__ = ["Form", "HoldsInput", "PackedWeights", "Room", "is_of_floats", "may_be_packed", "may_have_sums", "replaced"]
 
@@ -219,7 +219,10 @@ def _wanted(
     sums: dict[Node, ChannelSum] = {}
     has_filters = may_have_sums(graph)
     if has_filters:
-        from ir_exec.runtime.transformed import channel_sums, filter_form  # networks without convolutions do without
+        from ir_exec.plan.passes.conv_weights import (  # networks without convolutions do without
+            channel_sums,
+            filter_form,
+        )
 
         sums = channel_sums(graph.nodes, readers, constants, types, operator)
     for value, nodes in readers.items():

@@ -12,7 +12,7 @@ from ir_exec.graph import Node
 from ir_exec.infer import infer_outputs
 from ir_exec.kernels.limits import current_limits
 from ir_exec.ops import Op
-from ir_exec.runtime.memory import byte_size
+from ir_exec.plan.memory import byte_size
 from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
 
 __all__ = ["Checked"]

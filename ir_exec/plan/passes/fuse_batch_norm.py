@@ -11,7 +11,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.kernels.elementwise import in_parts
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.runtime.rewrite.draft import Draft, Fusion
+from ir_exec.plan.graph import Draft, Fusion
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType, element_types
 

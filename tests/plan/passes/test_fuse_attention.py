@@ -11,7 +11,7 @@ import ir_exec
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output
 from tests.helpers.pieces import in_pieces
-from tests.runtime.rewrite.helpers import of_network, of_text
+from tests.plan.passes.helpers import of_network, of_text
 
 RANDOM = np.random.default_rng(3)
 QUERY = RANDOM.normal(size=(2, 3, 5, 8)).astype(np.float32)

@@ -23,9 +23,9 @@ from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types
 from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
-from ir_exec.runtime.checked import Checked
-from ir_exec.runtime.memory import Buffers, byte_size
-from ir_exec.runtime.rewrite.draft import FusedNode
+from ir_exec.plan.checked import Checked
+from ir_exec.plan.graph import FusedNode
+from ir_exec.plan.memory import Buffers, byte_size
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["MAX_PLANS", "Context", "Input", "Instrument", "Kernel", "Plan", "Planner", "Plans", "Setting", "Step"]

@@ -9,7 +9,7 @@ import ir_exec
 from ir_exec import build
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText
-from tests.runtime.rewrite.helpers import of_model, of_network, of_text
+from tests.plan.passes.helpers import of_model, of_network, of_text
 
 RANDOM = np.random.default_rng(3)
 GAMMA, BETA, MEAN = RANDOM.normal(size=(3, 4)).astype(np.float32)

@@ -22,8 +22,8 @@ from ir_exec.kernels.compressed import CompressedMatrix, multiply_columns, multi
 from ir_exec.kernels.pieces import converted
 from ir_exec.ops import In, Op
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.runtime.packed import HoldsInput, replaced
-from ir_exec.runtime.rewrite.draft import Fusion
+from ir_exec.plan.graph import Fusion
+from ir_exec.plan.passes.prepack import HoldsInput, replaced
 from ir_exec.types import Array, ElementType, Shape, TensorType, element_types
 
 __all__ = ["CompressedWeights"]

@@ -17,8 +17,8 @@ from ir_exec.kernels.conv.winograd import WinogradConvolver, is_worth_transformi
 from ir_exec.kernels.elementwise import apply_elementwise
 from ir_exec.ops import In, Op
 from ir_exec.ops.convolution.convolution import Convolving
-from ir_exec.runtime.packed import Form, HoldsInput, is_of_floats
-from ir_exec.runtime.rewrite.batch_norm import BATCH_NORM, known_vectors
+from ir_exec.plan.passes.fuse_batch_norm import BATCH_NORM, known_vectors
+from ir_exec.plan.passes.prepack import Form, HoldsInput, is_of_floats
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = ["ChannelSum", "channel_sums", "filter_form"]

@@ -10,7 +10,7 @@ from ir_exec.errors import IRError
 from ir_exec.graph import Node
 from ir_exec.ops.arithmetic.binary import Add
 from ir_exec.ops.shape import Reshape
-from ir_exec.runtime.checked import Checked
+from ir_exec.plan.checked import Checked
 from tests.helpers.network_text import NetworkText
 
 
@@ -56,7 +56,7 @@ def test_arrays_that_come_again_after_others_are_not_inferred_again(monkeypatch:
 
 
 def test_no_more_kinds_of_arrays_are_remembered_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ir_exec.runtime.checked._REMEMBERED", 2)
+    monkeypatch.setattr("ir_exec.plan.checked._REMEMBERED", 2)
     inferred = []
     infer = Add.infer
     node = node_of("Add")

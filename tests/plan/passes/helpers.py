@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 import ir_exec
+from ir_exec.plan.passes.prepack import HoldsInput
+from ir_exec.plan.planner import Step
 from ir_exec.runtime.compiled import CompiledModel
-from ir_exec.runtime.packed import HoldsInput
-from ir_exec.runtime.plan import Step
 from ir_exec.types import Array
 from tests.conformance.networks import COPIES, networks
 from tests.helpers.network_text import NetworkText

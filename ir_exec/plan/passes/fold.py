@@ -11,8 +11,8 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const, Parameter
-from ir_exec.runtime.memory import byte_size
-from ir_exec.runtime.rewrite.draft import Draft, Fusion
+from ir_exec.plan.graph import Draft, Fusion
+from ir_exec.plan.memory import byte_size
 from ir_exec.types import Array
 
 __all__ = ["Settled", "constant_values", "foldable", "is_scattered", "products_first", "settled"]

@@ -9,7 +9,7 @@ import numpy as np
 from ir_exec.graph import Node
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.runtime.rewrite.draft import Draft, Fusion
+from ir_exec.plan.graph import Draft, Fusion
 from ir_exec.types import Array, ElementType, TensorType, element_types
 
 if TYPE_CHECKING:

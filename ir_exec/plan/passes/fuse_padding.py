@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ir_exec.graph import Node
-from ir_exec.runtime.rewrite.draft import Draft, Fusion, changed
+from ir_exec.plan.graph import Draft, Fusion, changed
 
 __all__ = ["as_padding"]
 
