@@ -1,4 +1,4 @@
-"""What rewrites know of a plan that is being made, and the node that one of them puts in the place of several."""
+"""The nodes of a plan that is being made, what passes ask about them, and the node that stands for several."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ir_exec.ops import Op
 from ir_exec.types import Array, TensorType
 
 __all__ = [
-    "Draft",
     "FusedNode",
     "Fusion",
+    "PlanGraph",
     "beside",
     "changed",
     "is_known",
@@ -42,8 +42,8 @@ def changed(op: Op, cls: type[Op], values: Mapping[str, Any]) -> Op:
     return found
 
 
-class Draft:
-    """The nodes of a plan, before there are steps.
+class PlanGraph:
+    """The nodes of a plan, before there are steps; passes change it.
 
     types: of every value of the graph. slots: what is known of the values before a run. keep: the numbers of the values
     that are there at its end. operator: what runs for a node.
@@ -53,15 +53,15 @@ class Draft:
         self,
         nodes: Sequence[Node],
         types: Types,
-        slots: Sequence[Array | None],
+        slots: list[Array | None],
         keep: Collection[int],
         operator: Callable[[Node], Op],
     ) -> None:
         self.nodes = list(nodes)
         self.operator = operator
-        self._types = types
-        self._slots = slots
-        self._keep = frozenset(keep)
+        self.types = types
+        self.slots = slots
+        self.keep = frozenset(keep)
         self._replaced: dict[Node, FusedNode | None] = {}
         self._enter()
 
@@ -78,10 +78,15 @@ class Draft:
         """Whether the node has not been replaced."""
         return node not in self._replaced
 
-    def replace(self, fusion: Fusion) -> None:
-        """Put one node in the place of the last of the nodes; the others go."""
+    def replace(self, fusion: Fusion, made_by: str = "") -> None:
+        """Put one node in the place of the last of the nodes; the others go. made_by: the pass that does so."""
         self._replaced |= dict.fromkeys(fusion.nodes)
-        self._replaced[fusion.nodes[-1]] = fusion.fused()
+        self._replaced[fusion.nodes[-1]] = fusion.fused(made_by)
+
+    def set_nodes(self, nodes: Sequence[Node]) -> None:
+        """Put other nodes in the place of all."""
+        self.nodes = list(nodes)
+        self._enter()
 
     def settle(self) -> None:
         """Make the list of nodes anew after replacements."""
@@ -100,11 +105,11 @@ class Draft:
         return op.type_name if is_known(op) else ""
 
     def type(self, value: Value) -> TensorType:
-        return self._types[value.number]
+        return self.types[value.number]
 
     def known(self, value: Value) -> Array | None:
         """The value, where it is known before a run."""
-        return self._slots[value.number]
+        return self.slots[value.number]
 
     def number(self, value: Value) -> float | None:
         """The one element of a value that is known before a run."""
@@ -119,7 +124,7 @@ class Draft:
     def readers(self, value: Value) -> list[Node]:
         """The nodes that read the value, where they are all that is done with it, and have not been replaced."""
         readers = self._readers.get(value.number, [])
-        return [] if value.number in self._keep or not self._replaced.keys().isdisjoint(readers) else readers
+        return [] if value.number in self.keep or not self._replaced.keys().isdisjoint(readers) else readers
 
     def maker(self, value: Value) -> Node | None:
         """The node that computes a value which one other node reads, and nothing else; None where that is not so."""
@@ -133,7 +138,7 @@ def beside(node: Node, value: Value) -> Value | None:
     return others[0] if len(others) == 1 and len(node.values_in) == 2 else None
 
 
-def with_number(draft: Draft, node: Node | None, *kinds: str) -> tuple[Value, float] | None:
+def with_number(draft: PlanGraph, node: Node | None, *kinds: str) -> tuple[Value, float] | None:
     """The first input of a node of one of these kinds, and the number that is the second one, or in the other order."""
     if node is None or draft.kind(node) not in kinds:
         return None
@@ -144,7 +149,7 @@ def with_number(draft: Draft, node: Node | None, *kinds: str) -> tuple[Value, fl
     return None if found is None else (data, found)
 
 
-def vector_beside(draft: Draft, kind: str, node: Node, value: Value) -> Value | None:
+def vector_beside(draft: PlanGraph, kind: str, node: Node, value: Value) -> Value | None:
     """What a node of this kind combines with each vector along the last axis of the value: one vector, in its element
     type. None where it is anything else."""
     other = beside(node, value)
@@ -166,10 +171,11 @@ def is_vector(vector: TensorType, data: TensorType) -> bool:
 class FusedNode(Node):
     """A node of a plan that is in no graph.
 
-    members: the nodes of the graph that it computes, in their order.
+    members: the nodes of the graph that it computes, in their order. made_by: the pass that made it.
     """
 
     members: tuple[Node, ...] = ()
+    made_by: str = ""
 
 
 class Fusion(NamedTuple):
@@ -183,8 +189,8 @@ class Fusion(NamedTuple):
     op: Op
     inputs: Sequence[Value]
 
-    def fused(self) -> FusedNode:
-        """One node, with the place in the file of the last one."""
+    def fused(self, made_by: str = "") -> FusedNode:
+        """One node, with the place in the file of the last one. made_by: the pass that makes it."""
         last = self.nodes[-1]
         members = [one for node in self.nodes for one in (node.members if isinstance(node, FusedNode) else (node,))]
         return FusedNode(
@@ -195,4 +201,5 @@ class Fusion(NamedTuple):
             inputs=list(self.inputs),
             outputs=last.outputs,
             members=tuple(members),
+            made_by=made_by,
         )

@@ -13,9 +13,9 @@ import numpy as np
 
 from ir_exec.graph import Node
 from ir_exec.infer import Types
-from ir_exec.types import TensorType
+from ir_exec.types import Array, TensorType
 
-__all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget", "keep_some_freed_memory"]
+__all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget", "keep_some_freed_memory", "read_only"]
 
 FALLBACK = 64 * 2**30
 """Bytes, for systems that do not report their memory."""
@@ -140,3 +140,11 @@ class Buffers:
 
 _OTHERS = -1
 """The buffers of others: of the caller, the weights, variables and bodies."""
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written to, or the array itself where it already cannot."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array

@@ -57,7 +57,8 @@ class Step:
     inputs, outputs: slots, which are the numbers of the values. dying: slots that are empty after this step.
     held: None where planning has counted all memory of the step.
     members: the nodes that it computes, `node` last, where a rewrite has put several into one step.
-    op: what computes them. fetch: the arrays of the inputs, from the slots.
+    op: what computes them. made_by: the pass that did so, "" for a layer of the file.
+    fetch: the arrays of the inputs, from the slots.
     """
 
     node: Node
@@ -68,6 +69,7 @@ class Step:
     held: Held | None
     op: Op
     members: tuple[Node, ...] = ()
+    made_by: str = ""
     fetch: Callable[[list[Array | None]], Sequence[Any]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -194,6 +196,7 @@ class Planner:
             held=None if proven and not node.bodies else Held(live - sum(sizes), sizes),
             op=op,
             members=members,
+            made_by=node.made_by if isinstance(node, FusedNode) else "",
         )
 
     def _is_static(self, numbers: tuple[int, ...]) -> bool:

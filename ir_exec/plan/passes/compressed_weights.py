@@ -90,7 +90,7 @@ class CompressedWeights:
             return None
         shape = self._types[weight.number].shape
         op = CompressedMatMul(self._operator(node), shape, matrix, chain.shape[:-2], transposed)
-        return Fusion([node], op, [data]).fused()
+        return Fusion([node], op, [data]).fused("use_compressed_weights")
 
     def _rows(self, node: Node) -> Node | None:
         table, indices, axis = node.values_in
@@ -103,7 +103,7 @@ class CompressedWeights:
             return None
         shape = self._types[table.number].shape
         op = CompressedGather(self._operator(node), shape, place, matrix)
-        return Fusion([node], op, [indices]).fused()
+        return Fusion([node], op, [indices]).fused("use_compressed_weights")
 
     def _kind(self, value: Value) -> ElementType:
         return self._types[value.number].element_type

@@ -11,7 +11,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const, Parameter
-from ir_exec.plan.graph import Draft, Fusion
+from ir_exec.plan.graph import Fusion, PlanGraph
 from ir_exec.plan.memory import byte_size
 from ir_exec.types import Array
 
@@ -137,7 +137,7 @@ def is_scattered(array: Array) -> bool:
     return 0 not in strides and array.itemsize not in strides[-2:]
 
 
-def products_first(draft: Draft, types: Types, fixed: Collection[int], room: int) -> tuple[list[Node], Types]:
+def products_first(draft: PlanGraph, types: Types, fixed: Collection[int], room: int) -> tuple[list[Node], Types]:
     """The nodes of a draft with every Gather behind the MatMul that multiplies what it takes from a fixed value by a
     known matrix, and the types of their values.
 
@@ -158,7 +158,7 @@ def products_first(draft: Draft, types: Types, fixed: Collection[int], room: int
     return ordered, types
 
 
-def _product(draft: Draft, node: Node, fixed: Collection[int]) -> Node | None:
+def _product(draft: PlanGraph, node: Node, fixed: Collection[int]) -> Node | None:
     """The MatMul of what a Gather takes from a fixed value, along another axis than the last, and a known matrix."""
     if draft.kind(node) != "Gather" or node.values_in[0].number not in fixed:
         return None
@@ -174,4 +174,4 @@ def _product(draft: Draft, node: Node, fixed: Collection[int]) -> Node | None:
 
 
 def _moved(node: Node, op: Op, inputs: list[Value], outputs: tuple[Value, ...]) -> Node:
-    return replace(Fusion([node], op, inputs).fused(), outputs=outputs)
+    return replace(Fusion([node], op, inputs).fused("hoist_gather_past_matmul"), outputs=outputs)

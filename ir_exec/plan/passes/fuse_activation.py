@@ -6,7 +6,7 @@ from math import inf, isclose, isnan, pi, sqrt
 
 from ir_exec.graph import Node, Value
 from ir_exec.ops import Op
-from ir_exec.plan.graph import Draft, Fusion, beside, with_number
+from ir_exec.plan.graph import Fusion, PlanGraph, beside, with_number
 from ir_exec.types import element_types
 
 __all__ = ["as_activation"]
@@ -14,7 +14,7 @@ __all__ = ["as_activation"]
 _FLOATS = element_types("f32 f64")
 
 
-def as_activation(draft: Draft, node: Node) -> Fusion | None:
+def as_activation(draft: PlanGraph, node: Node) -> Fusion | None:
     """An Erf, Tanh, Sigmoid or HardSigmoid with what makes a Gelu, Swish or HSwish of it, and limits that are numbers.
 
     The results are rounded fewer times.
@@ -28,7 +28,7 @@ def as_activation(draft: Draft, node: Node) -> Fusion | None:
     return found if same_rank else None
 
 
-def _as_swish(draft: Draft, node: Node) -> Fusion | None:
+def _as_swish(draft: PlanGraph, node: Node) -> Fusion | None:
     """x · sigmoid(x), or x · sigmoid(beta · x) with a beta that is known."""
     last = draft.only_reader(node.outputs[0])
     data = None if last is None else beside(last, node.outputs[0])
@@ -43,7 +43,7 @@ def _as_swish(draft: Draft, node: Node) -> Fusion | None:
     return Fusion([scaled, node, last], _activation("Swish"), [data, beta])
 
 
-def _as_hswish(draft: Draft, node: Node) -> Fusion | None:
+def _as_hswish(draft: PlanGraph, node: Node) -> Fusion | None:
     """x · max(0, min(1, x / 6 + 1 / 2))."""
     data, *numbers = node.values_in
     last = draft.only_reader(node.outputs[0])
@@ -54,7 +54,7 @@ def _as_hswish(draft: Draft, node: Node) -> Fusion | None:
     return Fusion([node, last], _activation("HSwish"), [data]) if fits else None
 
 
-def _as_clamp(draft: Draft, node: Node) -> Fusion | None:
+def _as_clamp(draft: PlanGraph, node: Node) -> Fusion | None:
     """max(x, least), min(x, most) or both in any order."""
     nodes, limits = [node], {"Maximum": -inf, "Minimum": inf}
     first = with_number(draft, node, *limits)
@@ -70,7 +70,7 @@ def _as_clamp(draft: Draft, node: Node) -> Fusion | None:
     return Fusion(nodes, _activation("Clamp", min=limits["Maximum"], max=limits["Minimum"]), [first[0]])
 
 
-def _as_gelu(draft: Draft, node: Node) -> Fusion | None:
+def _as_gelu(draft: PlanGraph, node: Node) -> Fusion | None:
     """x / 2 · (1 + erf(x / √2)), x / 2 · (1 - erf(-x / √2)), or x / 2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³))),
     multiplied in any order."""
     is_exact = draft.kind(node) == "Erf"
@@ -93,7 +93,7 @@ def _as_gelu(draft: Draft, node: Node) -> Fusion | None:
     return Fusion([*nodes, scaled[1], node, shifted, *halved], op, [data])
 
 
-def _cubic(draft: Draft, value: Value) -> tuple[Value | None, list[Node]]:
+def _cubic(draft: PlanGraph, value: Value) -> tuple[Value | None, list[Node]]:
     """The x of x + 0.044715 · x³ with the nodes for it; None for anything else."""
     added = draft.maker(value)
     if added is None or draft.kind(added) != "Add":
@@ -114,7 +114,7 @@ def _cubic(draft: Draft, value: Value) -> tuple[Value | None, list[Node]]:
     return None, []
 
 
-def _halved(draft: Draft, factor: Value, data: Value) -> list[Node] | None:
+def _halved(draft: PlanGraph, factor: Value, data: Value) -> list[Node] | None:
     """The nodes that multiply the data by a factor, and one of the three by 1/2."""
     first = draft.only_reader(factor)
     other = None if first is None else beside(first, factor)
@@ -131,7 +131,7 @@ def _halved(draft: Draft, factor: Value, data: Value) -> list[Node] | None:
     return [first, last] if number is not None and draft.number(number) == 0.5 else None
 
 
-def _scaled(draft: Draft, value: Value, factor: float) -> tuple[Value, Node] | None:
+def _scaled(draft: PlanGraph, value: Value, factor: float) -> tuple[Value, Node] | None:
     """What is multiplied by a number to give a value, or divided by its reciprocal, and the node that does it.
 
     Files hold such numbers with seven digits and more.

@@ -11,7 +11,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.kernels.attention import Attention
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.plan.graph import Draft, Fusion, beside, with_number
+from ir_exec.plan.graph import Fusion, PlanGraph, beside, with_number
 from ir_exec.plan.memory import byte_size
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType, element_types
@@ -65,7 +65,7 @@ class Attending(Op):
 check_contract(Attending, "Attending")
 
 
-def as_attention(draft: Draft, node: Node) -> Fusion | None:
+def as_attention(draft: PlanGraph, node: Node) -> Fusion | None:
     """A MatMul whose product is perhaps multiplied by a number, and a mask added, before a SoftMax along the last axis
     and a second MatMul; where the cache of a core does not hold all scores.
 
@@ -96,7 +96,7 @@ def as_attention(draft: Draft, node: Node) -> Fusion | None:
     return Fusion([*nodes, following, last], op, inputs)
 
 
-def _is_product(draft: Draft, node: Node) -> bool:
+def _is_product(draft: PlanGraph, node: Node) -> bool:
     """Whether a node multiplies batches of matrices of known shapes, the first of them as they are."""
     if draft.kind(node) != "MatMul" or vars(draft.operator(node))["transpose_a"]:
         return False
@@ -104,11 +104,11 @@ def _is_product(draft: Draft, node: Node) -> bool:
     return all(one.element_type in _FLOATS and one.shape.is_static and (one.rank or 0) > 2 for one in types)
 
 
-def _is_transposed(draft: Draft, node: Node) -> bool:
+def _is_transposed(draft: PlanGraph, node: Node) -> bool:
     return bool(vars(draft.operator(node))["transpose_b"])
 
 
-def _factor(draft: Draft, node: Node | None, value: Value) -> float | None:
+def _factor(draft: PlanGraph, node: Node | None, value: Value) -> float | None:
     """The number by which a node multiplies a value."""
     found = with_number(draft, node, "Multiply", "Divide")
     if node is None or found is None or draft.type(node.outputs[0]).rank != draft.type(value).rank:
@@ -118,7 +118,7 @@ def _factor(draft: Draft, node: Node | None, value: Value) -> float | None:
     return 1 / found[1] if found[1] else None
 
 
-def _is_softmax(draft: Draft, node: Node, scores: TensorType) -> bool:
+def _is_softmax(draft: PlanGraph, node: Node, scores: TensorType) -> bool:
     """Whether a node is a SoftMax along the last axis of something that has the shape of the scores."""
     if draft.kind(node) not in ("SoftMax", "Softmax") or draft.type(node.values_in[0]).shape != scores.shape:
         return False

@@ -11,7 +11,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.kernels.elementwise import in_parts
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.plan.graph import Draft, Fusion
+from ir_exec.plan.graph import Fusion, PlanGraph
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType, element_types
 
@@ -54,7 +54,7 @@ def _normalize(data: Array, mean: Array, scale: Array, beta: Array, *, out: Arra
 check_contract(BatchNorm, "BatchNorm")
 
 
-def as_batch_norm(draft: Draft, node: Node) -> Fusion | None:
+def as_batch_norm(draft: PlanGraph, node: Node) -> Fusion | None:
     """A BatchNormInference with known vectors. The results are the same."""
     found = known_vectors(draft.operator(node), node, draft.known) if draft.kind(node) == BATCH_NORM else None
     data = None if found is None else draft.type(found[0])

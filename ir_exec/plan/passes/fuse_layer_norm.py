@@ -10,7 +10,7 @@ from ir_exec.kernels.reduce import layer_normalized, rms_normalized
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.attributes import Float
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.plan.graph import Draft, Fusion, beside, is_vector, vector_beside, with_number
+from ir_exec.plan.graph import Fusion, PlanGraph, beside, is_vector, vector_beside, with_number
 from ir_exec.types import Array, TensorType, element_types
 
 __all__ = ["LayerNorm", "RMSNorm", "as_layer_norm", "as_rms_norm"]
@@ -38,7 +38,7 @@ class RMSNorm(Op):
 check_contract(RMSNorm, "RMSNorm")
 
 
-def as_rms_norm(draft: Draft, node: Node) -> Fusion | None:
+def as_rms_norm(draft: PlanGraph, node: Node) -> Fusion | None:
     """x², its mean along the last axis, + epsilon, the root, and x divided by it, perhaps times a weight.
 
     The squares are added up in another order, and the quotient is rounded once where the layers round twice.
@@ -64,7 +64,7 @@ def as_rms_norm(draft: Draft, node: Node) -> Fusion | None:
     return Fusion([*nodes, weighted], RMSNorm(epsilon=epsilon), [data, weight])
 
 
-def _squared(draft: Draft, node: Node) -> Value | None:
+def _squared(draft: PlanGraph, node: Node) -> Value | None:
     if draft.kind(node) == "Multiply" and node.values_in[0] is node.values_in[1]:
         return node.values_in[0]
     data, exponent = with_number(draft, node, "Power") or (None, 0)
@@ -72,7 +72,7 @@ def _squared(draft: Draft, node: Node) -> Value | None:
     return data if is_square else None
 
 
-def _is_last(draft: Draft, axes: Value, data: TensorType) -> bool:
+def _is_last(draft: PlanGraph, axes: Value, data: TensorType) -> bool:
     """Whether the one axis is known to be the last of the data, which is known, and has elements."""
     axis = draft.number(axes)
     if axis is None or not data.rank or not data.shape[-1].is_static:
@@ -80,7 +80,7 @@ def _is_last(draft: Draft, axes: Value, data: TensorType) -> bool:
     return int(axis) in (-1, data.rank - 1) and data.shape[-1].lo > 0
 
 
-def _is_mean_along_last(draft: Draft, node: Node) -> bool:
+def _is_mean_along_last(draft: PlanGraph, node: Node) -> bool:
     """Whether a node gives the mean along the last axis, which stays, with one element."""
     if draft.kind(node) != "ReduceMean":
         return False
@@ -88,14 +88,14 @@ def _is_mean_along_last(draft: Draft, node: Node) -> bool:
     return draft.type(node.outputs[0]).rank == data.rank and _is_last(draft, node.values_in[1], data)
 
 
-def _number(draft: Draft, node: Node, value: Value, kind: str) -> float | None:
+def _number(draft: PlanGraph, node: Node, value: Value, kind: str) -> float | None:
     """The number that a node of this kind adds to the value, or to whose power it raises it, without another shape."""
     found = with_number(draft, node, kind)
     same = draft.type(node.outputs[0]).rank == draft.type(value).rank
     return found[1] if found is not None and found[0] is value and same else None
 
 
-def _divided(draft: Draft, shifted: Node, data: Value) -> list[Node] | None:
+def _divided(draft: PlanGraph, shifted: Node, data: Value) -> list[Node] | None:
     """The nodes that divide the data by the root of what `shifted` gives."""
     root = draft.only_reader(shifted.outputs[0])
     if root is None:
@@ -114,18 +114,18 @@ def _divided(draft: Draft, shifted: Node, data: Value) -> list[Node] | None:
     return [root, last] if is_quotient else None
 
 
-def _exponent(draft: Draft, node: Node) -> float | None:
+def _exponent(draft: PlanGraph, node: Node) -> float | None:
     """The power to which the node raises its first input."""
     return 0.5 if draft.kind(node) == "Sqrt" else _number(draft, node, node.values_in[0], "Power")
 
 
-def _is_reciprocal(draft: Draft, node: Node, value: Value) -> bool:
+def _is_reciprocal(draft: PlanGraph, node: Node, value: Value) -> bool:
     one, divisor = node.values_in if draft.kind(node) == "Divide" else (None, None)
     same = draft.type(node.outputs[0]).rank == draft.type(value).rank
     return divisor is value and one is not None and same and draft.number(one) == 1
 
 
-def _multiplied(draft: Draft, nodes: list[Node], data: Value) -> list[Node] | None:
+def _multiplied(draft: PlanGraph, nodes: list[Node], data: Value) -> list[Node] | None:
     """The nodes, and the one that multiplies the data by what the last of them gives."""
     factor = nodes[-1].outputs[0]
     last = draft.only_reader(factor)
@@ -158,7 +158,7 @@ class LayerNorm(Op):
 check_contract(LayerNorm, "LayerNorm")
 
 
-def as_layer_norm(draft: Draft, node: Node) -> Fusion | None:
+def as_layer_norm(draft: PlanGraph, node: Node) -> Fusion | None:
     """An MVN along the last axis, times a weight, perhaps plus a bias; or a mean that is subtracted, the rest of which
     is an RMSNorm with a weight.
 
@@ -174,7 +174,7 @@ def as_layer_norm(draft: Draft, node: Node) -> Fusion | None:
     return Fusion([*found.nodes, shifted], found.op, [*found.inputs, bias])
 
 
-def _from_mvn(draft: Draft, node: Node) -> Fusion | None:
+def _from_mvn(draft: PlanGraph, node: Node) -> Fusion | None:
     if draft.kind(node) != "MVN" or len(node.values_in) != 2:
         return None
     data, axes = node.values_in
@@ -188,7 +188,7 @@ def _from_mvn(draft: Draft, node: Node) -> Fusion | None:
     return Fusion([node, weighted], LayerNorm(epsilon=epsilon), [data, weight])
 
 
-def _from_mean(draft: Draft, node: Node) -> Fusion | None:
+def _from_mean(draft: PlanGraph, node: Node) -> Fusion | None:
     centred = draft.only_reader(node.outputs[0]) if _is_mean_along_last(draft, node) else None
     if centred is None or draft.kind(centred) != "Subtract" or centred.values_in != [node.values_in[0], *node.outputs]:
         return None
@@ -199,7 +199,7 @@ def _from_mean(draft: Draft, node: Node) -> Fusion | None:
     return Fusion([node, centred, scaled], LayerNorm(epsilon=op.epsilon), [node.values_in[0], scaled.values_in[1]])
 
 
-def _from_moments(draft: Draft, node: Node) -> Fusion | None:
+def _from_moments(draft: PlanGraph, node: Node) -> Fusion | None:
     """data · w + (bias - mean · w) with w = weight / sqrt(variance + epsilon), as TensorFlow writes it."""
     if not _is_mean_along_last(draft, node):
         return None

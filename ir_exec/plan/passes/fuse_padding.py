@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ir_exec.graph import Node
-from ir_exec.plan.graph import Draft, Fusion, changed
+from ir_exec.plan.graph import Fusion, PlanGraph, changed
 
 __all__ = ["as_padding"]
 
 
-def as_padding(draft: Draft, node: Node) -> Fusion | None:
+def as_padding(draft: PlanGraph, node: Node) -> Fusion | None:
     """A Pad that adds known numbers of zeros along spatial axes for one convolution, whose filters are finite.
 
     The results are the same.
@@ -35,7 +35,7 @@ def as_padding(draft: Draft, node: Node) -> Fusion | None:
     return Fusion([node, reader], changed(op, type(op), values), [node.values_in[0], filters])
 
 
-def _zeros(draft: Draft, node: Node) -> tuple[list[int], list[int]] | None:
+def _zeros(draft: PlanGraph, node: Node) -> tuple[list[int], list[int]] | None:
     """How many zeros a Pad adds before and behind each spatial axis of an image; None where it does anything else."""
     op: Any = draft.operator(node)
     begins, ends, *value = [draft.known(one) for one in node.values_in[1:]]

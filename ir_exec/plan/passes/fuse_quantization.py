@@ -9,7 +9,7 @@ import numpy as np
 from ir_exec.graph import Node
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.plan.graph import Draft, Fusion
+from ir_exec.plan.graph import Fusion, PlanGraph
 from ir_exec.types import Array, ElementType, TensorType, element_types
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Quantized(Op):
 check_contract(Quantized, "Quantized")
 
 
-def as_quantized(draft: Draft, node: Node) -> Fusion | None:
+def as_quantized(draft: PlanGraph, node: Node) -> Fusion | None:
     """A FakeQuantize of f32, perhaps behind a ReLU or Clamp that changes nothing that is not clipped to the same level.
 
     The results are the same.
@@ -56,7 +56,7 @@ def as_quantized(draft: Draft, node: Node) -> Fusion | None:
     return Fusion([before, quantizing], Quantized(levels), [before.values_in[0]])
 
 
-def _levels(draft: Draft, node: Node) -> Levels | None:
+def _levels(draft: PlanGraph, node: Node) -> Levels | None:
     if draft.kind(node) != "FakeQuantize":
         return None
     data = draft.type(node.values_in[0])

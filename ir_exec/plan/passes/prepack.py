@@ -203,7 +203,7 @@ class PackedWeights:
                 members: Sequence[Node] = [node]
                 if total is not None:
                     op, members = total.shifted(op), total.nodes
-                self._found[members[-1]] = Fusion(members, op, node.values_in[:1]).fused()
+                self._found[members[-1]] = Fusion(members, op, node.values_in[:1]).fused("prepack_weights")
 
     def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
         """`replaced`, with the nodes that multiply by what is packed."""
