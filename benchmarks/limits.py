@@ -47,8 +47,8 @@ from ir_exec.kernels.gemm.blas import blas_is_single_threaded, takes_strips
 from ir_exec.kernels.gemm.panels import PackedMatrix
 from ir_exec.kernels.gemm.strips import multiply_in_strips
 from ir_exec.kernels.parallel import for_each
+from ir_exec.plan.planner import Step
 from ir_exec.runtime.compiled import CompiledModel
-from ir_exec.runtime.plan import Step
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array

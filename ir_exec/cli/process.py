@@ -89,7 +89,7 @@ def keep_freed_memory() -> None:
     """
     if any(name in os.environ for name in _VARIABLES):
         return
-    from ir_exec.runtime.memory import default_budget  # NumPy, which not every command needs
+    from ir_exec.plan.memory import default_budget  # NumPy, which not every command needs
 
     libc = ctypes.CDLL(None) if os.name == "posix" else None
     mallopt = getattr(libc, "mallopt", None)

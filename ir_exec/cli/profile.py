@@ -13,10 +13,11 @@ from ir_exec.cli.config import load_extensions
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, FiniteRange, left_out, rows_of, top_option
+from ir_exec.cli.plan_output import show_plan
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.tables import Table, table
-from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show
+from ir_exec.cli.terminal import Unusable, check_hint, echo, errors_as_messages, show
 from ir_exec.debug.engine_profile import EngineProfile
 from ir_exec.debug.profile_report import (
     OpenVINOProfile,
@@ -29,6 +30,7 @@ from ir_exec.debug.profile_report import (
     type_text,
 )
 from ir_exec.debug.profiling import profile
+from ir_exec.runtime import compile_model
 from ir_exec.runtime.precision import Precision
 
 _SPARE = ("memory", "GB/s", "calls", "GFLOP/s", "moved", "mult-adds", "value")
@@ -70,6 +72,8 @@ _LEAST_SHARE = 0.01
     help="text is for people; schemas/profile.schema.json describes json; csv has a row for each layer.",
 )
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@click.option("--plan", "shows_plan", is_flag=True, help="Show why each layer runs as it does, and run nothing.")
+@click.option("--passes", metavar="NAMES", help="Leave passes out, -a,-b, or run these alone, a,b.")
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every layer, type and prefix.")
 def command(
@@ -89,12 +93,17 @@ def command(
     output: str | None,
     top: int | None,
     every: bool,
+    shows_plan: bool,
+    passes: str | None,
     engine: dict[str, Any],
 ) -> None:
     """Show where the time of a run goes: by layer, by type, and by prefix of names.
 
     Beside the time of each layer stands how much it computes and moves, and how much of what this machine can do that
     is ("of peak"): a layer with much time and little of the peak is slow for what it does.
+
+    With --plan nothing is run: each step is shown with its kernel and the pass that made it, why a kernel was taken and
+    what else there was, and what became of the layers that do not run by themselves.
 
     With --engine its own times stand beside ours, with what it runs, and why it does not run the rest.
 
@@ -106,6 +115,18 @@ def command(
     with errors_as_messages(hint=check_hint(model)):
         network = asked.network(model, weights)
     given = asked.given(network.inputs)
+    if shows_plan:
+        with errors_as_messages(hint=DRAWN_HINT):
+            inputs = asked.drawn(network, given)
+            compiled = compile_model(network, threads=threads, precision=precision, passes=passes)
+            plan = compiled.explain({name: array.shape for name, array in inputs.items()})
+        if output_format == "json" or output is not None:
+            write_text(plan.model_dump_json(indent=1) + "\n", output)
+        else:
+            show_plan(plan, most)
+        return
+    if passes is not None:
+        raise Unusable("--passes is for --plan, and for run")
     drawn = [port.name for port in network.inputs if port.name not in given]
     with errors_as_messages(hint=DRAWN_HINT if drawn else None), Steps() as steps:
         report = profile(

@@ -60,6 +60,7 @@ from ir_exec.types import Array, ElementType, Shape
     help="What f16 and bf16 are computed in: f32, or the types of the file.",
 )
 @click.option("--no-optimize", is_flag=True, help="Run every layer by itself.")
+@click.option("--passes", metavar="NAMES", help="Leave passes of the compiler out, -a,-b, or run these alone, a,b.")
 @click.option("--validate", is_flag=True, help="Fail at the first layer that makes NaN or infinity of finite inputs.")
 @click.option(
     "--expected",
@@ -97,6 +98,7 @@ def command(
     max_seconds: float | None,
     precision: Precision,
     no_optimize: bool,
+    passes: str | None,
     extensions: tuple[str, ...],
     output: str | None,
     batch: int | None,
@@ -138,12 +140,18 @@ def command(
         network = asked.network(model, weights)
         if is_many(asked.archive) or batch or jobs or scheduler:
             _refuse_for_many(shapes=asked.shapes, validate=validate, expected=expected, repeat=repeat > 1)
+            _refuse_for_many(passes=passes is not None)
             _refuse_for_many(print=printed != "summary", labels=labels, format=output_format != "text", warmup=warmup)
             many = Many(asked.named, asked.archive, batch, jobs, scheduler, extensions, asked.pixels)
             run_many(network, many, output, max_seconds, precision, not no_optimize, engine)
             return
         compiled = compile_model(
-            network, max_seconds=max_seconds, precision=precision, optimize=not no_optimize, **engine
+            network,
+            max_seconds=max_seconds,
+            precision=precision,
+            optimize=not no_optimize,
+            passes=passes,
+            **engine,
         )
     partition = compiled.partition if isinstance(compiled, EngineModel) else None
     is_text = output_format == "text"

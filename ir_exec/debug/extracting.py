@@ -17,8 +17,8 @@ from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node, Value
 from ir_exec.model import Model, PartialModel, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
+from ir_exec.plan.passes.fold import constant_values
 from ir_exec.runtime.arguments import Inputs
-from ir_exec.runtime.fold import constant_values
 from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array
 

@@ -25,9 +25,9 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node, Value
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const
+from ir_exec.plan.passes.fold import constant_values
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.compiled import compile_model
-from ir_exec.runtime.fold import constant_values
 from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array
 

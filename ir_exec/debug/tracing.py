@@ -22,8 +22,8 @@ from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceErr
 from ir_exec.hints import suggested
 from ir_exec.model import Model, PartialModel, Source, read_model
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.plan.memory import default_budget
 from ir_exec.runtime.arguments import Inputs, whole_number
-from ir_exec.runtime.memory import default_budget
 from ir_exec.runtime.precision import Precision
 from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array, ElementType

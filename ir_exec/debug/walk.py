@@ -23,11 +23,11 @@ from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, Result
+from ir_exec.plan.passes.fold import constant_values
+from ir_exec.plan.planner import Kernel
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.compiled import refuse_unsupported
-from ir_exec.runtime.fold import constant_values
 from ir_exec.runtime.loop import placed
-from ir_exec.runtime.plan import Kernel
 from ir_exec.runtime.precision import AS_IN_FILE, Precision, as_declared, as_f32, checked_precision, run_as_f32
 from ir_exec.runtime.specialising import for_calls
 from ir_exec.runtime.state import Variables

@@ -12,7 +12,7 @@ from ir_exec.graph import last_uses
 from ir_exec.infer import infer_types
 from ir_exec.kernels.limits import Limits
 from ir_exec.model import Model
-from ir_exec.runtime.memory import byte_size
+from ir_exec.plan.memory import byte_size
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = ["PartMemory"]

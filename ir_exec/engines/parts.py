@@ -15,8 +15,8 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
 from ir_exec.model import Model
 from ir_exec.ops import Op
+from ir_exec.plan.planner import Context
 from ir_exec.runtime.executor import Executor
-from ir_exec.runtime.plan import Context
 from ir_exec.types import Array
 
 __all__ = ["EnginePart", "Interpreter", "Step", "cut_part"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import partial
 from importlib import import_module
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -29,14 +29,15 @@ from ir_exec.model import (
     described_in_html,
     read_model,
 )
+from ir_exec.plan.compiler import selection_of
+from ir_exec.plan.memory import MemoryPlan, default_budget, keep_some_freed_memory
+from ir_exec.plan.planner import Instrument
 from ir_exec.runtime.arguments import (
     bind_shapes,
     seconds,
     whole_number,
 )
 from ir_exec.runtime.executor import Executor
-from ir_exec.runtime.memory import MemoryPlan, default_budget, keep_some_freed_memory
-from ir_exec.runtime.plan import Instrument
 from ir_exec.runtime.precision import (
     AS_IN_FILE,
     Precision,
@@ -50,6 +51,9 @@ from ir_exec.runtime.specialising import Specialising
 from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import ElementType, Shape, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.plan.explain import PlanReport
 
 __all__ = ["ENGINE_MODULE", "CompiledModel", "compile_model", "compiled_with", "refuse_unsupported"]
 
@@ -80,6 +84,7 @@ class CompiledModel(Session):
         precision: Precision = "f32",
         outputs: Sequence[str] | None = None,
         optimize: bool = True,
+        passes: str | None = None,
         instrument: Instrument | None = None,
         budget: Budget | None = None,
     ) -> None:
@@ -94,6 +99,7 @@ class CompiledModel(Session):
             "precision": precision,
             "outputs": outputs,
             "optimize": optimize,
+            "passes": passes,
         }
         self.inputs: list[ModelPort]
         self.outputs: list[ModelPort]
@@ -124,6 +130,7 @@ class CompiledModel(Session):
             ops=wide.ops,
             instrument=instrument,
             optimize=optimize,
+            passes=selection_of(passes),
         )
         stateful = {
             node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
@@ -220,6 +227,24 @@ class CompiledModel(Session):
             layer=None if peak is None else plan.steps[peak].node.name,
         )
 
+    def explain(self, shapes: ShapesByPort | None = None) -> PlanReport:
+        """Why each layer runs as it does for inputs of these shapes: its kernel, the pass that made its step, and what
+        became of layers that do not run.
+
+        Static inputs may be left out. Raises what planning a call raises, and ShapeError IR506 for an input whose shape
+        stays open.
+        """
+        sizes = bind_shapes(shapes, self.inputs)
+        if self._whole.is_partial and isinstance(self._network, Specialising):
+            types = {port.name: TensorType(port.element_type, Shape(shape)) for port, shape in sizes}
+            whole = CompiledModel(self._network.planned(types).model, **self._options)
+            return whole.explain({port.name: shape for port, shape in sizes})
+        from ir_exec.plan.explain import reported_plan  # runs do without it
+
+        with np.errstate(all="ignore"):
+            plan = self._executor.plan([(self._dtype(port), shape) for port, shape in sizes])
+        return reported_plan(self._executor.compiler, plan)
+
     def _dtype(self, port: ModelPort) -> np.dtype[Any]:
         type = TensorType(port.element_type, port.shape)
         return (widened_type(type) if self._is_wide else type).element_type.dtype
@@ -236,6 +261,7 @@ def compile_model(
     precision: Precision = "f32",
     outputs: Sequence[str] | None = None,
     optimize: bool = True,
+    passes: str | None = None,
     engine: str | None = None,
     providers: Sequence[str] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -263,6 +289,8 @@ def compile_model(
         this order, instead of those of the network. Only what they and the variables need is computed.
     optimize: whether layers are put together into fewer, larger steps, which may change the last digits of a result.
         Where a call has an observer, every layer runs by itself either way.
+    passes: names of passes that make plans: "-fuse_attention,-prepack_weights" leaves some out, "fuse_attention" takes
+        one alone, to find the one that changes a number. None: all. `explain` shows what each of them did.
     engine: "onnxruntime", or one that another package registers, runs the layers that it can run with the same meaning;
         the others are interpreted. Calls with an observer are interpreted. The model has the attribute `partition`,
         which says what the engine runs, and why not the rest. None: everything is interpreted.
@@ -287,6 +315,7 @@ def compile_model(
         precision=precision,
         outputs=outputs,
         optimize=optimize,
+        passes=passes,
         engine=engine,
         providers=providers,
         options=options,

@@ -11,10 +11,11 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Node
 from ir_exec.kernels.limits import Limits, owners
-from ir_exec.runtime.plan import Held, Step
+from ir_exec.plan.memory import read_only
+from ir_exec.plan.planner import Held, Step
 from ir_exec.types import Array
 
-__all__ = ["Observer", "placed", "read_only", "run_steps"]
+__all__ = ["Observer", "placed", "run_steps"]
 
 Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
 """Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only.
@@ -67,14 +68,6 @@ def _keep(held: Held, arrays: Sequence[Array], result: Any, limits: Limits) -> N
     given = owners(arrays) if large else ()
     for output, planned in large:
         limits.keep(output, planned=planned, besides=given)
-
-
-def read_only(array: Array) -> Array:
-    """A view that cannot be written to, or the array itself where it already cannot."""
-    if array.flags.writeable:
-        array = array.view()
-        array.flags.writeable = False
-    return array
 
 
 def placed(error: Exception, node: Node) -> IRError:

@@ -24,7 +24,7 @@ from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
-from ir_exec.runtime.rewrite.draft import changed, is_users
+from ir_exec.plan.graph import changed, is_users
 from ir_exec.types import Array, Bounds, ElementType, TensorType, element_types
 
 __all__ = [

@@ -428,7 +428,9 @@ def test_what_stays_in_the_file_is_multiplied_aligned(tmp_path: Path, shift: int
     compiled = ir_exec.compile_model(path, optimize=optimize)
     for _ in range(2):
         np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
-    (kept,) = (one for one in compiled._executor._constants or () if one is not None and one.shape == LARGE.shape)
+    (kept,) = (
+        one for one in compiled._executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
+    )
     assert kept.flags.aligned
     np.testing.assert_array_equal(kept, LARGE)
 
@@ -456,6 +458,8 @@ def test_kept_weights_stay_in_the_file(tmp_path: Path, shift: int) -> None:
     compiled = ir_exec.compile_model(opened, weights="keep")
     data = np.random.default_rng(1).standard_normal((1, 1200), np.float32)
     np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
-    (kept,) = (one for one in compiled._executor._constants or () if one is not None and one.shape == LARGE.shape)
+    (kept,) = (
+        one for one in compiled._executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
+    )
     assert opened.weights is not None
     assert opened.weights.maps(kept)

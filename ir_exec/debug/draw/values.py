@@ -11,7 +11,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.draw.roles import PLAIN, Role
 from ir_exec.errors import ResourceError, ShapeError
 from ir_exec.model import ModelPort
-from ir_exec.runtime.memory import default_budget
+from ir_exec.plan.memory import default_budget
 from ir_exec.types import BOOLEAN, STRING, Array, ElementType, Shape, element_types
 
 __all__ = ["SCALES", "draw", "drawn_shape"]

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ir_exec.kernels.choice import KernelChoice
 from ir_exec.kernels.conv.channels_last import channels_last
 from ir_exec.kernels.conv.im2col import im2col, one_product, pointwise
 from ir_exec.kernels.conv.problem import ConvProblem, ConvRun
@@ -144,7 +145,19 @@ def convolver(
 
     # What a plan is said to run.
     convolve.__qualname__ = f"convolve.{chosen.name}"
+    convolve.choice = _choice(chosen, problem)  # type: ignore[attr-defined]  # what `explain` reads
     return convolve
+
+
+def _choice(chosen: ConvVariant, problem: ConvProblem) -> KernelChoice:
+    """Why the algorithm is taken, and of the others whether they can."""
+    others = []
+    for variant in VARIANTS:
+        if variant is not chosen:
+            is_after = VARIANTS.index(variant) > VARIANTS.index(chosen)
+            can = "cannot compute it" if not variant.applies(problem) else "pays less" if is_after else "does not pay"
+            others.append(f"{variant.name}: {can}")
+    return KernelChoice(chosen.why, tuple(others))
 
 
 def convolve(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> Array:

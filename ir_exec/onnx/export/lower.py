@@ -127,7 +127,6 @@ class Lowerer:
                 node.location
             )
         reader = self.weights
-        shape = op.shape.static
         release = partial(_release, reader) if isinstance(reader, Weights) else None
         self.names[value] = self.writer.element_constant(
             self.value_name(value), op.element_type, shape, lambda: op.evaluate(weights=reader).reshape(shape), release

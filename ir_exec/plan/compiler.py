@@ -1,0 +1,551 @@
+"""From a graph to a plan: the passes in their order, and what they know of the graph whose plans they make.
+
+A pass is a record with a function that changes a `PlanGraph`. `PASSES` has all in their order: passes of scope `model`
+run once, with the first plan; those of scope `shapes` for each set of input shapes. A plan for an observer runs the
+layers of the file, so that only passes run for it that are `always` needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ir_exec.errors import IRError
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.infer import Types, infer_types
+from ir_exec.kernels.limits import current_limits, owner_of
+from ir_exec.ops import Op
+from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.plan.graph import PlanGraph
+from ir_exec.plan.memory import read_only
+from ir_exec.plan.passes.fold import constant_values, foldable, is_scattered, products_first, settled
+from ir_exec.plan.passes.fuse_activation import as_activation
+from ir_exec.plan.passes.fuse_attention import as_attention
+from ir_exec.plan.passes.fuse_batch_norm import as_batch_norm
+from ir_exec.plan.passes.fuse_layer_norm import as_layer_norm, as_rms_norm
+from ir_exec.plan.passes.fuse_padding import as_padding
+from ir_exec.plan.passes.fuse_quantization import as_quantized
+from ir_exec.plan.passes.prepack import PackedWeights, Room, may_be_packed, may_have_sums
+from ir_exec.plan.planner import Kernel, Plan, Planner, Setting
+from ir_exec.plan.selection import PassSelection
+from ir_exec.types import Array, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.ir import Weights
+    from ir_exec.plan.passes import Rewrite
+    from ir_exec.plan.passes.compressed_weights import CompressedWeights
+
+__all__ = ["ALL_PASSES", "PASSES", "Compiler", "Pass", "selection_of"]
+
+_GIVEN = np.empty(0)
+"""Stands for the value of an input while a plan is made."""
+
+
+class Draft(PlanGraph):
+    """The plan while it is made.
+
+    inputs: the types of the Parameters. is_for_runs: False where an observer sees every layer: then its steps reuse no
+    buffers. results: the numbers of the outputs. kept: bytes in `slots` that belong to this plan alone. prologue: what
+    a loop runs before its first iteration. finished: the plan.
+    """
+
+    def __init__(
+        self,
+        inputs: list[TensorType],
+        types: Types,
+        results: list[int],
+        is_for_runs: bool,
+        operator: Callable[[Node], Op],
+    ) -> None:
+        super().__init__([], types, [], results, operator)
+        self.inputs = inputs
+        self.results = results
+        self.is_for_runs = is_for_runs
+        self.kept = 0
+        self.prologue: PlanGraph | None = None
+        self.finished: Plan | None = None
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A change that a plan goes through.
+
+    exactness: whether results keep every bit, or may be rounded in another order. scope: once for a graph, or for each
+    set of input shapes. needs: passes that must come before. always: it runs for observers too, and without `optimize`;
+    such passes cannot be left out. for_runs: it runs without `optimize` too. what: one line for people.
+    """
+
+    name: str
+    exactness: Literal["bit-exact", "rounding"]
+    scope: Literal["model", "shapes"]
+    what: str
+    run: Callable[[Compiler, Draft], None]
+    needs: tuple[str, ...] = ()
+    always: bool = False
+    for_runs: bool = False
+
+
+@dataclass
+class Compiler:
+    """Makes the plans of one graph.
+
+    setting: what all plans share. types: of all values for the declared input types, where they are known. expand:
+    whether constants that take more memory than the weights they come from are kept. fixed: the numbers of inputs that
+    are the same in many runs. run: runs a plan on its slots. folded: the values that are constants; constants: their
+    arrays by number, has_layout: whether they have the order in which they are read.
+    """
+
+    graph: Graph
+    setting: Setting
+    weights: Weights | None
+    room: Room
+    ops: Mapping[Node, Op]
+    types: Types | None
+    expand: bool
+    optimize: bool
+    fixed: Sequence[int]
+    selection: PassSelection
+    run: Callable[[Plan, list[Array | None]], None]
+    folded: set[Value] = field(default_factory=set)
+    constants: list[Array | None] | None = None
+    has_layout: bool = False
+    packed: PackedWeights | None = None
+    compressed: CompressedWeights | None = None
+    kernels: dict[Node, Kernel | None] = field(default_factory=dict)
+    failed: str | None = None
+    """Why a plan was made without values that follow from the input shapes; the run says what is wrong."""
+
+    def compile_plan(self, inputs: list[TensorType], is_for_runs: bool) -> Plan:
+        """The plan for inputs of these types.
+
+        Raises what inference raises, and ResourceError where tensors of known sizes are over the budget.
+        """
+        given = {node.outputs[0]: type for node, type in zip(self.graph.parameters, inputs, strict=True)}
+        types = self.inferred(given)
+        try:
+            return self._compiled(inputs, types, is_for_runs, left_out=frozenset())
+        except IRError as error:
+            if not (is_for_runs and self.optimize) or self.constants is None:
+                raise
+            # What fails here fails in the run, or in the plan below.
+            self.failed = str(error)
+            return self._compiled(inputs, types, is_for_runs, left_out=_FOLLOWS_SHAPES)
+
+    def _compiled(self, inputs: list[TensorType], types: Types, is_for_runs: bool, left_out: Collection[str]) -> Plan:
+        results = [node.values_in[0].number for node in self.graph.results]
+        draft = Draft(inputs, types, results, is_for_runs, self.setting.operator)
+        for one in PASSES:
+            if one.name not in left_out and self._applies(one, draft):
+                one.run(self, draft)
+        assert draft.finished is not None, "the last pass finishes it"
+        if is_for_runs and self.optimize and not left_out:
+            draft.finished.require_room(current_limits())
+        return draft.finished
+
+    def _applies(self, one: Pass, draft: Draft) -> bool:
+        if one.always:
+            return True
+        if not draft.is_for_runs or not (self.optimize or one.for_runs):
+            return False
+        return self.selection.allows(one.name)
+
+    def inferred(self, given: dict[Value, TensorType]) -> Types:
+        """The type of every value for these inputs."""
+        if self.types is not None and all(self.types[value.number] == type for value, type in given.items()):
+            return self.types
+        return infer_types(self.graph, weights=self.weights, given=given, ops=self.ops)
+
+    @property
+    def constant_bytes(self) -> int:
+        """The bytes of folded constants; views of the mapped file take none."""
+        owners = {
+            id(owner): owner for array in self.constants or () if array is not None for owner in [owner_of(array)]
+        }
+        return self.room.packed_bytes + sum(owner.nbytes for owner in owners.values() if owner.base is None)
+
+    def with_constants(self, node: Node) -> Kernel | None:
+        """`Op.with_constants` of a node, called once: all plans have the same constants."""
+        op = self.ops.get(node, node.op)
+        if self.constants is None or op is None:
+            return None
+        if node not in self.kernels:
+            arrays = [self.constants[value.number] for value in node.values_in]
+            known = {position: array for position, array in enumerate(arrays) if array is not None}
+            # What is not contiguous lies in another order already.
+            size = sum(array.nbytes for array in known.values() if array.flags.c_contiguous)
+            better = op.with_constants(known) if size <= self.room.left else None
+            if better is not None:
+                self.room.left -= size
+            self.kernels[node] = better
+        return self.kernels[node]
+
+    def steps(self) -> list[Node]:
+        """The nodes of the graph that compute something."""
+        return [node for node in self.graph.nodes if not isinstance(node.op, (Parameter, Result))]
+
+    def is_folded(self, node: Node) -> bool:
+        """Whether the outputs of a node are constants."""
+        return bool(node.outputs) and node.outputs[0] in self.folded
+
+
+def fold_constants(compiler: Compiler, draft: Draft) -> None:
+    """Compute what depends on no input, no variable and no random number."""
+    if compiler.constants is not None:
+        return
+    graph = compiler.graph
+    compiler.folded = foldable(graph, draft.types, expand_weights=compiler.expand)
+    nodes = [node for node in compiler.steps() if compiler.is_folded(node)]
+    used = {
+        value.number
+        for node in graph.nodes
+        if not compiler.is_folded(node)
+        for value in node.values_in
+        if value in compiler.folded
+    }
+    slots: list[Array | None] = [None] * len(graph.values)
+    plan = Planner(compiler.setting, nodes, draft.types, slots, sorted(used), overwrite=draft.is_for_runs).plan()
+    compiler.run(plan, slots)
+    compiler.constants = [None if array is None else _kept(array) for array in slots]
+    compiler.room.enter(compiler.constants)
+
+
+def prepack_weights(compiler: Compiler, draft: Draft) -> None:
+    """Keep matrices by which only MatMul multiplies in panels, and filters of convolutions as they are multiplied.
+
+    The declared shapes say by how many rows, so that results do not depend on the sizes of the first run.
+    """
+    constants = compiler.constants
+    if compiler.packed is not None or constants is None:
+        return
+    if not (any(map(may_be_packed, constants)) or may_have_sums(compiler.graph)):
+        return
+    types = draft.types
+    # Bodies may declare what no longer fits.
+    with suppress(IRError):
+        types = compiler.types or infer_types(compiler.graph, weights=compiler.weights, given={}, ops=compiler.ops)
+    compiler.packed = PackedWeights(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
+    # What leads to them runs where the layers of the file do.
+    again = set(compiler.packed.values)
+    for node in reversed(compiler.graph.nodes):
+        if not again.isdisjoint(node.outputs):
+            again.update(value for value in node.values_in if constants[value.number] is None)
+    compiler.folded -= again
+
+
+def relayout_constants(compiler: Compiler, draft: Draft) -> None:
+    """Copy constants whose elements are scattered, and those of ONNX files that are not aligned."""
+    constants = compiler.constants
+    assert constants is not None, "they are folded before"
+    if compiler.has_layout:
+        return
+    compiler.has_layout = True
+    ordered = constants.copy()
+    constants.clear()
+    for number, array in enumerate(ordered):
+        if array is None:
+            continue
+        is_aligned = array.flags.aligned or not compiler.expand
+        if not is_aligned or (is_scattered(array) and compiler.room.is_own(array)):
+            # One at a time: the array before is freed.
+            ordered[number] = _kept(array.copy())
+            if not is_aligned:
+                compiler.room.leave_file(array)
+    compiler.constants = ordered
+    compiler.setting.budget.constants += compiler.constant_bytes
+
+
+def sink_large_constants(compiler: Compiler, draft: Draft) -> None:
+    """Begin with the layers of the file, each constant that is not kept right before its first reader."""
+    assert compiler.constants is not None, "they are folded before"
+    draft.slots = compiler.constants.copy()
+    waiting: dict[Value, Node] = {}
+    ordered: list[Node] = []
+    for node in compiler.steps():
+        if compiler.is_folded(node):
+            continue
+        if isinstance(node.op, Const):
+            waiting[node.outputs[0]] = node
+            continue
+        ordered += [waiting.pop(value) for value in dict.fromkeys(node.values_in) if value in waiting]
+        ordered.append(node)
+    draft.set_nodes(ordered + list(waiting.values()))
+
+
+def use_packed_weights(compiler: Compiler, draft: Draft) -> None:
+    """Put nodes that hold a packed weight in the place of those that read it."""
+    if compiler.packed is not None:
+        results = [node.values_in[0] for node in compiler.graph.results]
+        draft.set_nodes(compiler.packed.replaced(draft.nodes, results))
+
+
+def use_compressed_weights(compiler: Compiler, draft: Draft) -> None:
+    """Multiply by compressed weights, and gather from them, block by block, where they are not expanded."""
+    if compiler.expand or compiler.weights is None:
+        return
+    if compiler.compressed is None:
+        from ir_exec.plan.passes.compressed_weights import CompressedWeights  # few networks run on their stored weights
+
+        compiler.compressed = CompressedWeights(
+            compiler.graph, compiler.weights, draft.types, compiler.folded, compiler.setting.operator
+        )
+    results = [node.values_in[0] for node in compiler.graph.results]
+    draft.set_nodes(compiler.compressed.replaced(draft.nodes, results))
+
+
+def eliminate_known_values(compiler: Compiler, draft: Draft) -> None:
+    """Leave out what inference knows already, and what nobody reads."""
+    slots = draft.slots
+    for node in draft.nodes:
+        if isinstance(node.op, Const):
+            # It is too large to be kept.
+            continue
+        values = [draft.types[value.number].value for value in node.outputs] if node.op else []
+        if all(value is not None for value in values):
+            for output, value in zip(node.outputs, values, strict=False):
+                slots[output.number] = None if value is None else read_only(value)
+    wanted = {number for number in draft.results if slots[number] is None}
+    needed = []
+    for node in reversed(draft.nodes):
+        has_effect = node.op is not None and bool(node.op.evaluate_context)
+        if has_effect or any(value.number in wanted for value in node.outputs):
+            needed.append(node)
+            wanted.update(value.number for value in node.values_in if slots[value.number] is None)
+    draft.set_nodes(needed[::-1])
+
+
+def fold_shapes(compiler: Compiler, draft: Draft) -> None:
+    """Compute what follows from the input shapes, as far as there is room.
+
+    Raises what the layers raise that are computed for it, and ResourceError where the run around has no room.
+    """
+    # Without `expand` these are left to be computed in every run.
+    weights = frozenset() if compiler.expand else constant_values(compiler.graph)
+    room = compiler.room.left_for_settled
+    now, kept, later = settled(draft.nodes, draft.types, draft.slots, draft.results, passing=weights, room=room)
+    draft.slots = draft.slots.copy()
+    if now:
+        draft.kept = _settle(compiler, now, kept, draft)
+    draft.set_nodes(later)
+
+
+def _settle(compiler: Compiler, nodes: list[Node], kept: list[int], draft: Draft) -> int:
+    """Run the nodes and put the values of these numbers into the slots; the bytes of memory that they take."""
+    size = 0
+    plan = Planner(compiler.setting, nodes, draft.types, draft.slots.copy(), kept, overwrite=True).plan()
+    compiler.run(plan, plan.slots)
+    for number in kept:
+        array, plan.slots[number] = plan.slots[number], None
+        assert array is not None, "its node has run"
+        array = _compact(array, compiler.room)
+        owner = owner_of(array)
+        if owner.flags.writeable:
+            size += owner.nbytes
+            compiler.room.settle(owner)
+        draft.slots[number] = _frozen(array)
+        # It is freed before the next one is copied.
+        del array, owner
+    return size
+
+
+def hoist_gather_past_matmul(compiler: Compiler, draft: Draft) -> None:
+    """Multiply a value that is the same in all iterations before a part of it is gathered in each."""
+    if compiler.fixed:
+        nodes, draft.types = products_first(draft, draft.types, compiler.fixed, compiler.room.left_for_settled)
+        draft.set_nodes(nodes)
+
+
+def hoist_loop_invariants(compiler: Compiler, draft: Draft) -> None:
+    """Compute in the first iteration alone what the others would compute again."""
+    if not compiler.fixed:
+        return
+    known = draft.slots.copy()
+    for number in compiler.fixed:
+        known[number] = _GIVEN
+    room = compiler.room.left_for_settled
+    now, kept, later = settled(draft.nodes, draft.types, known, draft.results, passing=frozenset(), room=room)
+    draft.set_nodes(later)
+    if now:
+        draft.prologue = PlanGraph(now, draft.types, draft.slots, kept, draft.operator)
+
+
+def _fusing(name: str, rewrite: Rewrite) -> Callable[[Compiler, Draft], None]:
+    """The function of a pass that puts one node in the place of several, wherever they match."""
+
+    def fuse(compiler: Compiler, draft: Draft) -> None:
+        for graph in (draft, draft.prologue):
+            if graph is None:
+                continue
+            for node in graph.nodes:
+                if graph.holds(node) and (fusion := rewrite(graph, node)) is not None:
+                    graph.replace(fusion, name)
+            graph.settle()
+
+    return fuse
+
+
+def select_kernels(compiler: Compiler, draft: Draft) -> None:
+    """Choose the kernel of each node and the buffer of each output, and make the steps."""
+    once = None
+    if draft.prologue is not None:
+        nodes, kept = draft.prologue.nodes, sorted(draft.prologue.keep)
+        once = Planner(compiler.setting, nodes, draft.types, draft.slots, kept, overwrite=True).plan()
+    planner = Planner(
+        compiler.setting,
+        draft.nodes,
+        draft.types,
+        draft.slots,
+        draft.results,
+        overwrite=draft.is_for_runs,
+        kept=draft.kept,
+    )
+    draft.finished = planner.plan()
+    draft.finished.once = once
+
+
+def _fusion(name: str, exactness: Literal["bit-exact", "rounding"], what: str, rewrite: Rewrite) -> Pass:
+    needs = ("eliminate_known_values",)
+    return Pass(name, exactness, "shapes", what, _fusing(name, rewrite), needs)
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass(
+        "fold_constants",
+        "bit-exact",
+        "model",
+        "compute what depends on weights alone",
+        fold_constants,
+        always=True,
+    ),
+    Pass(
+        "prepack_weights",
+        "rounding",
+        "model",
+        "store matrices in panels and filters transformed, as their kernels read them",
+        prepack_weights,
+        ("fold_constants",),
+    ),
+    Pass(
+        "relayout_constants",
+        "bit-exact",
+        "model",
+        "copy constants whose elements are scattered or not aligned",
+        relayout_constants,
+        ("fold_constants",),
+        always=True,
+    ),
+    Pass(
+        "sink_large_constants",
+        "bit-exact",
+        "shapes",
+        "read a constant that is not kept right before its first reader",
+        sink_large_constants,
+        ("fold_constants",),
+        always=True,
+    ),
+    Pass(
+        "use_packed_weights",
+        "rounding",
+        "shapes",
+        "multiply by weights as they were stored by prepack_weights",
+        use_packed_weights,
+        ("prepack_weights", "sink_large_constants"),
+        for_runs=True,
+    ),
+    Pass(
+        "use_compressed_weights",
+        "rounding",
+        "shapes",
+        'multiply by compressed weights block by block, with weights="keep"',
+        use_compressed_weights,
+        ("sink_large_constants",),
+        for_runs=True,
+    ),
+    Pass(
+        "eliminate_known_values",
+        "bit-exact",
+        "shapes",
+        "leave out values that inference knows, and those that nobody reads",
+        eliminate_known_values,
+        ("sink_large_constants",),
+        for_runs=True,
+    ),
+    Pass(
+        "fold_shapes",
+        "bit-exact",
+        "shapes",
+        "compute what follows from the input shapes",
+        fold_shapes,
+        ("eliminate_known_values",),
+    ),
+    Pass(
+        "hoist_gather_past_matmul",
+        "rounding",
+        "shapes",
+        "in loops: multiply the whole before a part of it is gathered",
+        hoist_gather_past_matmul,
+        ("fold_shapes",),
+    ),
+    Pass(
+        "hoist_loop_invariants",
+        "bit-exact",
+        "shapes",
+        "in loops: compute once what every iteration would compute again",
+        hoist_loop_invariants,
+        ("fold_shapes",),
+    ),
+    _fusion("fuse_rms_norm", "rounding", "RMS normalizations of several layers as one step", as_rms_norm),
+    _fusion("fuse_layer_norm", "rounding", "layer normalizations of several layers as one step", as_layer_norm),
+    _fusion("fuse_batch_norm", "bit-exact", "batch normalizations with known vectors in place", as_batch_norm),
+    _fusion(
+        "fuse_activation", "rounding", "Gelu, Swish, HSwish and Clamp of several layers as one step", as_activation
+    ),
+    _fusion("fuse_attention", "rounding", "attention block by block, without all scores in memory", as_attention),
+    _fusion("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", as_quantized),
+    _fusion("fuse_padding", "bit-exact", "the zeros of a Pad as those of its convolution", as_padding),
+    Pass(
+        "select_kernels",
+        "bit-exact",
+        "shapes",
+        "choose kernels and buffers, and make the steps",
+        select_kernels,
+        ("sink_large_constants",),
+        always=True,
+    ),
+)
+"""Every pass, in the order in which they run."""
+
+ALL_PASSES = PassSelection()
+"""What a model is compiled with where nobody chooses."""
+
+
+def selection_of(passes: str | None) -> PassSelection:
+    """The selection that a text says, `-fuse_attention,-prepack_weights`; EvaluationError (IR704) for unknown names."""
+    return PassSelection.parse(passes, [one.name for one in PASSES if not one.always])
+
+
+_FOLLOWS_SHAPES = frozenset({"fold_shapes", "hoist_gather_past_matmul", "hoist_loop_invariants"})
+"""Passes without which a plan is made where what follows from the input shapes cannot be computed."""
+
+
+def _compact(array: Array, room: Room) -> Array:
+    """An array that keeps no larger one in memory, and is read fast."""
+    owner = owner_of(array)
+    is_part = owner.flags.writeable and owner.nbytes > array.nbytes
+    return array.copy() if is_part or (is_scattered(array) and not room.is_stored(array)) else array
+
+
+def _kept(array: Array) -> Array:
+    """A constant, safe from layers and from callers who get it as an output; the run counts its memory no more."""
+    owner = owner_of(array)
+    if owner.flags.writeable:
+        current_limits().keep(owner, planned=owner.nbytes)
+    return _frozen(array)
+
+
+def _frozen(array: Array) -> Array:
+    owner_of(array).flags.writeable = False
+    return read_only(array)

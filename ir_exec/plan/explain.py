@@ -1,0 +1,177 @@
+"""Why a layer runs as it does: for each step the kernel that computes it, and the pass that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ir_exec.graph import Graph, Node
+from ir_exec.ops.infrastructure.values import Parameter, Result
+from ir_exec.plan.checked import Checked
+from ir_exec.plan.compiler import PASSES, Compiler
+from ir_exec.plan.planner import Plan, Step
+
+__all__ = ["LayerPlan", "PlanReport", "kernel_name", "layer_names", "reported_plan", "shown_kernel"]
+
+Fate = Literal["step", "fused", "constant", "folded", "known from shapes", "left out"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LayerPlan(_Record):
+    """What becomes of a layer.
+
+    fate: `step` for a layer that runs, by itself or as the last of several; `fused` for one that another step computes;
+    `constant`, `folded` for those that are computed once; `known from shapes` for those that follow from the input
+    shapes; `left out` for those that nobody reads.
+    into: the layer whose step computes it. variant: the kernel. made_by: the pass that decided it; reason: what that
+    pass does, or why the kernel is taken. alternatives: variants that apply too, or that do not and why.
+    in_place_of: the input whose memory the output takes.
+    """
+
+    name: str
+    type: str
+    fate: Fate
+    into: str | None = None
+    variant: str | None = None
+    made_by: str | None = None
+    reason: str | None = None
+    alternatives: tuple[str, ...] = ()
+    in_place_of: int | None = None
+
+
+class PlanReport(_Record):
+    """The plan for a set of input shapes.
+
+    steps: how many run. layers: every layer of the network, in its order; those of bodies are planned by themselves.
+    note: why values that follow from the input shapes could not be computed beforehand.
+    """
+
+    format: Literal[1] = 1
+    steps: int
+    layers: tuple[LayerPlan, ...]
+    note: str | None = None
+
+    def __str__(self) -> str:
+        counts: dict[str, int] = {}
+        for layer in self.layers:
+            counts[layer.fate] = counts.get(layer.fate, 0) + 1
+        return f"{self.steps} steps for {len(self.layers)} layers: " + ", ".join(
+            f"{count} {fate}" for fate, count in counts.items()
+        )
+
+
+def reported_plan(compiler: Compiler, plan: Plan) -> PlanReport:
+    """The plan with a line for each layer."""
+    names = dict(layer_names(compiler.graph))
+    every = [(step, one is not plan) for one in (plan, plan.once) if one is not None for step in one.steps]
+    found = {node: layer for step, is_once in every for node, layer in _of_step(step, names, is_once=is_once)}
+    layers = [found.get(node) or _not_run(compiler, plan, node, names) for node in names]
+    return PlanReport(steps=len(plan.steps), layers=tuple(layers), note=compiler.failed)
+
+
+def layer_names(graph: Graph) -> Iterator[tuple[Node, str]]:
+    """The layers that compute something by their names, with the id where several have one name."""
+    seen: set[str] = set()
+    for node in graph.nodes:
+        if not isinstance(node.op, (Parameter, Result)):
+            name = node.name if node.name not in seen else f"{node.name}#{node.id}"
+            seen.add(node.name)
+            yield node, name
+
+
+_WHAT = {one.name: one.what for one in PASSES}
+
+
+def _of_step(step: Step, names: Mapping[Node, str], *, is_once: bool) -> Iterator[tuple[Node, LayerPlan]]:
+    kernel, place = shown_kernel(step.evaluate)
+    made_by = step.made_by or ("hoist_loop_invariants" if is_once else None)
+    reason, alternatives = _choice(step)
+    last = step.node
+    for member in step.members or (step.node,):
+        if member not in names:
+            continue
+        if member is not last:
+            yield (
+                member,
+                LayerPlan(
+                    name=names[member],
+                    type=member.type,
+                    fate="fused",
+                    into=names.get(last),
+                    made_by=made_by,
+                    reason=_WHAT.get(made_by or ""),
+                ),
+            )
+            continue
+        yield (
+            member,
+            LayerPlan(
+                name=names[member],
+                type=member.type,
+                fate="step",
+                variant=kernel,
+                made_by=made_by,
+                reason=reason or _WHAT.get(made_by or ""),
+                alternatives=alternatives,
+                in_place_of=place,
+            ),
+        )
+
+
+def _choice(step: Step) -> tuple[str | None, tuple[str, ...]]:
+    """Why a kernel is taken, and what else there is; kernels of one variant have nothing to say."""
+    kernel: Any = step.evaluate
+    while isinstance(kernel, partial):
+        kernel = kernel.args[0] if getattr(kernel.func, "__name__", "") == "_overwrite" else kernel.func
+    owner = getattr(kernel, "__self__", None)
+    chosen = getattr(kernel, "choice", None) or getattr(owner, "choice", None)
+    if chosen is None:
+        return None, ()
+    return chosen.reason, tuple(chosen.alternatives)
+
+
+def _not_run(compiler: Compiler, plan: Plan, node: Node, names: Mapping[Node, str]) -> LayerPlan:
+    numbers = [value.number for value in node.outputs]
+    constants = compiler.constants or []
+    fate: Fate = "left out"
+    made_by = "eliminate_known_values"
+    if any(value in compiler.folded for value in node.outputs):
+        is_kept = any(constants[number] is not None for number in numbers)
+        fate, made_by = ("constant" if is_kept else "folded"), "fold_constants"
+    elif any(plan.slots[number] is not None for number in numbers):
+        fate, made_by = "known from shapes", "fold_shapes"
+    elif compiler.packed is not None and any(value in compiler.packed.values for value in node.outputs):
+        fate, made_by = "folded", "prepack_weights"
+    return LayerPlan(name=names[node], type=node.type, fate=fate, made_by=made_by, reason=_WHAT[made_by])
+
+
+def shown_kernel(kernel: Any) -> tuple[str, int | None]:
+    """The name of a kernel, and the input whose memory its output takes."""
+    place = None
+    if isinstance(kernel, partial) and getattr(kernel.func, "__name__", "") == "_overwrite":
+        kernel, place = kernel.args[0], kernel.args[1]
+    return kernel_name(kernel), place
+
+
+def kernel_name(kernel: Any) -> str:
+    """The function that is called, with the class of its operator."""
+    if isinstance(kernel, Checked):
+        return f"{kernel_name(kernel._kernel)} after inference{', or better' * kernel._better}"
+    if isinstance(kernel, partial):
+        return kernel_name(kernel.func)
+    if hasattr(kernel, "__wrapped__"):
+        return kernel_name(kernel.__wrapped__)
+    name = getattr(kernel, "__qualname__", None)
+    if name is None:
+        return str(getattr(kernel, "__name__", type(kernel).__name__))
+    owner = type(kernel.__self__).__qualname__ if getattr(kernel, "__self__", None) is not None else ""
+    if owner and not owner.startswith("module"):
+        # The class of the operator, not the one that it inherits from.
+        name = f"{owner}.{name.rpartition('.')[2]}"
+    return str(name.replace(".<locals>", ""))

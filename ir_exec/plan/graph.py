@@ -1,0 +1,205 @@
+"""The nodes of a plan that is being made, what passes ask about them, and the node that stands for several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ir_exec.graph import Node, Value
+from ir_exec.infer import Types
+from ir_exec.ops import Op
+from ir_exec.types import Array, TensorType
+
+__all__ = [
+    "FusedNode",
+    "Fusion",
+    "PlanGraph",
+    "beside",
+    "changed",
+    "is_known",
+    "is_users",
+    "is_vector",
+    "vector_beside",
+    "with_number",
+]
+
+
+def is_known(op: Op) -> bool:
+    """Whether an operator is one of this library, whose formula may be relied on."""
+    return type(op).__module__.startswith("ir_exec.ops.")
+
+
+def is_users(op: Op) -> bool:
+    """Whether an operator is neither one of this library nor one of its rewrites."""
+    return not type(op).__module__.startswith("ir_exec.")
+
+
+def changed(op: Op, cls: type[Op], values: Mapping[str, Any]) -> Op:
+    """An operator of this class with the attributes of another one, but for these."""
+    found = cls.__new__(cls)
+    vars(found).update({**vars(op), **values})
+    return found
+
+
+class PlanGraph:
+    """The nodes of a plan, before there are steps; passes change it.
+
+    types: of every value of the graph. slots: what is known of the values before a run. keep: the numbers of the values
+    that are there at its end. operator: what runs for a node.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        types: Types,
+        slots: list[Array | None],
+        keep: Collection[int],
+        operator: Callable[[Node], Op],
+    ) -> None:
+        self.nodes = list(nodes)
+        self.operator = operator
+        self.types = types
+        self.slots = slots
+        self.keep = frozenset(keep)
+        self._replaced: dict[Node, FusedNode | None] = {}
+        self._enter()
+
+    def _enter(self) -> None:
+        self._makers: dict[int, Node] = {}
+        self._readers: dict[int, list[Node]] = {}
+        for node in self.nodes:
+            for output in node.outputs:
+                self._makers[output.number] = node
+            for value in dict.fromkeys(node.values_in):
+                self._readers.setdefault(value.number, []).append(node)
+
+    def holds(self, node: Node) -> bool:
+        """Whether the node has not been replaced."""
+        return node not in self._replaced
+
+    def replace(self, fusion: Fusion, made_by: str = "") -> None:
+        """Put one node in the place of the last of the nodes; the others go. made_by: the pass that does so."""
+        self._replaced |= dict.fromkeys(fusion.nodes)
+        self._replaced[fusion.nodes[-1]] = fusion.fused(made_by)
+
+    def set_nodes(self, nodes: Sequence[Node]) -> None:
+        """Put other nodes in the place of all."""
+        self.nodes = list(nodes)
+        self._enter()
+
+    def settle(self) -> None:
+        """Make the list of nodes anew after replacements."""
+        if self._replaced:
+            placed = [self._replaced.get(node, node) for node in self.nodes]
+            self.nodes = [node for node in placed if node is not None]
+            self._replaced = {}
+            self._enter()
+
+    def kind(self, node: Node) -> str:
+        """The type by whose formula a pattern knows the node; "" for operators of others and for changed ones.
+
+        By its name, since importing the class would load modules of operators that the network does not have.
+        """
+        op = self.operator(node)
+        return op.type_name if is_known(op) else ""
+
+    def type(self, value: Value) -> TensorType:
+        return self.types[value.number]
+
+    def known(self, value: Value) -> Array | None:
+        """The value, where it is known before a run."""
+        return self.slots[value.number]
+
+    def number(self, value: Value) -> float | None:
+        """The one element of a value that is known before a run."""
+        array = self.known(value)
+        return None if array is None or array.size != 1 else float(array.reshape(()))
+
+    def only_reader(self, value: Value) -> Node | None:
+        """The one node that reads the value, where nothing else does; None where that has been replaced."""
+        readers = self.readers(value)
+        return readers[0] if len(readers) == 1 else None
+
+    def readers(self, value: Value) -> list[Node]:
+        """The nodes that read the value, where they are all that is done with it, and have not been replaced."""
+        readers = self._readers.get(value.number, [])
+        return [] if value.number in self.keep or not self._replaced.keys().isdisjoint(readers) else readers
+
+    def maker(self, value: Value) -> Node | None:
+        """The node that computes a value which one other node reads, and nothing else; None where that is not so."""
+        node = self._makers.get(value.number)
+        return None if node is None or node in self._replaced or self.only_reader(value) is None else node
+
+
+def beside(node: Node, value: Value) -> Value | None:
+    """The other input of a node of two; None where both are `value`."""
+    others = [one for one in node.values_in if one is not value]
+    return others[0] if len(others) == 1 and len(node.values_in) == 2 else None
+
+
+def with_number(draft: PlanGraph, node: Node | None, *kinds: str) -> tuple[Value, float] | None:
+    """The first input of a node of one of these kinds, and the number that is the second one, or in the other order."""
+    if node is None or draft.kind(node) not in kinds:
+        return None
+    data, number = node.values_in
+    if draft.number(number) is None and draft.kind(node) not in ("Divide", "Power"):
+        data, number = number, data
+    found = draft.number(number)
+    return None if found is None else (data, found)
+
+
+def vector_beside(draft: PlanGraph, kind: str, node: Node, value: Value) -> Value | None:
+    """What a node of this kind combines with each vector along the last axis of the value: one vector, in its element
+    type. None where it is anything else."""
+    other = beside(node, value)
+    if draft.kind(node) != kind or other is None:
+        return None
+    return other if is_vector(draft.type(other), draft.type(value)) else None
+
+
+def is_vector(vector: TensorType, data: TensorType) -> bool:
+    """Whether the first has one element for each place along the last axis of the data, and its element type."""
+    if vector.shape.dims is None or data.shape.dims is None or not 0 < len(vector.shape) <= len(data.shape):
+        return False
+    *others, last = vector.shape
+    fits = last.is_static and last == data.shape[-1] and all(dim == 1 for dim in others)
+    return fits and vector.element_type is data.element_type
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class FusedNode(Node):
+    """A node of a plan that is in no graph.
+
+    members: the nodes of the graph that it computes, in their order. made_by: the pass that made it.
+    """
+
+    members: tuple[Node, ...] = ()
+    made_by: str = ""
+
+
+class Fusion(NamedTuple):
+    """What takes the place of several nodes of a plan.
+
+    nodes: the last one behind all others; no other node reads an output of any but that. op: computes its outputs from
+    `inputs`.
+    """
+
+    nodes: Sequence[Node]
+    op: Op
+    inputs: Sequence[Value]
+
+    def fused(self, made_by: str = "") -> FusedNode:
+        """One node, with the place in the file of the last one. made_by: the pass that makes it."""
+        last = self.nodes[-1]
+        members = [one for node in self.nodes for one in (node.members if isinstance(node, FusedNode) else (node,))]
+        return FusedNode(
+            layer=last.layer,
+            op=self.op,
+            path=last.path,
+            op_class=type(self.op),
+            inputs=list(self.inputs),
+            outputs=last.outputs,
+            members=tuple(members),
+            made_by=made_by,
+        )

@@ -1,0 +1,150 @@
+"""The memory budget, the memory of a run, and which buffer a value lies in."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from ir_exec.graph import Node
+from ir_exec.infer import Types
+from ir_exec.types import Array, TensorType
+
+__all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget", "keep_some_freed_memory", "read_only"]
+
+FALLBACK = 64 * 2**30
+"""Bytes, for systems that do not report their memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """The memory of a run in bytes, as far as sizes are known before it.
+
+    constants: decoded and folded weights, which stay in memory from the first run on, without views of the mapped file
+        and matrices of it that are packed for BLAS in their place.
+    peak: the most that all other tensors take at one time, without the inputs.
+    layer: the name of the layer at the peak.
+    """
+
+    constants: int
+    peak: int
+    layer: str | None
+
+
+def default_budget() -> int:
+    """The memory of the machine in bytes."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return FALLBACK
+
+
+@cache
+def keep_some_freed_memory() -> None:
+    """Let glibc keep up to 64 MiB of what tensors leave behind for those that follow; elsewhere do nothing.
+
+    glibc takes tensors of more than 128 KiB from the system and gives them back when they are freed, and the system
+    fills each new one with zeros, page by page. It learns from what is freed: from then on tensors of up to that size
+    come from its heap, of which it keeps twice that size. 32 MiB are the most that it learns from; no page of them is
+    touched here. It does not learn where the user has chosen its settings.
+    """
+    # Other systems have no such name; where there is no room for it, there is none to keep either.
+    with suppress(AttributeError, ValueError, OSError, MemoryError):
+        if os.confstr("CS_GNU_LIBC_VERSION"):
+            np.empty(2**25 - 2**16, np.uint8)
+
+
+def byte_size(type: TensorType) -> int:
+    """The least size in bytes of a tensor of this type; sub-byte elements take a byte each."""
+    return type.shape.size.lo * max(type.element_type.bits, 8) // 8
+
+
+class Buffers:
+    """The buffers of all values, for a walk through the nodes in their order; a buffer is named by its first value.
+
+    The outputs of an operator with `views` may share the buffers of any inputs, unless an output is larger than every
+    input; the outputs of all other operators have buffers of their own. Weights, variables and values from bodies lie
+    in buffers of others. A buffer is free after the last use of the last value in it, unless it is one of others.
+    """
+
+    def __init__(self, nodes: list[Node], types: Types, keep: Collection[int], dying: list[list[int]]) -> None:
+        self._nodes = nodes
+        self._owners: dict[int, frozenset[int]] = {}
+        self._sizes: dict[int, int] = {}
+        self._last: dict[int, int] = {}
+        self._live = 0
+        last_use = {number: index for index, numbers in enumerate(dying) for number in numbers}
+        for node in nodes:
+            self._enter_owners(node, types)
+        for number, owners in self._owners.items():
+            for owner in owners:
+                last = len(nodes) if number in keep else last_use.get(number, len(nodes))
+                self._last[owner] = max(self._last.get(owner, 0), last)
+        self._freed: dict[int, list[int]] = {}
+        for owner, last in self._last.items():
+            self._freed.setdefault(last, []).append(owner)
+
+    def _enter_owners(self, node: Node, types: Types) -> None:
+        assert node.op is not None, "networks with unsupported operators are refused before"
+        inputs = [self._of(value.number) for value in node.values_in]
+        handed_on = frozenset[int]().union(*inputs) if node.op.views else frozenset[int]()
+        if node.op.evaluate_context:
+            handed_on |= {_OTHERS}
+            # A variable or a body may keep what it was given.
+            for owner in frozenset[int]().union(*inputs):
+                self._last[owner] = len(self._nodes)
+        if node.op.evaluate_context == {"weights"}:
+            # What is decoded from the file is free after its last use.
+            handed_on |= {node.outputs[0].number}
+        given = [types[value.number] for value in node.values_in]
+        largest = max(map(byte_size, given), default=0) if all(type.shape.is_static for type in given) else math.inf
+        for value in node.outputs:
+            size = byte_size(types[value.number])
+            is_new = not handed_on or (size > largest and not node.op.evaluate_context)
+            self._owners[value.number] = frozenset([value.number]) if is_new else handed_on
+            if is_new or node.op.evaluate_context:
+                self._sizes[value.number] = size
+
+    def _of(self, number: int) -> frozenset[int]:
+        return self._owners.get(number, frozenset([_OTHERS]))
+
+    def size(self, number: int) -> int:
+        """The known bytes of a value's own buffer, 0 where it lies in buffers of others."""
+        return self._sizes.get(number, 0)
+
+    def enter(self, index: int) -> int:
+        """The bytes in use when node `index` has computed its outputs."""
+        self._live += sum(self._sizes.get(value.number, 0) for value in self._nodes[index].outputs)
+        return self._live
+
+    def leave(self, index: int) -> None:
+        """Free the buffers that no node after `index` reads."""
+        self._live -= sum(self._sizes.get(owner, 0) for owner in self._freed.get(index, ()))
+
+    def may_overwrite(self, index: int, position: int) -> bool:
+        """Whether an input's buffer belongs to the run, and neither another input nor a node after `index` reads it."""
+        values = self._nodes[index].values_in
+        owners = self._of(values[position].number)
+        others = (self._of(value.number) for place, value in enumerate(values) if place != position)
+        return (
+            _OTHERS not in owners
+            and all(self._last[owner] == index for owner in owners)
+            and not any(owners & other for other in others)
+        )
+
+
+_OTHERS = -1
+"""The buffers of others: of the caller, the weights, variables and bodies."""
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written to, or the array itself where it already cannot."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array

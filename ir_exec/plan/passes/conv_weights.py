@@ -1,0 +1,353 @@
+"""Convolutions that have their constant filters themselves: transformed once, see `kernels.conv.winograd`, or those of
+all convolutions, scales and normalizations of one input whose sum a network needs, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import inf, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ir_exec.graph import Node, Value
+from ir_exec.infer import Types
+from ir_exec.kernels.conv.variants import convolver
+from ir_exec.kernels.conv.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
+from ir_exec.kernels.elementwise import apply_elementwise
+from ir_exec.ops import In, Op
+from ir_exec.ops.convolution.convolution import Convolving
+from ir_exec.plan.passes.fuse_batch_norm import BATCH_NORM, known_vectors
+from ir_exec.plan.passes.prepack import Form, HoldsInput, is_of_floats
+from ir_exec.types import Array, ElementType, Shape, TensorType
+
+__all__ = ["ChannelSum", "channel_sums", "filter_form"]
+
+CONVOLUTIONS = {"Convolution": 2, "GroupConvolution": 3}
+"""How many axes their filters have before the spatial ones."""
+
+_BY_CHANNEL = {*CONVOLUTIONS, BATCH_NORM, "Add", "Subtract", "Multiply"}
+
+_MOST_SUMMANDS = 64
+"""The layers and summands of a sum at most, so that finding it takes no time that matters."""
+
+_LARGE = 1e30
+"""From here on sums of filters, and of their products, may be infinite."""
+
+
+class ChannelSum(NamedTuple):
+    """One input, convolved or as it is, times numbers for each output channel, summed up; + shift.
+
+    nodes: all, the last one last. widest: the convolution whose windows hold those of all others. filters: of each
+    summand, constants, None for the input as it is; corners: where in the windows of `widest` they begin; factors:
+    [outputs] or [1]; f64. shift: [outputs or 1, 1, ...]; f32.
+    """
+
+    nodes: Sequence[Node]
+    widest: Node
+    filters: Sequence[Value | None]
+    corners: Sequence[Sequence[int]]
+    factors: Sequence[Array]
+    shift: Array
+
+    @property
+    def values(self) -> list[Value]:
+        """The filters in the graph."""
+        return [node.values_in[1] for node in self.nodes if node.type in CONVOLUTIONS]
+
+    def scaled(self, constants: Sequence[Array | None]) -> Array:
+        """What the filters of `widest` must be for it to compute all but the shift."""
+        arrays = [None if value is None else constants[value.number] for value in self.filters]
+        filters = constants[self.widest.values_in[1].number]
+        assert filters is not None, "they are constants"
+        axes = self.shift.ndim - 1
+        inner, *kernel = filters.shape[-1 - axes :]
+        total = np.zeros((filters.size // prod([inner, *kernel]), inner, *kernel))
+        for own, corner, factor in zip(arrays, self.corners, self.factors, strict=True):
+            if own is None:
+                own = np.eye(inner)[np.arange(len(total)) % inner].reshape(*total.shape[:2], *[1] * axes)
+            own = own.reshape(*total.shape[:2], *own.shape[own.ndim - axes :])
+            place = [slice(first, first + size) for first, size in zip(corner, own.shape[2:], strict=True)]
+            total[:, :, *place] += own * factor.reshape(-1, *[1] * (axes + 1))
+        return total.astype(np.float32).reshape(filters.shape)
+
+    def form(self, filters: Array) -> Form:
+        """Filters as they are, scaled."""
+
+        def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
+            held = memory.reshape(array.shape)
+            held[...] = array
+            return lambda op: PackedConvolution(op, Shape(array.shape), held)
+
+        return Form(filters.size, False, pack)
+
+    def shifted(self, op: Op) -> Op:
+        """A PackedConvolution with scaled filters, after which the shift is added."""
+        if self.shift.any():
+            vars(op)["_shift"] = self.shift
+        return op
+
+
+def channel_sums(
+    nodes: Sequence[Node],
+    readers: Mapping[Value, Sequence[Node]],
+    constants: Sequence[Array | None],
+    types: Types,
+    operator: Callable[[Node], Op],
+) -> dict[Node, ChannelSum]:
+    """For each node that is a part of one the largest sum to which a convolution and its only readers lead.
+
+    readers: of every value. One convolution and a shift are none, nor is what might become infinite.
+    """
+    sums: dict[Node, ChannelSum] = {}
+    for node in nodes:
+        filters = constants[node.values_in[1].number] if node.type in CONVOLUTIONS and node not in sums else None
+        found, last = None, None if filters is None else _only_reader(node, readers)
+        while filters is not None and last is not None and last.type in _BY_CHANNEL:
+            summands = _Summands(node, filters, readers, constants, types, operator)
+            if not summands.take(last.outputs[0], np.ones(1)):
+                break
+            found = summands.up_to(last) or found
+            last = _only_reader(last, readers)
+        if found is not None:
+            sums.update(dict.fromkeys(found.nodes, found))
+    return sums
+
+
+class _Summands:
+    """What makes up a value that follows by channels from the data of a convolution."""
+
+    def __init__(
+        self,
+        node: Node,
+        filters: Array,
+        readers: Mapping[Value, Sequence[Node]],
+        constants: Sequence[Array | None],
+        types: Types,
+        operator: Callable[[Node], Op],
+    ) -> None:
+        self._data = node.values_in[0]
+        self._layout = filters.shape[: CONVOLUTIONS[node.type]]
+        self._axes = filters.ndim - len(self._layout)
+        self._readers = readers
+        self._constants = constants
+        self._types = types
+        self._operator = operator
+        self._nodes: dict[Node, None] = {}
+        self._terms: list[tuple[Node | None, Array]] = []
+        self._shift = np.zeros(1)
+
+    def take(self, value: Value, factor: Array) -> bool:
+        """Take what makes up the value, times a factor; False where there is anything else, or too much."""
+        if value is self._data:
+            self._terms.append((None, factor))
+            return True
+        node = value.node
+        self._nodes[node] = None
+        is_much = len(self._nodes) + len(self._terms) > _MOST_SUMMANDS
+        if is_much or node.type not in _BY_CHANNEL or not is_of_floats(node, self._operator(node), self._types):
+            return False
+        if node.type in CONVOLUTIONS:
+            data, filters = node.values_in
+            known = self._known(filters)
+            self._terms.append((node, factor))
+            is_like = known is not None and known.shape[: -self._axes] == self._layout
+            return data is self._data and is_like and len(self._readers[filters]) == 1
+        if node.type == BATCH_NORM:
+            norm = known_vectors(self._operator(node), node, self._known)
+            if norm is None or {vector.size for vector in norm[1:]} != {self._outputs}:
+                return False
+            value, mean, scale, beta = norm
+            self._shift = self._shift + factor * (beta - mean * scale.astype(np.float64))
+            return self.take(value, factor * scale)
+        first, second = node.values_in
+        vectors = self._vector(first), self._vector(second)
+        if node.type == "Multiply":
+            if vectors[0] is not None:
+                return self.take(second, factor * vectors[0])
+            return vectors[1] is not None and self.take(first, factor * vectors[1])
+        signs = factor, -factor if node.type == "Subtract" else factor
+        for one, vector, sign in zip((first, second), vectors, signs, strict=True):
+            if vector is not None:
+                self._shift = self._shift + sign * vector
+            elif not self.take(one, sign):
+                return False
+        return True
+
+    def up_to(self, last: Node) -> ChannelSum | None:
+        """All of it; None where it is no convolution, less than a sum, or something else reads a part of it."""
+        inner = [node for node in self._nodes if node is not last]
+        is_read = any(reader not in self._nodes for node in inner for reader in self._readers[node.outputs[0]])
+        is_sum = len(self._terms) > 1 or any(node.type == BATCH_NORM for node in self._nodes)
+        filters = [None if node is None else node.values_in[1] for node, _ in self._terms]
+        arrays = [None if value is None else self._known(value) for value in filters]
+        sizes = [0 if own is None else own.size for own in arrays]
+        widest = self._terms[sizes.index(max(sizes))][0]
+        if is_read or not is_sum or widest is None:
+            return None
+        corners = [corner for node, _ in self._terms if (corner := self._corner(node, widest)) is not None]
+        factors = [factor for _, factor in self._terms]
+        most = [
+            np.abs(factor).max() * (1.0 if own is None else np.abs(own).max(initial=0))
+            for own, factor in zip(arrays, factors, strict=True)
+        ]
+        # No comparison with NaN holds.
+        if len(corners) < len(factors) or not sum(most) < _LARGE or not np.abs(self._shift).max() < _LARGE:
+            return None
+        shift = self._shift.astype(np.float32).reshape(-1, *[1] * self._axes)
+        return ChannelSum([*inner, last], widest, filters, corners, factors, shift)
+
+    def _known(self, value: Value) -> Array | None:
+        return self._constants[value.number]
+
+    @property
+    def _outputs(self) -> int:
+        return prod(self._layout[:-1])
+
+    def _vector(self, value: Value) -> Array | None:
+        """A constant with one element for each channel, or one for all, as a vector."""
+        array = self._known(value)
+        vector = None if array is None else _by_channel(array, self._axes + 2)
+        return vector if vector is not None and vector.size in (1, self._outputs) else None
+
+    def _corner(self, node: Node | None, widest: Node) -> list[int] | None:
+        """Where in the windows of a convolution those of another one begin; None where they are not in them all."""
+        if node is widest:
+            return [0] * self._axes
+        outer, own = self._windows(widest), self._windows(node)
+        is_other = node is None and self._layout[-1] != self._layout[-2]
+        if is_other or outer is None or own is None:
+            return None
+        corner = []
+        for (step, gap, size, begin, end), (own_step, own_gap, own_size, own_begin, own_end) in zip(
+            outer, own, strict=True
+        ):
+            fits = begin >= own_begin and end >= own_end and size - begin - end == own_size - own_begin - own_end
+            if not fits or step != own_step or max(gap, own_gap) > 1:
+                return None
+            corner.append(begin - own_begin)
+        return corner
+
+    def _windows(self, node: Node | None) -> list[tuple[int, ...]] | None:
+        """Stride, dilation, size, and padding at both ends along each axis; None where it depends on the image."""
+        ones, zeros = [1] * self._axes, [0] * self._axes
+        if node is None:
+            return list(zip(ones, ones, ones, zeros, zeros, strict=True))
+        op: Any = self._operator(node)
+        filters = self._known(node.values_in[1])
+        if op.auto_pad != "explicit" or filters is None:
+            return None
+        sizes, pads = filters.shape[-self._axes :], (op.pads_begin or zeros, op.pads_end or zeros)
+        return list(zip(op.strides or ones, op.dilations or ones, sizes, *pads, strict=True))
+
+
+def filter_form(
+    value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
+) -> Form | None:
+    """How filters are packed; None where a convolution is not faster with transformed ones.
+
+    nodes: what reads them.
+    """
+    kinds = {node.type for node in nodes}
+    if kinds not in ({"Convolution"}, {"GroupConvolution"}):
+        return None
+    grouped = array.shape if kinds == {"GroupConvolution"} else (1, *array.shape)
+    axes = len(grouped) - 3
+    are_known = True
+    for node in nodes:
+        op = operator(node)
+        if node.inputs[0] is value or not is_of_floats(node, op, types):
+            return None
+        steps = {*vars(op).get("strides", ()), *vars(op).get("dilations", ())}
+        counts = (types[node.outputs[0].number].shape.dims or ())[2:]
+        are_known = are_known and all(dim.is_static for dim in counts)
+        windows = prod([dim.hi if dim.is_static else inf for dim in counts])
+        if steps - {1} or not is_worth_transforming(grouped, windows):
+            return None
+    # Others cannot be had again from the sums into which they are transformed.
+    if not _are_usual(array):
+        return None
+
+    def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
+        filters = transformed_filters(array.reshape(grouped), memory)
+        return lambda op: PackedConvolution(
+            op, Shape(array.shape), None if are_known else np.require(array, None, "A"), transformed=filters
+        )
+
+    return Form(array.size // 3**axes * 4**axes, not are_known, pack)
+
+
+def _are_usual(filters: Array) -> bool:
+    # No comparison with NaN holds.
+    return max(float(filters.max(initial=0)), -float(filters.min(initial=0))) < _LARGE
+
+
+def _only_reader(node: Node, readers: Mapping[Value, Sequence[Node]]) -> Node | None:
+    found = readers.get(node.outputs[0], ())
+    return found[0] if len(found) == 1 else None
+
+
+def _by_channel(array: Array, rank: int) -> Array | None:
+    """A constant with one element for each channel of images, or one for all, as a vector; None for another one."""
+    channels = array.ndim - rank + 1 if array.ndim <= rank else rank
+    is_one = channels < rank and array.size == (array.shape[channels] if channels >= 0 else 1)
+    return array.reshape(-1).astype(np.float64) if is_one else None
+
+
+class PackedConvolution(HoldsInput):
+    """Convolution or GroupConvolution with constant filters, which may be transformed, and perhaps a number for each
+    output that is added; it is no operator of any file."""
+
+    type_name = "Convolution"
+    inputs = (In("data"),)
+
+    _op: Convolving
+    _shape: Shape
+    _filters: Array | None
+    _transformed: Array | None
+    _shift: Array | None
+
+    def __init__(
+        self,
+        op: Op,
+        shape: Shape,
+        filters: Array | None,
+        *,
+        transformed: Array | None = None,
+    ) -> None:
+        """op: the convolution. shape: of its filters. filters: themselves, None where they are never needed so."""
+        vars(self).update(_op=op, _shape=shape, _filters=filters, _transformed=transformed, _shift=None)
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
+        return self._op.multiply_adds([*inputs, self._shape.static], outputs)
+
+    def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
+        return [*types, TensorType(ElementType.f32, self._shape)]
+
+    def evaluate(self, data: Array) -> Array:
+        """data: [batch, channels, spatial...]; f32."""
+        return self._convolver(data.shape)(data)
+
+    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[[Array], Array]:
+        return self._convolver(types[0].shape.static)
+
+    def _convolver(self, data: tuple[int, ...]) -> Callable[[Array], Array]:
+        convolve, shift = self._unshifted(data), self._shift
+        if shift is None:
+            return convolve
+
+        def shifted(data: Array) -> Array:
+            found = convolve(data)
+            return apply_elementwise(np.add, found, shift, out=found)
+
+        return shifted
+
+    def _unshifted(self, data: tuple[int, ...]) -> Callable[[Array], Array]:
+        kernel = self._shape.static[self._op.filter_axes :]
+        axes = self._op.sliding(data[2:], kernel)
+        filters = self._shape.static if self._op.filter_axes == 3 else (1, *self._shape.static)
+        windows = prod([axis.count for axis in axes])
+        if self._transformed is not None and (self._filters is None or is_worth_transforming(filters, windows)):
+            return WinogradConvolver(axes, data, self._transformed)
+        assert self._filters is not None, "they are not transformed"
+        return partial(convolver(axes, data, filters, self._filters.dtype), filters=self._filters)

@@ -1,0 +1,177 @@
+"""Values that depend on weights alone, or on the shapes of inputs too, and are computed once; and what the iterations
+of a loop can compute together before the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence, Set
+from dataclasses import replace
+from typing import NamedTuple
+
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.infer import Types
+from ir_exec.ops import Op
+from ir_exec.ops.infrastructure.values import Const, Parameter
+from ir_exec.plan.graph import Fusion, PlanGraph
+from ir_exec.plan.memory import byte_size
+from ir_exec.types import Array
+
+__all__ = ["Settled", "constant_values", "foldable", "is_scattered", "products_first", "settled"]
+
+SMALL = 2**12
+"""Bytes: constants up to this size are kept whatever they come from."""
+
+
+def foldable(
+    graph: Graph, types: Types, *, expand_weights: bool, small: Callable[[Node], int] | None = None
+) -> set[Value]:
+    """The values that depend on no input, no variable and no random number.
+
+    Without `expand_weights` only those that take no more memory than the weights they come from: the others, for
+    instance f32 from u4, are computed in every run and freed again.
+    types: of every value, as the run has it. small: bytes up to which the outputs of a node may take more memory.
+    """
+    constant: set[Value] = set()
+    stored: dict[Value, int] = {}
+    for node in graph.nodes:
+        if not _is_constant(node, constant):
+            continue
+        sources = sum(stored[value] for value in node.values_in)
+        if isinstance(node.op, Const):
+            sources = node.op.size
+        sizes = [byte_size(types[value.number]) for value in node.outputs]
+        limit = SMALL if small is None else small(node)
+        if not expand_weights and sum(sizes) > max(sources, limit):
+            continue
+        for value, size in zip(node.outputs, sizes, strict=True):
+            constant.add(value)
+            stored[value] = min(size, sources) if isinstance(node.op, Const) else size
+    return constant
+
+
+def constant_values(graph: Graph) -> set[Value]:
+    """The values that depend on no input, no variable and no random number, whatever memory they take."""
+    constant: set[Value] = set()
+    for node in graph.nodes:
+        if _is_constant(node, constant):
+            constant.update(node.outputs)
+    return constant
+
+
+def _is_constant(node: Node, constant: set[Value]) -> bool:
+    op = node.op
+    if op is None or isinstance(op, Parameter) or not op.deterministic:
+        return False
+    if isinstance(op, Const):
+        return True
+    return not op.evaluate_context and bool(node.inputs) and all(value in constant for value in node.values_in)
+
+
+class Settled(NamedTuple):
+    """How the nodes of a plan are divided.
+
+    now: those to compute before all runs, in order. kept: the numbers of the values of them that runs read.
+    later: those that run, in order; what is computed now but not kept is among them where they read it.
+    """
+
+    now: list[Node]
+    kept: list[int]
+    later: list[Node]
+
+
+def settled(
+    nodes: Sequence[Node],
+    types: Types,
+    slots: Sequence[Array | None],
+    results: Collection[int],
+    *,
+    passing: Set[Value],
+    room: int,
+) -> Settled:
+    """Which nodes of a plan depend only on what is known before a run.
+
+    slots: what is known. results: the numbers of what is read at the end. passing: what is not kept. room: bytes that
+    the kept values may take together; those that the last nodes read come first.
+    """
+    known = {value for node in nodes for value in node.values_in if slots[value.number] is not None}
+    early = set()
+    for node in nodes:
+        if isinstance(node.op, Const) or not _is_constant(node, known):
+            continue
+        # Sizes that show themselves in the run alone cannot be compared with the room.
+        if all(types[value.number].shape.is_static for value in node.outputs):
+            early.add(node)
+            known.update(node.outputs)
+    if not early:
+        return Settled([], [], list(nodes))
+    read, needed = set(results), set[int]()
+    now: list[Node] = []
+    kept: list[int] = []
+    later: list[Node] = []
+    for node in reversed(nodes):
+        inputs = [value.number for value in node.values_in]
+        if node not in early:
+            later.append(node)
+            read.update(inputs)
+            continue
+        outputs = {value.number for value in node.outputs}
+        wanted = outputs & read
+        size = sum(byte_size(types[number]) for number in wanted)
+        if not wanted or (size <= room and passing.isdisjoint(node.outputs)):
+            room -= size
+            kept += wanted
+            needed |= wanted
+        else:
+            later.append(node)
+            read.update(inputs)
+        if not needed.isdisjoint(outputs):
+            now.append(node)
+            needed.update(inputs)
+    return Settled(now[::-1], sorted(kept), later[::-1])
+
+
+def is_scattered(array: Array) -> bool:
+    """Whether neither rows nor columns are contiguous, and every element has a place of its own."""
+    if array.flags.c_contiguous:
+        return False
+    strides = array.squeeze().strides
+    return 0 not in strides and array.itemsize not in strides[-2:]
+
+
+def products_first(draft: PlanGraph, types: Types, fixed: Collection[int], room: int) -> tuple[list[Node], Types]:
+    """The nodes of a draft with every Gather behind the MatMul that multiplies what it takes from a fixed value by a
+    known matrix, and the types of their values.
+
+    fixed: the numbers of values that are the same in every iteration. room: bytes that a product may take.
+    """
+    types, ordered = types.copy(), draft.nodes.copy()
+    for place, node in enumerate(draft.nodes):
+        product = _product(draft, node, fixed)
+        if product is None:
+            continue
+        (whole, *which), (part, matrix) = node.values_in, product.values_in
+        op = draft.operator(product)
+        type = op.infer(types[whole.number], types[matrix.number])
+        if type.shape.size.hi * type.element_type.dtype.itemsize <= room:
+            types[part.number] = type
+            ordered[place] = _moved(product, op, [whole, matrix], (part,))
+            ordered[ordered.index(product)] = _moved(node, draft.operator(node), [part, *which], product.outputs)
+    return ordered, types
+
+
+def _product(draft: PlanGraph, node: Node, fixed: Collection[int]) -> Node | None:
+    """The MatMul of what a Gather takes from a fixed value, along another axis than the last, and a known matrix."""
+    if draft.kind(node) != "Gather" or node.values_in[0].number not in fixed:
+        return None
+    product = draft.only_reader(node.outputs[0])
+    if product is None or draft.kind(product) != "MatMul" or product.values_in[0] is not node.outputs[0]:
+        return None
+    matrix, axis = draft.known(product.values_in[1]), draft.number(node.values_in[2])
+    rank = draft.type(node.values_in[0]).rank
+    is_plain = not vars(draft.operator(node)).get("batch_dims") and not vars(draft.operator(product))["transpose_a"]
+    if matrix is None or axis is None or rank is None or not is_plain:
+        return None
+    return product if matrix.ndim == 2 and axis % rank < rank - 1 else None
+
+
+def _moved(node: Node, op: Op, inputs: list[Value], outputs: tuple[Value, ...]) -> Node:
+    return replace(Fusion([node], op, inputs).fused("hoist_gather_past_matmul"), outputs=outputs)

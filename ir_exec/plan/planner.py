@@ -1,0 +1,362 @@
+"""Plans: which nodes run for a set of input shapes, in which order, by which kernels, in whose memory.
+
+Planning takes many times as long as running a small network. Inputs that always have the same shapes, or a few sets of
+them, are planned once for each set. A decoder with a growing cache, though, has new shapes for every token. So shapes
+that are seen for the first time run by the open plan, in which every dim that has differed so far is unknown, and
+layers that depend on it infer their types during the run. Shapes that are seen again get a plan of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import prod
+from operator import itemgetter
+from threading import Lock
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ir_exec.errors import IRError, ResourceError
+from ir_exec.graph import Node, last_uses
+from ir_exec.infer import Types
+from ir_exec.kernels.limits import Budget, Limits
+from ir_exec.ops import Op
+from ir_exec.plan.checked import Checked
+from ir_exec.plan.graph import FusedNode
+from ir_exec.plan.memory import Buffers, byte_size
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+__all__ = ["MAX_PLANS", "Context", "Input", "Instrument", "Kernel", "Plan", "Planner", "Plans", "Setting", "Step"]
+
+Context: TypeAlias = Mapping[str, Any]
+"""What operators may ask for beyond their inputs: `weights`, `state`."""
+
+Kernel: TypeAlias = Callable[..., Any]
+"""Computes the outputs of a node from the arrays of its inputs."""
+
+OVERWRITE_FROM = 2**14
+"""Bytes of an output from which on it pays to reuse the buffer of an input."""
+
+
+class Held(NamedTuple):
+    """The memory around a step whose own memory shows itself in the run alone.
+
+    beside: bytes of the tensors of known size that exist beside its outputs. outputs: the known bytes of each output.
+    """
+
+    beside: int
+    outputs: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Step:
+    """One node in the loop.
+
+    inputs, outputs: slots, which are the numbers of the values. dying: slots that are empty after this step.
+    held: None where planning has counted all memory of the step.
+    members: the nodes that it computes, `node` last, where a rewrite has put several into one step.
+    op: what computes them. made_by: the pass that did so, "" for a layer of the file.
+    fetch: the arrays of the inputs, from the slots.
+    """
+
+    node: Node
+    evaluate: Kernel
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    dying: tuple[int, ...]
+    held: Held | None
+    op: Op
+    members: tuple[Node, ...] = ()
+    made_by: str = ""
+    fetch: Callable[[list[Array | None]], Sequence[Any]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # A quarter of the time of a loop over the slots, which small layers notice. One key alone gives no sequence.
+        first = self.inputs[0] if self.inputs else 0
+        self.fetch = (
+            itemgetter(*self.inputs) if len(self.inputs) > 1 else itemgetter(slice(first, first + len(self.inputs)))
+        )
+
+
+Instrument: TypeAlias = Callable[[Step], Step]
+"""Makes of each step of a plan the one that runs in its place, for instance one that takes its time."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """The steps for one set of input shapes.
+
+    slots: what every slot holds when a run begins: constants, and values that follow from the input shapes.
+    results: the slots that hold the outputs at the end.
+    once: what runs in the first iteration of a loop alone, before the steps; they read its results.
+    live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, without the
+        inputs of the network and the constants. peak: the most of it. Both with the bytes that the plan keeps.
+    """
+
+    steps: list[Step]
+    slots: list[Array | None]
+    results: list[int]
+    live: list[int] = field(default_factory=list)
+    peak: int = 0
+    once: Plan | None = None
+
+    def require_room(self, limits: Limits) -> None:
+        """Raise ResourceError at the first layer at which a run by this plan is over the budget."""
+        try:
+            limits.require(self.peak)
+        except ResourceError:
+            for live, step in zip(self.live, self.steps, strict=True):
+                _at_layer(step.node, limits.require, live)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all plans of a graph share.
+
+    bodies: the running bodies of the nodes that have any.
+    with_constants: the kernel of a node whose constant inputs make a better one than `evaluate`, None for other nodes.
+    ops: operators that run in place of those of their nodes.
+    instrument: what every step goes through, those of bodies too.
+    """
+
+    context: Context
+    bodies: Mapping[Node, tuple[Any, ...]]
+    budget: Budget
+    with_constants: Callable[[Node], Kernel | None]
+    ops: Mapping[Node, Op]
+    instrument: Instrument | None = None
+
+    def operator(self, node: Node) -> Op:
+        op = self.ops.get(node, node.op)
+        assert op is not None, "networks with unsupported operators are refused before"
+        return op
+
+
+class Planner:
+    """Makes one plan.
+
+    nodes: what runs, in this order. types: of every value of the graph.
+    slots: what a run begins with. results: the slots whose values are there at its end.
+    overwrite: whether steps may reuse the buffers of dead values, and leave out outputs that no later layer reads.
+    kept: bytes in `slots` that belong to this plan alone.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        nodes: list[Node],
+        types: Types,
+        slots: list[Array | None],
+        results: list[int],
+        *,
+        overwrite: bool,
+        kept: int = 0,
+    ) -> None:
+        self._setting = setting
+        self._kept = kept
+        self._nodes = nodes
+        self._types = types
+        self._slots = slots
+        self._results = results
+        self._overwrite = overwrite
+        self._keep = frozenset(results)
+        self._read = self._keep.union(value.number for node in nodes for value in node.values_in)
+        self._dying = last_uses(nodes)
+        self._buffers = Buffers(nodes, types, self._keep, self._dying)
+
+    def plan(self) -> Plan:
+        """The plan; raises ResourceError where tensors of known shapes alone are over the budget."""
+        plan = Plan([], self._slots, self._results)
+        for index, node in enumerate(self._nodes):
+            live = self._kept + self._buffers.enter(index)
+            _at_layer(node, self._setting.budget.require, live)
+            plan.live.append(live)
+            step = self._step(index, node, live)
+            plan.steps.append(step if self._setting.instrument is None else self._setting.instrument(step))
+            self._buffers.leave(index)
+        plan.peak = max(plan.live, default=0)
+        return plan
+
+    def _step(self, index: int, node: Node, live: int) -> Step:
+        op = self._setting.operator(node)
+        context = {**self._setting.context, "bodies": self._setting.bodies.get(node, ())}
+        inputs = tuple([value.number for value in node.values_in])
+        outputs = tuple([value.number for value in node.outputs])
+        proven = self._is_static(inputs) and (bool(node.bodies) or self._is_static(outputs))
+        sizes = tuple([self._buffers.size(number) for number in outputs])
+        members = node.members if isinstance(node, FusedNode) else ()
+        return Step(
+            node=members[-1] if members else node,
+            evaluate=self._kernel(index, op, context) if proven else self._checked(node, op, context),
+            inputs=inputs,
+            outputs=outputs,
+            dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
+            held=None if proven and not node.bodies else Held(live - sum(sizes), sizes),
+            op=op,
+            members=members,
+            made_by=node.made_by if isinstance(node, FusedNode) else "",
+        )
+
+    def _is_static(self, numbers: tuple[int, ...]) -> bool:
+        return all(self._types[number].shape.is_static for number in numbers)
+
+    def _kernel(self, index: int, op: Op, context: Context) -> Kernel:
+        """What computes a node whose types planning has proven."""
+        node = self._nodes[index]
+        better = self._kernel_for_any(node, op, context)
+        if better is not None:
+            return better
+        kernel = self._kernel_for_types(node, op)
+        position = self._overwritten_input(index, op)
+        return kernel if position is None else partial(_overwrite, kernel, position)
+
+    def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
+        """What computes a node whose types are inferred from the arrays of the run."""
+        better = self._kernel_for_any(node, op, context)
+        slots = [self._slots[value.number] for value in node.values_in]
+        fixed = {position: array for position, array in enumerate(slots) if array is not None}
+        is_replaceable = better is None and self._overwrite
+        return Checked(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed)
+
+    def _kernel_for_any(self, node: Node, op: Op, context: Context) -> Kernel | None:
+        """What is to be called instead of `evaluate` and of `kernel`, whatever the types are."""
+        if op.evaluate_context:
+            return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
+        return None if isinstance(node, FusedNode) else self._setting.with_constants(node)
+
+    def _kernel_for_types(self, node: Node, op: Op) -> Kernel:
+        inputs = [self._types[value.number] for value in node.values_in]
+        numbers = [value.number for value in node.outputs]
+        unread = frozenset(op.output_name(place) for place, number in enumerate(numbers) if number not in self._read)
+        try:
+            return op.kernel(*inputs, unread=unread if self._overwrite else frozenset())
+        except IRError as error:
+            raise error.located(node.location) from error.__cause__
+
+    def _overwritten_input(self, index: int, op: Op) -> int | None:
+        """The input whose memory becomes that of the output, None where there is no such input."""
+        node = self._nodes[index]
+        output = self._types[node.outputs[0].number]
+        if self._overwrite and op.overwrites and byte_size(output) >= OVERWRITE_FROM:
+            for position, value in enumerate(node.values_in):
+                named = op.inputs[min(position, len(op.inputs) - 1)].name in op.overwrites
+                if named and self._types[value.number] == output and self._buffers.may_overwrite(index, position):
+                    return position
+        return None
+
+
+def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
+    try:
+        require(size)
+    except ResourceError as error:
+        raise error.located(node.location) from None
+
+
+def _overwrite(kernel: Kernel, position: int, *arrays: Array) -> Any:
+    out = arrays[position]
+    # A view that was made by broadcasting says by its flag that its elements are not its own.
+    return kernel(*arrays, out=out if out.flags.c_contiguous and out.flags.writeable else None)
+
+
+MAX_PLANS = 32
+"""The most plans that a graph keeps."""
+
+GROWTH = 2
+"""How many times the bytes of the largest planned inputs the open plan may take: only planning counts memory."""
+
+SMALL = 2**16
+"""Bytes of inputs that may always be exceeded."""
+
+Input: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
+"""The dtype and the shape of an array that is given to a graph."""
+
+
+class Plans:
+    """The plans of one graph.
+
+    Several threads may ask at once; one of them plans at a time.
+
+    make: makes a plan for inputs of these types; the flag says whether its steps may reuse buffers.
+    max_memory: the budget of a run, in bytes.
+    """
+
+    def __init__(self, make: Callable[[list[TensorType], bool], Plan], max_memory: int) -> None:
+        self._make = make
+        # What grows with the square of an input's size takes four times as much, and the open plan reuses less memory.
+        self._ample = max_memory // (4 * GROWTH**2)
+        self._exact: dict[Any, Plan] = {}
+        self._recent: dict[Any, None] = {}
+        self._planned_bytes: int | None = None
+        self._open_inputs: list[tuple[np.dtype[Any], tuple[int | None, ...]]] = []
+        self._open: Plan | None = None
+        self._planning = Lock()
+
+    def get(self, inputs: list[Input], *, observed: bool) -> Plan:
+        """The plan to run by.
+
+        An observer may keep the arrays that it sees, so a plan for it reuses no buffers.
+        """
+        key = (observed, *inputs)
+        plan = self._exact.get(key)
+        if plan is not None:
+            return plan
+        with self._planning:
+            if observed or key in self._recent or not self._may_stay_open(inputs):
+                return self._exactly(inputs, observed=observed)
+            _remember(self._recent, key, None)
+            return self._open_for(inputs)
+
+    def exact(self, inputs: list[Input], *, observed: bool = False) -> Plan:
+        """The plan for these input shapes and no others."""
+        with self._planning:
+            return self._exactly(inputs, observed=observed)
+
+    def _exactly(self, inputs: list[Input], *, observed: bool) -> Plan:
+        key = (observed, *inputs)
+        plan = self._exact.get(key)
+        if plan is None:
+            types = [TensorType(ElementType.of_dtype(dtype), Shape(shape)) for dtype, shape in inputs]
+            plan = self._make(types, not observed)
+            _remember(self._exact, key, plan)
+            self._open_inputs = self._open_inputs or list(inputs)
+            if plan.peak <= self._ample:
+                self._planned_bytes = max(_bytes(inputs), self._planned_bytes or 0)
+        return plan
+
+    def _may_stay_open(self, inputs: list[Input]) -> bool:
+        """Whether the inputs have the dtypes and ranks of a plan, and are not too much larger."""
+        return (
+            self._planned_bytes is not None
+            and _bytes(inputs) <= GROWTH * self._planned_bytes + SMALL
+            and all(
+                dtype == known and len(shape) == len(dims)
+                for (dtype, shape), (known, dims) in zip(inputs, self._open_inputs, strict=True)
+            )
+        )
+
+    def _open_for(self, inputs: list[Input]) -> Plan:
+        widened = [
+            (dtype, tuple([dim if dim == size else None for dim, size in zip(dims, shape, strict=True)]))
+            for (_, dims), (dtype, shape) in zip(self._open_inputs, inputs, strict=True)
+        ]
+        if self._open is None or widened != self._open_inputs:
+            self._open_inputs = widened
+            types = [TensorType(ElementType.of_dtype(dtype), _open_shape(dims)) for dtype, dims in widened]
+            self._open = self._make(types, True)
+        return self._open
+
+
+def _remember(known: dict[Any, Any], key: Any, value: object) -> None:
+    if len(known) >= MAX_PLANS:
+        known.pop(next(iter(known)))
+    known[key] = value
+
+
+def _bytes(inputs: list[Input]) -> int:
+    return sum([prod(shape) * dtype.itemsize for dtype, shape in inputs])
+
+
+def _open_shape(dims: tuple[int | None, ...]) -> Shape:
+    return Shape([Dim.any() if dim is None else dim for dim in dims])

@@ -1,0 +1,41 @@
+"""Which passes make plans: all, all but some, or some alone. With it one finds the pass that changes a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError
+
+__all__ = ["PassSelection"]
+
+
+@dataclass(frozen=True, slots=True)
+class PassSelection:
+    """only: the passes that run, None for all. without: passes that do not."""
+
+    only: frozenset[str] | None = None
+    without: frozenset[str] = frozenset()
+
+    def allows(self, name: str) -> bool:
+        """Whether a pass of this name runs."""
+        return name not in self.without and (self.only is None or name in self.only)
+
+    @classmethod
+    def parse(cls, text: str | None, names: Iterable[str]) -> PassSelection:
+        """`-a,-b` leaves passes out, `a,b` runs these alone. names: of the passes that can be chosen.
+
+        Raises EvaluationError (IR704) for a name that no pass has.
+        """
+        known = list(names)
+        parts = [part.strip() for part in (text or "").split(",") if part.strip()]
+        for part in parts:
+            if part.removeprefix("-") not in known:
+                message = (
+                    f"there is no pass {part.removeprefix('-')!r} that can be left out; there are {', '.join(known)}"
+                )
+                raise EvaluationError(message, code=Code.bad_value)
+        without = frozenset(part[1:] for part in parts if part.startswith("-"))
+        only = frozenset(part for part in parts if not part.startswith("-"))
+        return cls(only or None, without)

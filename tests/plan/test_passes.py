@@ -1,0 +1,108 @@
+"""The passes that make plans: their order, what each changes, and that bit-exact ones keep every bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import ir_exec
+from ir_exec import EvaluationError
+from ir_exec.cli import main
+from ir_exec.plan.compiler import PASSES, selection_of
+from ir_exec.plan.explain import PlanReport
+
+NETWORKS = Path(__file__).parent.parent / "networks"
+CHOSEN = ("bert_tiny_fp16", "conv_zoo", "keras", "llama_int4_asym", "index_ops", "branches", "gnn_gcn_gat")
+OPTIONAL = [one for one in PASSES if not one.always]
+
+
+def test_passes_come_after_what_they_need() -> None:
+    seen: set[str] = set()
+    for one in PASSES:
+        assert seen.issuperset(one.needs), one.name
+        assert one.name not in seen
+        seen.add(one.name)
+    assert PASSES[-1].name == "select_kernels"
+
+
+def outputs(name: str, passes: str | None, *, optimize: bool = True) -> list[np.ndarray]:
+    with np.load(NETWORKS / f"{name}.inputs.npz") as inputs:
+        compiled = ir_exec.compile_model(NETWORKS / f"{name}.xml", passes=passes, optimize=optimize, threads=1)
+        first = list(compiled(dict(inputs)).values())
+        again = list(compiled(dict(inputs)).values()) if not compiled.query_state() else first
+        for one, other in zip(first, again, strict=True):
+            np.testing.assert_array_equal(one, other)
+        return first
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_bit_exact_passes_keep_every_bit(name: str) -> None:
+    expected = outputs(name, None, optimize=False)
+    exact = ",".join(one.name for one in OPTIONAL if one.exactness == "bit-exact")
+    for found, plain in zip(outputs(name, exact), expected, strict=True):
+        np.testing.assert_array_equal(found, plain)
+
+
+@pytest.mark.parametrize("one", OPTIONAL, ids=lambda one: one.name)
+def test_a_network_runs_without_any_pass(one: object) -> None:
+    name = str(getattr(one, "name", ""))
+    for network in ("bert_tiny_fp16", "conv_zoo"):
+        expected = outputs(network, None, optimize=False)
+        for found, plain in zip(outputs(network, f"-{name}"), expected, strict=True):
+            np.testing.assert_allclose(found, plain, rtol=1e-4, atol=1e-4)
+
+
+def explained(name: str, passes: str | None = None) -> PlanReport:
+    with np.load(NETWORKS / f"{name}.inputs.npz") as inputs:
+        shapes = {key: inputs[key].shape for key in inputs.files}
+    return ir_exec.compile_model(NETWORKS / f"{name}.xml", passes=passes).explain(shapes)
+
+
+def test_every_layer_is_explained() -> None:
+    report = explained("bert_tiny_fp16")
+    assert report.steps == sum(layer.fate == "step" for layer in report.layers)
+    for layer in report.layers:
+        assert (layer.variant is not None) == (layer.fate == "step")
+        assert layer.fate == "step" or layer.made_by in {one.name for one in PASSES}
+    fused = [layer for layer in report.layers if layer.made_by == "fuse_layer_norm"]
+    steps = {layer.name for layer in fused if layer.fate == "step"}
+    assert steps
+    assert {layer.into for layer in fused if layer.fate == "fused"} == steps
+
+
+def test_a_pass_that_is_left_out_makes_nothing() -> None:
+    report = explained("bert_tiny_fp16", "-fuse_layer_norm")
+    assert not [layer for layer in report.layers if layer.made_by == "fuse_layer_norm"]
+
+
+def test_the_algorithm_of_a_convolution_has_a_reason() -> None:
+    layers = [layer for layer in explained("conv_zoo").layers if (layer.variant or "").startswith("convolve.")]
+    assert layers
+    assert all(layer.reason and len(layer.alternatives) == 3 for layer in layers)
+
+
+@pytest.mark.parametrize("text", ["unknown", "-unknown", "fold_constants", "-select_kernels"])
+def test_passes_that_cannot_be_chosen(text: str) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        selection_of(text)
+    assert caught.value.code == "IR704"
+
+
+def test_the_table_of_the_architecture_is_current() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text("utf-8")
+    for one in PASSES:
+        assert f"| `{one.name}` | {one.exactness} | {one.scope} | {one.what} |" in page
+
+
+def test_the_commands() -> None:
+    path = str(NETWORKS / "conv_zoo.xml")
+    result = CliRunner().invoke(main, ["profile", "--plan", path, "--format", "json"])
+    report = PlanReport.model_validate_json(result.stdout)
+    assert report.steps > 10
+    assert CliRunner().invoke(main, ["profile", "--plan", path, "--top", "2"]).exit_code == 0
+    assert CliRunner().invoke(main, ["run", path, "--passes=-fuse_activation"]).exit_code == 0
+    assert CliRunner().invoke(main, ["run", path, "--passes", "unknown"]).exit_code == 1
+    assert CliRunner().invoke(main, ["profile", path, "--passes", "-fuse_padding"]).exit_code == 2
