@@ -12,12 +12,13 @@ import pytest
 import ir_exec
 from ir_exec.onnx.export.files import to_bytes
 from ir_exec.onnx.export.lower import lower_model
+from ir_exec.ops.base.registry import resolve
 from tests.conformance.case import Case
 from tests.conformance.networks import COPIES, arrays
 from tests.conformance.oracle import Refused
 from tests.conformance.sample import each_chunk_of_a_part, found_in
 from tests.onnx.export.engine import Engine, Question
-from tests.onnx.export.left_out import NOT_READ_AGAIN, NOT_READ_BY_OPENVINO, NOT_WRITTEN_AGAIN
+from tests.onnx.export.left_out import NOT_READ_AGAIN, NOT_READ_BY_OPENVINO, NOT_WRITTEN_AGAIN, WRONG
 from tests.onnx.export.round_trips import back_again, round_trips
 from tests.onnx.suite import KINDS, cases
 
@@ -56,6 +57,9 @@ def test_rows_read_again_are_the_same_function(rows: list[Case]) -> None:
 
 
 def _unlisted(case: Case) -> list[str]:
+    """What differs, but for operators of which some rows are others in ONNX, and for what is not read."""
+    if resolve(case.type, f"opset{case.opset}").__name__ in WRONG:
+        return []
     return [fault for fault in back_again(case) if not any(reason in fault for reason in NOT_READ_AGAIN)]
 
 
