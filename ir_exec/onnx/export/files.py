@@ -116,22 +116,26 @@ def _write(exported: Exported, file: IO[bytes], data: IO[bytes] | None, location
         size = stored_size(tensor)
         length = len(headers[name]) + len(_field(9, size)) + size
         file.write(_field(5, length) + headers[name] + _field(9, size))
-        file.write(_content(tensor))
+        _write_content(file, tensor)
 
 
 def _append(data: IO[bytes], tensor: StoredTensor) -> int:
     if stored_size(tensor) >= _ALIGNED_FROM:
         data.write(bytes(-data.tell() % _ALIGNMENT))
     offset = data.tell()
-    data.write(_content(tensor))
+    _write_content(data, tensor)
     return offset
 
 
-def _content(tensor: StoredTensor) -> bytes | memoryview:
-    content = raw_bytes(tensor.read())
+def _write_content(file: IO[bytes], tensor: StoredTensor) -> None:
+    """Write the elements of a constant, whose memory is released afterwards."""
+    array = tensor.read()
+    content = raw_bytes(array)
     if len(content) != stored_size(tensor):
         raise ValueError(f"the constant {tensor.name!r} has {len(content)} bytes, expected {stored_size(tensor)}")
-    return content
+    file.write(content)
+    if tensor.release is not None:
+        tensor.release(array)
 
 
 def _header(tensor: StoredTensor) -> TensorProto:

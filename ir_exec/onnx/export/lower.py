@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError, internal_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
-from ir_exec.ir import RtInfo
+from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Model
 from ir_exec.onnx.export.compressed import (
     Compressed,
@@ -33,7 +34,7 @@ from ir_exec.onnx.registry import NEWEST
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.precision import file_types
-from ir_exec.types import ElementType, TensorType
+from ir_exec.types import Array, ElementType, TensorType
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, ValueInfoProto
@@ -126,8 +127,13 @@ class Lowerer:
                 node.location
             )
         reader = self.weights
+        release = partial(_release, reader) if isinstance(reader, Weights) else None
         self.names[value] = self.writer.element_constant(
-            self.value_name(value), op.element_type, shape, lambda: op.evaluate(weights=reader).reshape(shape)
+            self.value_name(value),
+            op.element_type,
+            shape,
+            lambda: op.evaluate(weights=reader).reshape(shape),
+            release,
         )
 
     def value_name(self, value: Value) -> str:
@@ -300,6 +306,12 @@ class Lowerer:
         return self.value_info(name, type, dims=re.sub(r"\W+", "_", name))
 
 
+def _release(weights: Weights, array: Array) -> None:
+    """Take the pages of a mapped constant out of memory."""
+    if weights.maps(array):
+        weights.forget(array)
+
+
 def lower_model(
     model: Model,
     *,
@@ -382,11 +394,12 @@ def _output(lowerer: Lowerer, node: Node, wanted: str) -> ValueInfoProto:
 
 def _unsaid(unsaid: Sequence[tuple[Node, str]]) -> UnsupportedError:
     """One error that names every layer that ONNX cannot express."""
-    lines = [f"  {node.type} {node.name!r}: {reason}" for node, reason in unsaid[:_MOST_NAMED]]
+    lines = [f"{node.type} {node.name!r}: {reason}" for node, reason in unsaid[:_MOST_NAMED]]
     if len(unsaid) > _MOST_NAMED:
-        lines.append(f"  and {len(unsaid) - _MOST_NAMED} more")
+        lines.append(f"and {len(unsaid) - _MOST_NAMED} more")
     count = f"{len(unsaid)} layer{'s' * (len(unsaid) != 1)}"
-    error = UnsupportedError("\n".join([f"ONNX cannot express {count} of the model:", *lines]))
+    hint = "fix the shapes of inputs (--shape, --static), or keep these layers in a domain of their own (--partial)"
+    error = UnsupportedError(f"ONNX cannot express {count} of the model: {'; '.join(lines)}", hint=hint)
     return error.located(unsaid[0][0].location) if len(unsaid) == 1 else error
 
 

@@ -32,13 +32,15 @@ INLINE_BYTES = 2**10
 class StoredTensor:
     """A constant of the graph whose elements are read when they are needed.
 
-    code: its TensorProto.DataType. read: returns the elements, sub-byte types one a byte.
+    code: its TensorProto.DataType. read: returns the elements, sub-byte types one a byte. release: called with them
+    once they are written, None where nothing is to be released.
     """
 
     name: str
     code: int
     shape: tuple[int, ...]
     read: Callable[[], Array]
+    release: Callable[[Array], None] | None = None
 
 
 @dataclass
@@ -120,7 +122,14 @@ class Writer:
         held = to_carrier(array, self.opset)
         self.small[name] = _tensor(name, held, self.codes[name])
 
-    def element_constant(self, name: str, kind: ElementType, shape: tuple[int, ...], read: Callable[[], Array]) -> str:
+    def element_constant(
+        self,
+        name: str,
+        kind: ElementType,
+        shape: tuple[int, ...],
+        read: Callable[[], Array],
+        release: Callable[[Array], None] | None = None,
+    ) -> str:
         """The name of a tensor of an element type of IR, whose elements are read when they are needed."""
         size = math.prod(shape) * kind.bits // 8
         if size <= INLINE_BYTES or kind is ElementType.string:
@@ -131,12 +140,19 @@ class Writer:
             return unique
         if is_carried(kind, self.opset):
             return self.stored(name, self.code(kind), shape, lambda: to_carrier(read(), self.opset))
-        return self.stored(name, self.code(kind), shape, read)
+        return self.stored(name, self.code(kind), shape, read, release)
 
-    def stored(self, name: str, code: int, shape: tuple[int, ...], read: Callable[[], Array]) -> str:
+    def stored(
+        self,
+        name: str,
+        code: int,
+        shape: tuple[int, ...],
+        read: Callable[[], Array],
+        release: Callable[[Array], None] | None = None,
+    ) -> str:
         """The name of a tensor whose elements are read when they are needed."""
         unique = self.unique(name)
-        self.tensors[unique] = StoredTensor(unique, code, tuple(shape), read)
+        self.tensors[unique] = StoredTensor(unique, code, tuple(shape), read, release)
         self.codes[unique] = code
         return unique
 

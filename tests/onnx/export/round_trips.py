@@ -110,13 +110,14 @@ def back_again(case: Case) -> list[str]:
         content = to_bytes(lower_model(ir_exec.read_model(file.xml, weights=file.weights)))
     except IRError:
         return []
+    held = [to_carrier(array, DEFAULT_OPSET) for array in file.inputs]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = ir_exec.compile_model(ir_exec.read_model(content), precision="file")(file.inputs)
+            result = ir_exec.compile_model(ir_exec.read_model(content), precision="file")(held)
     except Exception as error:  # the table goes on after any fault
         return [f"read again: {type(error).__name__}: {error}"]
-    wanted = ours.evaluate(case)
+    wanted = tuple(to_carrier(one, DEFAULT_OPSET) for one in ours.evaluate(case))
     found = [result[place] for place in range(len(result))]
     return faults_of(case, [_as(one, other) for one, other in zip(found, wanted, strict=True)], wanted)
 

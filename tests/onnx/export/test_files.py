@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import onnx
@@ -64,10 +65,10 @@ def test_nothing_is_left_of_a_file_that_cannot_be_written(
     path = tmp_path / "m.onnx"
     path.write_bytes(b"before")
 
-    def full(tensor: StoredTensor) -> bytes:
+    def full(file: IO[bytes], tensor: StoredTensor) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "_content", full)
+    monkeypatch.setattr(files, "_write_content", full)
     with pytest.raises(IRError) as caught:
         write_model(product(), path, external_data=external)
     assert caught.value.code == "IR009"
