@@ -149,7 +149,8 @@ def command(
             network,
             max_seconds=max_seconds,
             precision=precision,
-            optimize=not no_optimize,
+            # What pays after a dozen runs is not done for one.
+            optimize=False if no_optimize else "full" if repeat > 1 else "auto",
             passes=passes,
             **engine,
         )

@@ -62,7 +62,7 @@ class EngineModel(CompiledModel):
             threads=network.threads,
             is_wide=self._is_wide,
             keeps_weights=not self._options["expand_weights"],
-            optimize=self._options["optimize"],
+            optimize=bool(self._options["optimize"]),
         )
         self._engine = make_engine(engine, setting)
         self._split = SplitGraph(self._model, self._engine, self._executor, network.budget, self._options)
@@ -113,7 +113,7 @@ class SplitGraph(Executor):
             budget,
             ops,
             options["expand_weights"],
-            options["optimize"],
+            bool(options["optimize"]),
         )
         self._is_closed = False
         self._reads = [node for node in self._graph.nodes if isinstance(node.op, ReadsVariable)]

@@ -22,6 +22,10 @@ class PassSelection:
         """Whether a pass of this name runs."""
         return name not in self.without and (self.only is None or name in self.only)
 
+    def leaving_out(self, *names: str) -> PassSelection:
+        """The same without these passes."""
+        return PassSelection(self.only, self.without | set(names))
+
     @classmethod
     def parse(cls, text: str | None, names: Iterable[str]) -> PassSelection:
         """`-a,-b` leaves passes out, `a,b` runs these alone. names: of the passes that can be chosen.

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from ir_exec.model import (
 from ir_exec.plan.compiler import selection_of
 from ir_exec.plan.memory import MemoryPlan, default_budget, keep_some_freed_memory
 from ir_exec.plan.planner import Instrument
+from ir_exec.plan.selection import PassSelection
 from ir_exec.runtime.arguments import (
     bind_shapes,
     seconds,
@@ -60,6 +61,9 @@ __all__ = ["ENGINE_MODULE", "CompiledModel", "compile_model", "compiled_with", "
 ENGINE_MODULE = "ir_exec.engines.compiled"
 """Where models are that engines run; it is imported when an engine is first asked for."""
 
+Optimize: TypeAlias = bool | Literal["auto", "full"]
+"""How much plans are changed: see `compile_model`."""
+
 
 class CompiledModel(Session):
     """A network to call; `compile_model` makes one. Its calls share the variables, those of a `session` have their own.
@@ -83,7 +87,7 @@ class CompiledModel(Session):
         threads: int | None = None,
         precision: Precision = "f32",
         outputs: Sequence[str] | None = None,
-        optimize: bool = True,
+        optimize: Optimize = True,
         passes: str | None = None,
         instrument: Instrument | None = None,
         budget: Budget | None = None,
@@ -129,8 +133,8 @@ class CompiledModel(Session):
             types=types,
             ops=wide.ops,
             instrument=instrument,
-            optimize=optimize,
-            passes=selection_of(passes),
+            optimize=bool(optimize),
+            passes=_selection(passes, optimize),
         )
         stateful = {
             node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
@@ -260,7 +264,7 @@ def compile_model(
     threads: int | None = None,
     precision: Precision = "f32",
     outputs: Sequence[str] | None = None,
-    optimize: bool = True,
+    optimize: Optimize = True,
     passes: str | None = None,
     engine: str | None = None,
     providers: Sequence[str] | None = None,
@@ -288,7 +292,9 @@ def compile_model(
     outputs: names of tensors or layers (`split:1` where a layer has several outputs) whose values are the outputs, in
         this order, instead of those of the network. Only what they and the variables need is computed.
     optimize: whether layers are put together into fewer, larger steps, which may change the last digits of a result.
-        Where a call has an observer, every layer runs by itself either way.
+        Where a call has an observer, every layer runs by itself either way. "auto": all of it but what pays after a
+        dozen runs only, weights in another layout: the first output comes sooner, and all weights stay those of the
+        file. "full" is True.
     passes: names of passes that make plans: "-fuse_attention,-prepack_weights" leaves some out, "fuse_attention" takes
         one alone, to find the one that changes a number. None: all. `explain` shows what each of them did.
     engine: "onnxruntime", or one that another package registers, runs the layers that it can run with the same meaning;
@@ -320,6 +326,13 @@ def compile_model(
         providers=providers,
         options=options,
     )
+
+
+def _selection(passes: str | None, optimize: Optimize) -> PassSelection:
+    if optimize not in (True, False, "auto", "full"):
+        raise EvaluationError(f"optimize is {optimize!r}, expected True, False, 'auto' or 'full'", code=Code.bad_value)
+    chosen = selection_of(passes)
+    return chosen.leaving_out("prepack_weights") if optimize == "auto" else chosen
 
 
 def _most_memory(max_memory: int | None) -> int:

@@ -129,7 +129,11 @@ class Lowerer:
         reader = self.weights
         release = partial(_release, reader) if isinstance(reader, Weights) else None
         self.names[value] = self.writer.element_constant(
-            self.value_name(value), op.element_type, shape, lambda: op.evaluate(weights=reader).reshape(shape), release
+            self.value_name(value),
+            op.element_type,
+            shape,
+            lambda: op.evaluate(weights=reader).reshape(shape),
+            release,
         )
 
     def value_name(self, value: Value) -> str:
