@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from ir_exec.cli.arrays import write_arrays
+from ir_exec.cli.engine import engine_options
 from ir_exec.cli.files import read_text
 from ir_exec.cli.folder import tokens_of
 from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show_json
+from ir_exec.runtime import compile_model
 
 if TYPE_CHECKING:
     from ir_exec.text.generation import Generation
@@ -36,6 +39,7 @@ __all__ = ["command"]
 @click.option(
     "--format", "format_name", type=click.Choice(["text", "json"]), default="text", help="json: with tokens and times."
 )
+@engine_options
 def command(
     folder: str,
     prompt: str | None,
@@ -50,6 +54,7 @@ def command(
     seed: int,
     logits_path: str | None,
     format_name: str,
+    engine: dict[str, Any],
 ) -> None:
     """Generate text by the networks of a folder, as a reference: slow, exact, the same every time.
 
@@ -63,7 +68,7 @@ def command(
     with errors_as_messages():
         from ir_exec.text.generation import load  # other commands do without it
 
-        pipeline = load(folder)
+        pipeline = load(folder, partial(compile_model, **engine))
         start: str | list[int] = prompt or ""
         if ids is not None:
             start = tokens_of(ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import ir_exec
 from ir_exec import EvaluationError, GraphError, Model, build
 from ir_exec.cli import main
 from ir_exec.text.generation import Pipeline, load
@@ -158,3 +160,10 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
     assert text.stdout.rstrip("\n") == record["text"]
     assert CliRunner().invoke(main, ["generate", str(folder)]).exit_code == 2
     assert CliRunner().invoke(main, ["generate", str(folder), "--ids", "a"]).exit_code == 2
+
+
+def test_an_engine_gives_the_same_tokens(folder: Path, loaded: Pipeline) -> None:
+    pytest.importorskip("onnxruntime")
+    fast = load(folder, partial(ir_exec.compile_model, engine="onnxruntime"))
+    expected = loaded.generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids
+    assert fast.generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids == expected
