@@ -11,7 +11,7 @@ import ir_exec
 PACKAGE = Path(ir_exec.__file__).parent
 
 _TWICE = """
-Constants Found Machine Network Operator Place Port Reduced Result Table Tile Value
+Constants Found Machine Network Operator Place Port Reduced Result Table Value
 _Body _Limit _Pairs _Values
 """
 

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
 from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused, make_engine
-from ir_exec.engines.partition import Part, Partition, divide
-from ir_exec.engines.parts import EnginePart, Interpreter, Step, cut_part
+from ir_exec.engines.partition import GraphPart, Partition, divide
+from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
 from ir_exec.engines.report import PartitionReport, reported
 from ir_exec.errors import EvaluationError, UnsupportedError
 from ir_exec.graph import Node, Value
@@ -157,7 +157,7 @@ class SplitGraph(Executor):
         return [values[source(node.values_in[0])] for node in self._graph.results]
 
     @cached_property
-    def _only(self) -> Step | None:
+    def _only(self) -> PartStep | None:
         """The step that is the whole network: inputs and outputs are its own, and there are no variables."""
         if len(self.steps) != 1 or self._reads or self._assigns:
             return None
@@ -193,12 +193,12 @@ class SplitGraph(Executor):
                 values[node.outputs[0]] = initial[source(node.values_in[0])]
 
     @cached_property
-    def _initial(self) -> Step:
+    def _initial(self) -> PartStep:
         """What computes the initial values of all variables."""
         wanted = list(dict.fromkeys(source(node.values_in[0]) for node in self._reads if node.values_in))
         nodes = below(self._region, wanted)
         part = cut(self._region, nodes, wanted)
-        return Step(Part(False, tuple(nodes), (), part.inputs, part.outputs), part, self._graph, self._how)
+        return PartStep(GraphPart(False, tuple(nodes), (), part.inputs, part.outputs), part, self._graph, self._how)
 
     def _write(self, values: Mapping[Value, Array]) -> None:
         variables = VARIABLES.get()
@@ -214,7 +214,7 @@ class SplitGraph(Executor):
         made = {value for step in self.steps if isinstance(step, EnginePart) for value in step.outputs}
         return frozenset(made - shown)
 
-    def _compiled(self, refused: dict[Node, str]) -> tuple[Partition, list[Step]]:
+    def _compiled(self, refused: dict[Node, str]) -> tuple[Partition, list[PartStep]]:
         """The partition whose parts the engine compiles, and its steps."""
         done: dict[tuple[Node, ...], EnginePart] = {}
         for _ in range(_MOST_TRIES):
@@ -229,9 +229,9 @@ class SplitGraph(Executor):
             return partition, steps
         raise UnsupportedError(f"{self._engine.title} refuses layer after layer of the network, the last: {refused}")
 
-    def _step(self, part: Part, refused: Mapping[Node, str], done: dict[tuple[Node, ...], EnginePart]) -> Step:
+    def _step(self, part: GraphPart, refused: Mapping[Node, str], done: dict[tuple[Node, ...], EnginePart]) -> PartStep:
         if not part.on_engine:
-            return Step(part, cut_part(self._region, part, {}, {}), self._graph, self._how)
+            return PartStep(part, cut_part(self._region, part, {}, {}), self._graph, self._how)
         step = done.get(part.nodes)
         if step is None:
             found = self._whole_graph(part) or cut_part(self._region, part, self._given(part, refused), refused)
@@ -244,7 +244,7 @@ class SplitGraph(Executor):
             step = done[part.nodes] = EnginePart(part, found, self._graph, self._how, compiled=compiled)
         return step
 
-    def _whole_graph(self, part: Part) -> Cut | None:
+    def _whole_graph(self, part: GraphPart) -> Cut | None:
         """The network itself where the part is all of it, which saves the time of cutting it out."""
         values = [node.values_in[0] for node in self._graph.results]
         counted = sum(is_counted(node) for node in self._graph.nodes)
@@ -257,7 +257,7 @@ class SplitGraph(Executor):
     def _blamed(self, error: PartRefused) -> dict[Node, str]:
         return {node: error.layers[node.id] for node in self._graph.nodes if node.id in error.layers}
 
-    def _given(self, part: Part, refused: Mapping[Node, str]) -> dict[Value, Array]:
+    def _given(self, part: GraphPart, refused: Mapping[Node, str]) -> dict[Value, Array]:
         """The values of constant layers that the engine refuses and layers that it takes read."""
         read = [
             source(value) for node in (*part.nodes, *part.constants) if node not in refused for value in node.values_in
@@ -266,8 +266,8 @@ class SplitGraph(Executor):
         if not wanted:
             return {}
         nodes = tuple(below(self._region, wanted))
-        step = Part(False, nodes, (), (), tuple(wanted))
-        arrays = Step(step, cut_part(self._region, step, {}, {}), self._graph, self._how).run([])
+        step = GraphPart(False, nodes, (), (), tuple(wanted))
+        arrays = PartStep(step, cut_part(self._region, step, {}, {}), self._graph, self._how).run([])
         types = [self._region.type(value).element_type for value in wanted]
         return {value: as_declared(array, kind) for value, array, kind in zip(wanted, arrays, types, strict=True)}
 

@@ -10,14 +10,14 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.plan.passes.fold import constant_values
 
-__all__ = ["Part", "Partition", "divide"]
+__all__ = ["GraphPart", "Partition", "divide"]
 
 _LEAST = 3
 """Layers of a part that is worth its crossings: the arrays go to the engine and back for them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GraphPart:
     """Layers that run together. constants: layers that only depend on constants, and that these layers read.
 
     inputs: values of other parts, of variables and of the network. outputs: what others read of it.
@@ -34,7 +34,7 @@ class Part:
 class Partition:
     """The parts in the order in which they run, and why layers are not on the engine."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[GraphPart, ...]
     reasons: Mapping[Node, str]
 
     @property
@@ -62,7 +62,7 @@ def divide(graph: Graph, refused: Mapping[Node, str]) -> Partition:
     parts = [_part(graph, stage, inside, constant, read) for stage, inside in sorted(_stages(nodes, reasons).items())]
     direct = _untouched(graph, constant)
     if direct:
-        parts.append(Part(False, (), _above(direct, constant, graph), (), direct))
+        parts.append(GraphPart(False, (), _above(direct, constant, graph), (), direct))
     return Partition(tuple(parts), reasons)
 
 
@@ -121,12 +121,12 @@ def _readers(graph: Graph, nodes: Collection[Node]) -> dict[Value, list[Node]]:
 
 def _part(
     graph: Graph, stage: int, nodes: list[Node], constant: Collection[Value], readers: Mapping[Value, list[Node]]
-) -> Part:
+) -> GraphPart:
     inside = set(nodes)
     read = [source(value) for node in nodes for value in node.values_in]
     inputs = [value for value in dict.fromkeys(read) if value not in constant and value.node not in inside]
     outputs = [value for value, by in readers.items() if value.node in inside and not inside.issuperset(by)]
-    return Part(stage % 2 == 0, tuple(nodes), _above(read, constant, graph), tuple(inputs), tuple(outputs))
+    return GraphPart(stage % 2 == 0, tuple(nodes), _above(read, constant, graph), tuple(inputs), tuple(outputs))
 
 
 def _above(values: Collection[Value], constant: Collection[Value], graph: Graph) -> tuple[Node, ...]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from ir_exec.build.cutting import Cut, Region, cut
 from ir_exec.engines.interface import CompiledPart
 from ir_exec.engines.memory import PartMemory
-from ir_exec.engines.partition import Part
+from ir_exec.engines.partition import GraphPart
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
@@ -19,7 +19,7 @@ from ir_exec.plan.planner import Context
 from ir_exec.runtime.executor import Executor
 from ir_exec.types import Array
 
-__all__ = ["EnginePart", "Interpreter", "Step", "cut_part"]
+__all__ = ["EnginePart", "Interpreter", "PartStep", "cut_part"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Interpreter:
                 yield from self._ops(body.graph, cut_body.graph)
 
 
-def cut_part(region: Region, part: Part, given: Mapping[Value, Array], refused: Mapping[Node, str]) -> Cut:
+def cut_part(region: Region, part: GraphPart, given: Mapping[Value, Array], refused: Mapping[Node, str]) -> Cut:
     """The part as a network of its own. given: values of constant layers that the engine refuses."""
     keep = {*part.nodes, *(node for node in part.constants if node not in refused)}
     found = cut(region, keep, part.outputs, constants=given)
@@ -66,14 +66,14 @@ def cut_part(region: Region, part: Part, given: Mapping[Value, Array], refused: 
 
 
 @dataclass
-class Step:
+class PartStep:
     """A part that is interpreted.
 
     inputs: the values that it reads, in the order of its Parameters; outputs: what it gives. dying: values that no
     later step reads.
     """
 
-    part: Part
+    part: GraphPart
     cut: Cut
     graph: Graph
     interpreter: Interpreter
@@ -101,7 +101,7 @@ class Step:
 
 
 @dataclass
-class EnginePart(Step):
+class EnginePart(PartStep):
     """A part that an engine runs. What fails there is interpreted, which gives the outputs or says what is wrong.
 
     failures: what the engine could not run although the interpreter can, once for each message.

@@ -13,11 +13,11 @@ from ir_exec.graph import Graph
 __all__ = ["InterpretedLayer", "PartReport", "PartitionReport", "reported"]
 
 
-class _Record(BaseModel):
+class _EngineRecord(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class PartReport(_Record):
+class PartReport(_EngineRecord):
     """Layers that run together. inputs, outputs: the values that come in and go out, by name."""
 
     engine: bool
@@ -26,7 +26,7 @@ class PartReport(_Record):
     outputs: tuple[str, ...]
 
 
-class InterpretedLayer(_Record):
+class InterpretedLayer(_EngineRecord):
     """A layer that the engine does not run, and why."""
 
     name: str
@@ -34,7 +34,7 @@ class InterpretedLayer(_Record):
     reason: str
 
 
-class PartitionReport(_Record):
+class PartitionReport(_EngineRecord):
     """Which layers an engine runs.
 
     layers: how many there are in all, without constants. on_engine: how many of them the engine runs. crossings: how

@@ -109,7 +109,7 @@ class OlderDocument(_Model):
 
 def read_older_document(markup: Markup, path: str | None, report: Report) -> OlderDocument:
     """The document without what is faulty. Reports IR006, IR007 and IR008 with layer and line."""
-    walk = _Walk(markup, path, report)
+    walk = _OlderWalk(markup, path, report)
     plain = walk.net()
     try:
         return OlderDocument.model_validate(plain, strict=False)
@@ -121,7 +121,7 @@ def read_older_document(markup: Markup, path: str | None, report: Report) -> Old
     return OlderDocument.model_validate({**plain, "is_complete": False}, strict=False)
 
 
-class _Walk:
+class _OlderWalk:
     """Goes once through the elements; numbers stay text."""
 
     def __init__(self, markup: Markup, path: str | None, report: Report) -> None:

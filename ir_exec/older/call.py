@@ -18,7 +18,7 @@ from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType, Shape
 
 if TYPE_CHECKING:
-    from ir_exec.older.network import Lowered
+    from ir_exec.older.network import OlderNetwork
 
 __all__ = ["LayerCall", "parsed_precision"]
 
@@ -52,7 +52,7 @@ class LayerCall(LayerAttributes):
         network_precision: str | None,
         weights: Weights | None,
         warn: Callable[[IRError], None],
-        lower_body: Callable[..., Lowered],
+        lower_body: Callable[..., OlderNetwork],
         lines: dict[BuiltLayer, int],
     ) -> None:
         super().__init__(layer.data)

@@ -18,7 +18,7 @@ from ir_exec.older.registry import find_lowering
 from ir_exec.ops.infrastructure.values import Const, Result
 from ir_exec.types import ElementType, Shape, TensorType
 
-__all__ = ["Lowered", "Lowerer", "Origin", "PortKey"]
+__all__ = ["OlderLowerer", "OlderNetwork", "Origin", "PortKey"]
 
 PortKey = tuple[str, str]
 """The ids of a layer and of one of its ports."""
@@ -38,7 +38,7 @@ class Origin:
 
 
 @dataclass(slots=True)
-class Lowered:
+class OlderNetwork:
     """A network as values of the builder.
 
     values: by the ports that give them. inputs: the Parameters. ends: the values that nothing reads, with their names.
@@ -51,7 +51,7 @@ class Lowered:
     sinks: list[Value] = field(default_factory=list)
 
 
-class Lowerer:
+class OlderLowerer:
     """Lowers the network of a file and those of its bodies.
 
     origins: of every layer that was made, in the order in which they were made. lines: of layers that come from an
@@ -77,9 +77,9 @@ class Lowerer:
         network: OlderDocument | OlderBody,
         given: Mapping[PortKey, Value] | None = None,
         wanted: Iterable[PortKey] = (),
-    ) -> Lowered:
+    ) -> OlderNetwork:
         """Lower the layers of a network. given: the values of ports of a body; wanted: its ports that are outputs."""
-        lowered = Lowered()
+        lowered = OlderNetwork()
         links = _Links(network, self._fault)
         for layer in links.ordered():
             inputs = [self._input(layer, port, links, lowered, given or {}) for port in layer.inputs]
@@ -107,7 +107,7 @@ class Lowerer:
         self._report(error.located(Location(self._document.path)))
 
     def _input(
-        self, layer: OlderLayer, port: OlderPort, links: _Links, lowered: Lowered, given: Mapping[PortKey, Value]
+        self, layer: OlderLayer, port: OlderPort, links: _Links, lowered: OlderNetwork, given: Mapping[PortKey, Value]
     ) -> Value | None:
         """The value at an input port; None where it is missing, because of a fault that was reported."""
         if (layer.id, port.id) in given:
@@ -130,7 +130,7 @@ class Lowerer:
             place = replace(_place(layer), line=port.line, port=port.id)
             self._fault(GraphError(message, code=Code.ports_disagree, severity="warning", location=place))
 
-    def _outputs(self, layer: OlderLayer, inputs: Sequence[Value | None], lowered: Lowered) -> list[Value | None]:
+    def _outputs(self, layer: OlderLayer, inputs: Sequence[Value | None], lowered: OlderNetwork) -> list[Value | None]:
         if layer.type.lower() == "input":
             return [self._parameter(layer, lowered)]
         if any(value is None for value in inputs):
@@ -185,7 +185,7 @@ class Lowerer:
         assert declared is not None, "None is replaced above"
         return build.convert(value, declared)
 
-    def _parameter(self, layer: OlderLayer, lowered: Lowered) -> Value | None:
+    def _parameter(self, layer: OlderLayer, lowered: OlderNetwork) -> Value | None:
         port = layer.outputs[0] if layer.outputs else None
         if port is None:
             message = "an input of the network has no output port"
@@ -275,7 +275,7 @@ class Lowerer:
                 self.tensor_names.add(name)
                 value.tensor_names = (name,)
 
-    def _find_ends(self, layer: OlderLayer, links: _Links, lowered: Lowered, wanted: set[PortKey]) -> None:
+    def _find_ends(self, layer: OlderLayer, links: _Links, lowered: OlderNetwork, wanted: set[PortKey]) -> None:
         """Values that nothing reads are outputs of the network, constants and inputs left out."""
         keys = _output_keys(layer)
         for position, key in enumerate(keys):

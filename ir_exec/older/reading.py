@@ -26,7 +26,7 @@ from ir_exec.ir.held import HeldWeights
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.older import OlderDocument, read_older_document
 from ir_exec.model import Loaded, WeightsSource, opened_weights
-from ir_exec.older.network import Lowered, Lowerer, Origin
+from ir_exec.older.network import OlderLowerer, OlderNetwork, Origin
 
 __all__ = ["load_older", "writer_of"]
 
@@ -43,7 +43,7 @@ def load_older(markup: Markup, *, path: str | None, weights: WeightsSource | Non
     document = read_older_document(markup, path, placed)
     opened = opened_weights(path, weights, report, are_needed=_has_blobs(document))
     report(_version_told(document, markup))
-    lowerer = Lowerer(document, opened, placed, raises=report is raise_error)
+    lowerer = OlderLowerer(document, opened, placed, raises=report is raise_error)
     try:
         lowered = lowerer.network(document)
         return _loaded(document, lowered, lowerer, opened, placed)
@@ -79,7 +79,7 @@ def _version_told(document: OlderDocument, markup: Markup) -> ParseError:
 
 
 def _loaded(
-    document: OlderDocument, lowered: Lowered, lowerer: Lowerer, weights: Weights | None, report: Report
+    document: OlderDocument, lowered: OlderNetwork, lowerer: OlderLowerer, weights: Weights | None, report: Report
 ) -> Loaded | None:
     if not lowered.ends and not lowered.sinks:
         place = Location(document.path)
@@ -166,7 +166,7 @@ def _rt_info(document: OlderDocument) -> RtInfo:
 class _Relabelling:
     """Ids, lines and declared dims of the file for the layers that were made of its layers."""
 
-    def __init__(self, lowerer: Lowerer, ordered: list[BuiltLayer]) -> None:
+    def __init__(self, lowerer: OlderLowerer, ordered: list[BuiltLayer]) -> None:
         self._ordered = ordered
         self._lines = lowerer.lines
         self._origins = sorted(lowerer.origins, key=lambda origin: origin.first)

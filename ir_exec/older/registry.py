@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any, TypeVar
 
-__all__ = ["FAMILIES", "Lowering", "find_lowering", "lowered_types", "older_layer"]
+__all__ = ["FAMILIES", "OlderLowering", "find_lowering", "lowered_types", "older_layer"]
 
 FAMILIES = (
     "control",
@@ -38,7 +38,7 @@ FAMILIES = (
 """The modules of `ir_exec.older.ops`."""
 
 
-class Lowering:
+class OlderLowering:
     """The function for a layer type. `name` is the type as files spell it."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
@@ -62,7 +62,7 @@ class Lowering:
         return len(self._inputs)
 
 
-_lowerings: dict[str, Lowering] = {}
+_lowerings: dict[str, OlderLowering] = {}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -72,7 +72,7 @@ def older_layer(*names: str) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         for name in names:
-            known = _lowerings.setdefault(name.lower(), Lowering(name, function))
+            known = _lowerings.setdefault(name.lower(), OlderLowering(name, function))
             if known.function is not function:
                 raise TypeError(f"{name} is {known.function.__name__} already, {function.__name__} cannot be too")
         return function
@@ -80,7 +80,7 @@ def older_layer(*names: str) -> Callable[[Function], Function]:
     return decorate
 
 
-def find_lowering(type_name: str) -> Lowering | None:
+def find_lowering(type_name: str) -> OlderLowering | None:
     """The function for a layer type; None for a type that is not known."""
     _import()
     return _lowerings.get(type_name.lower())

@@ -19,11 +19,11 @@ __all__ = ["LayerPlan", "PlanReport", "kernel_name", "layer_names", "reported_pl
 Fate = Literal["step", "fused", "constant", "folded", "known from shapes", "left out"]
 
 
-class _Record(BaseModel):
+class _PlanRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class LayerPlan(_Record):
+class LayerPlan(_PlanRecord):
     """What becomes of a layer.
 
     fate: `step` for a layer that runs, by itself or as the last of several; `fused` for one that another step computes;
@@ -45,7 +45,7 @@ class LayerPlan(_Record):
     in_place_of: int | None = None
 
 
-class PlanReport(_Record):
+class PlanReport(_PlanRecord):
     """The plan for a set of input shapes.
 
     steps: how many run. layers: every layer of the network, in its order; those of bodies are planned by themselves.

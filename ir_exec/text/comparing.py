@@ -17,7 +17,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.text.decoders import decoder_of
 from ir_exec.text.generation import Pipeline
 
-__all__ = ["Difference", "TokenComparison", "Trial", "compare_tokens"]
+__all__ = ["TokenComparison", "TokenDifference", "Trial", "compare_tokens"]
 
 Runtime = Literal["openvino", "genai", "transformers"]
 
@@ -26,17 +26,17 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "no dynamic quantization": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 0},
     "f32 instead of bf16 or f16": {"INFERENCE_PRECISION_HINT": "f32"},
 }
-"""Settings of OpenVINO whose defaults change numbers, each with the value that does not."""
+"""SettingsFile of OpenVINO whose defaults change numbers, each with the value that does not."""
 
 _TIE = 1e-3
 """Logits nearer than this share of their spread may come in either order by rounding alone."""
 
 
-class _Record(BaseModel):
+class _TokenRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Difference(_Record):
+class TokenDifference(_TokenRecord):
     """The first token that differs.
 
     position: among the new tokens, from 0. ours, theirs: the tokens. margin: by how much our logit of ours is above
@@ -51,7 +51,7 @@ class Difference(_Record):
     is_tie: bool
 
 
-class Trial(_Record):
+class Trial(_TokenRecord):
     """The tokens with settings: where they leave ours, None where they do not. error: why there are none."""
 
     name: str
@@ -60,7 +60,7 @@ class Trial(_Record):
     error: str | None = None
 
 
-class TokenComparison(_Record):
+class TokenComparison(_TokenRecord):
     """What `compare FOLDER` finds.
 
     theirs: the tokens of the reference; ours: those that ir_exec chooses after the same prompt. first: None where all
@@ -73,7 +73,7 @@ class TokenComparison(_Record):
     prompt_ids: tuple[int, ...]
     ours: tuple[int, ...]
     theirs: tuple[int, ...]
-    first: Difference | None
+    first: TokenDifference | None
     trials: tuple[Trial, ...] = ()
 
     @property
@@ -142,7 +142,7 @@ def compare_tokens(
     )
 
 
-def _first(pipeline: Pipeline, ids: list[int], ours: list[int], theirs: list[int]) -> Difference | None:
+def _first(pipeline: Pipeline, ids: list[int], ours: list[int], theirs: list[int]) -> TokenDifference | None:
     position = _leaving(ours, theirs)
     if position is None:
         return None
@@ -152,7 +152,7 @@ def _first(pipeline: Pipeline, ids: list[int], ours: list[int], theirs: list[int
     mine, other = ours[position], theirs[position]
     best = np.sort(logits)[-2:]
     margin, spread = float(logits[mine] - logits[other]), float(np.ptp(logits)) or 1.0
-    return Difference(
+    return TokenDifference(
         position=position,
         ours=mine,
         theirs=other,

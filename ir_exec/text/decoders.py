@@ -17,7 +17,7 @@ from ir_exec.errors import EvaluationError, GraphError, Location
 from ir_exec.model import Model, read_model
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.runtime import compile_model
-from ir_exec.text.folder import Folder, Part
+from ir_exec.text.folder import Folder, FolderPart
 from ir_exec.types import Array
 
 __all__ = ["Compile", "Decoder", "decoder_of"]
@@ -170,7 +170,7 @@ def decoder_of(folder: Folder, inputs: Mapping[str, Array] | None = None, compil
     return Decoder(read_model(part.path), compile, fixed=given, embed=embed)
 
 
-def _encoded(part: Part, given: Mapping[str, Array], compile: Compile) -> dict[str, Array]:
+def _encoded(part: FolderPart, given: Mapping[str, Array], compile: Compile) -> dict[str, Array]:
     """The states of an encoder, by the names that decoders have for them."""
     model = read_model(part.path)
     values = dict(given)

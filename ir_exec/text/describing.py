@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from ir_exec.ops.infrastructure.values import Const, ReadsVariable
-from ir_exec.text.folder import Folder, Part
+from ir_exec.text.folder import Folder, FolderPart
 from ir_exec.text.pipeline_rules import templates_of
 from ir_exec.text.vocabularies import embedding_of, entries_of
 from ir_exec.types import ElementType
@@ -18,11 +18,11 @@ from ir_exec.types import ElementType
 __all__ = ["FolderFacts", "PartFacts", "WeightFormat", "facts_of_folder"]
 
 
-class _Record(BaseModel):
+class _FolderRecord(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class PartFacts(_Record):
+class PartFacts(_FolderRecord):
     """A network of the folder. bytes: of its .bin. readable: whether it could be read without a fault."""
 
     name: str
@@ -33,7 +33,7 @@ class PartFacts(_Record):
     readable: bool
 
 
-class WeightFormat(_Record):
+class WeightFormat(_FolderRecord):
     """How a share of the weights of a network is stored.
 
     group_size: elements that share a scale; None for those of a whole row, and for weights without scales.
@@ -46,7 +46,7 @@ class WeightFormat(_Record):
     share: float
 
 
-class FolderFacts(_Record):
+class FolderFacts(_FolderRecord):
     """What a folder of files is.
 
     context_length: tokens for which the positions were trained. cache_bytes: of keys and values, for each token.
@@ -118,7 +118,7 @@ def _whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _part(folder: Folder, part: Part) -> PartFacts:
+def _part(folder: Folder, part: FolderPart) -> PartFacts:
     try:
         size = os.path.getsize(part.weights_path)
     except OSError:
@@ -133,7 +133,7 @@ def _part(folder: Folder, part: Part) -> PartFacts:
     )
 
 
-def _cache_bytes(part: Part | None) -> int | None:
+def _cache_bytes(part: FolderPart | None) -> int | None:
     """Bytes that a token takes in the variables that keep keys and values, for one text."""
     total = 0
     for node in part.nodes if part is not None else ():
@@ -148,7 +148,7 @@ _FEWEST = 256
 """Constants of fewer elements are no weights: scales, shapes, axes."""
 
 
-def _formats(part: Part) -> list[WeightFormat]:
+def _formats(part: FolderPart) -> list[WeightFormat]:
     """The formats of the weights, the one of most elements first."""
     counts: Counter[tuple[ElementType, int | None]] = Counter()
     for node in part.nodes:
@@ -166,7 +166,7 @@ def _formats(part: Part) -> list[WeightFormat]:
     ]
 
 
-def _declared(part: Part) -> str | None:
+def _declared(part: FolderPart) -> str | None:
     mode = part.rt_info("nncf", "weight_compression", "mode")
     if mode is None:
         return None

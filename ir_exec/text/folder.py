@@ -28,7 +28,7 @@ from ir_exec.model import Loaded, load
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Folder", "Part", "Settings", "constant_of", "open_folder"]
+__all__ = ["Folder", "FolderPart", "SettingsFile", "constant_of", "open_folder"]
 
 PART_FILES = {
     "model": "openvino_model.xml",
@@ -61,7 +61,7 @@ _LARGEST_SETTINGS = 2**28
 
 
 @dataclass
-class Settings:
+class SettingsFile:
     """A file of JSON.
 
     data: its content, an object; empty where it cannot be read. error: why it cannot, and where.
@@ -87,7 +87,7 @@ class Settings:
 
 
 @dataclass
-class Part:
+class FolderPart:
     """A network of the folder: what could be read of it, and the faults that reading reported."""
 
     name: str
@@ -166,8 +166,8 @@ class Folder:
 
     path: str
     kind: str
-    parts: dict[str, Part]
-    settings: dict[str, Settings]
+    parts: dict[str, FolderPart]
+    settings: dict[str, SettingsFile]
     template: str | None
     below: list[Folder] = field(default_factory=list)
 
@@ -177,7 +177,7 @@ class Folder:
         return None if found is None else found.value(*keys)
 
     @property
-    def decoder(self) -> Part | None:
+    def decoder(self) -> FolderPart | None:
         """The network that gives logits."""
         return next((self.parts[name] for name in ("model", "language model", "decoder") if name in self.parts), None)
 
@@ -203,7 +203,7 @@ def open_folder(path: str | os.PathLike[str]) -> Folder | None:
     return Folder(path, _kind(parts, settings), parts, settings, template, below)
 
 
-def constant_of(part: Part, value: Value | None) -> Array | None:
+def constant_of(part: FolderPart, value: Value | None) -> Array | None:
     """The array of a constant, also of one that is converted or unpacked; None where it depends on inputs."""
     assert part.loaded is not None, "the value is one of its graph"
     node = None if value is None else value.node
@@ -228,14 +228,14 @@ def _names(node: Node, value: Value) -> tuple[str, ...]:
     return (*sorted(value.names), node.name) if value.names else (node.name,)
 
 
-def _read_part(name: str, path: str) -> Part:
+def _read_part(name: str, path: str) -> FolderPart:
     faults: list[IRError] = []
     try:
         loaded = load(path, report=faults.append)
     except IRError as error:
         faults.append(error)
         loaded = None
-    return Part(name, path, loaded, [fault for fault in faults if fault.severity == "error"])
+    return FolderPart(name, path, loaded, [fault for fault in faults if fault.severity == "error"])
 
 
 def _read_text(path: str) -> str:
@@ -243,21 +243,21 @@ def _read_text(path: str) -> str:
         return file.read(_LARGEST_SETTINGS)
 
 
-def _read_settings(path: str) -> Settings:
+def _read_settings(path: str) -> SettingsFile:
     try:
         if os.path.getsize(path) > _LARGEST_SETTINGS:
-            return Settings(path, {}, error=f"it has more than {_LARGEST_SETTINGS} bytes")
+            return SettingsFile(path, {}, error=f"it has more than {_LARGEST_SETTINGS} bytes")
         text = _read_text(path)
         data = json.loads(text)
     except OSError as error:
-        return Settings(path, {}, error=error.strerror or str(error))
+        return SettingsFile(path, {}, error=error.strerror or str(error))
     except json.JSONDecodeError as error:
-        return Settings(path, {}, text, f"{error.msg} in column {error.colno}", error.lineno)
+        return SettingsFile(path, {}, text, f"{error.msg} in column {error.colno}", error.lineno)
     except (ValueError, RecursionError) as error:
-        return Settings(path, {}, error=str(error))
+        return SettingsFile(path, {}, error=str(error))
     if not isinstance(data, Mapping):
-        return Settings(path, {}, text, f"it holds {type(data).__name__}, expected an object")
-    return Settings(path, data, text)
+        return SettingsFile(path, {}, text, f"it holds {type(data).__name__}, expected an object")
+    return SettingsFile(path, data, text)
 
 
 _SPEECH = frozenset({"whisper", "speech_to_text", "moonshine", "speecht5"})
@@ -267,7 +267,7 @@ def _is_causal(architectures: str) -> bool:
     return "CausalLM" in architectures or "LMHead" in architectures
 
 
-def _kind(parts: Mapping[str, Part], settings: Mapping[str, Settings]) -> str:
+def _kind(parts: Mapping[str, FolderPart], settings: Mapping[str, SettingsFile]) -> str:
     """What the parts are, by their names and by the settings."""
     config = settings.get("config.json")
     model_type = str(config.value("model_type") or "") if config is not None else ""

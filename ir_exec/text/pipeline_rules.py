@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ir_exec.codes import Code
 from ir_exec.errors import Fault, IRError, Location, Severity
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
-from ir_exec.text.folder import PART_FILES, Folder, Part
+from ir_exec.text.folder import PART_FILES, Folder, FolderPart
 from ir_exec.text.vocabularies import embedding_of, entries_of, json_tokens, logits_of, share_of_equal
 from ir_exec.types import ElementType
 
@@ -140,7 +140,9 @@ def vocabularies(folder: Folder) -> Iterator[IRError]:
     yield from _against_network(folder, tokenizer, written or read)
 
 
-def _against_json(folder: Folder, tokenizer: Part | None, written: Mapping[int, bytes] | None) -> Iterator[IRError]:
+def _against_json(
+    folder: Folder, tokenizer: FolderPart | None, written: Mapping[int, bytes] | None
+) -> Iterator[IRError]:
     tokens = json_tokens(folder)
     if not tokens or not written or tokenizer is None:
         return
@@ -154,7 +156,9 @@ def _against_json(folder: Folder, tokenizer: Part | None, written: Mapping[int, 
         yield _fault(Code.vocabularies_differ, message, tokenizer.place, related=(settings.place("vocab"),))
 
 
-def _against_network(folder: Folder, tokenizer: Part | None, tokens: Mapping[int, bytes] | None) -> Iterator[IRError]:
+def _against_network(
+    folder: Folder, tokenizer: FolderPart | None, tokens: Mapping[int, bytes] | None
+) -> Iterator[IRError]:
     part = folder.parts.get("text embeddings") or folder.decoder
     embedding, logits = embedding_of(part), logits_of(folder.decoder)
     config = folder.settings.get("config.json")
@@ -177,7 +181,7 @@ _ABSENT = -1
 """Stands for the id of a text that the vocabulary does not have."""
 
 
-class Claim(NamedTuple):
+class TokenClaim(NamedTuple):
     """The tokens that one place says a special token is."""
 
     ids: tuple[int, ...]
@@ -200,26 +204,26 @@ def special_tokens(folder: Folder) -> Iterator[IRError]:
         yield from _contradictions(kind, claims)
 
 
-def _claims(folder: Folder, kind: str) -> Iterator[Claim]:
+def _claims(folder: Folder, kind: str) -> Iterator[TokenClaim]:
     for file in ("config.json", "generation_config.json"):
         ids = _ids(folder.setting(file, f"{kind}_token_id"))
         ids = ids or _ids(folder.setting(file, "text_config", f"{kind}_token_id"))
         if ids:
-            yield Claim(ids, folder.settings[file].place(f"{kind}_token_id"), file)
+            yield TokenClaim(ids, folder.settings[file].place(f"{kind}_token_id"), file)
     for name in ("tokenizer", "detokenizer"):
         part = folder.parts.get(name)
         text = part.rt_info(f"{kind}_token_id") if part is not None else None
         if part is not None and text is not None and re.fullmatch(r"-?\d+", text):
-            yield Claim((int(text),), _rt_place(part, f"{kind}_token_id"), os.path.basename(part.path))
+            yield TokenClaim((int(text),), _rt_place(part, f"{kind}_token_id"), os.path.basename(part.path))
     text = folder.setting("tokenizer_config.json", f"{kind}_token")
     content = text.get("content") if isinstance(text, Mapping) else text
     by_text = {one: token for token, one in json_tokens(folder).items()}
     if isinstance(content, str) and by_text:
         place = folder.settings["tokenizer_config.json"].place(f"{kind}_token")
         if content in by_text:
-            yield Claim((by_text[content],), place, "tokenizer_config.json")
+            yield TokenClaim((by_text[content],), place, "tokenizer_config.json")
         else:
-            yield Claim((_ABSENT,), place, "tokenizer_config.json")
+            yield TokenClaim((_ABSENT,), place, "tokenizer_config.json")
 
 
 def _ids(value: Any) -> tuple[int, ...]:
@@ -228,12 +232,12 @@ def _ids(value: Any) -> tuple[int, ...]:
     return tuple([one for one in value if isinstance(one, int)]) if isinstance(value, list) else ()
 
 
-def _rt_place(part: Part, name: str) -> Location:
+def _rt_place(part: FolderPart, name: str) -> Location:
     found = part.loaded.document.rt_info.child(name) if part.loaded is not None else None
     return Location(path=part.path, line=(found.line or None) if found is not None else None)
 
 
-def _contradictions(kind: str, claims: list[Claim]) -> Iterator[IRError]:
+def _contradictions(kind: str, claims: list[TokenClaim]) -> Iterator[IRError]:
     """Claims of which no id is that of most others."""
     counts = Counter(token for claim in claims for token in set(claim.ids))
     if len(claims) < 2 or not counts:
@@ -285,7 +289,7 @@ def pipeline_ports(folder: Folder) -> Iterator[IRError]:
 
 
 def _absent(
-    part: Part, needed: list[str], found: Mapping[str, tuple[Any, tuple[str, ...]]], what: str, known: set[str]
+    part: FolderPart, needed: list[str], found: Mapping[str, tuple[Any, tuple[str, ...]]], what: str, known: set[str]
 ) -> Iterator[IRError]:
     names = {name for _, names in found.values() for name in names}
     # Only names that no pipeline knows can be one that was renamed.
@@ -301,7 +305,7 @@ def _absent(
         )
 
 
-def _wrong_types(part: Part, expected: Mapping[str, ElementType]) -> Iterator[IRError]:
+def _wrong_types(part: FolderPart, expected: Mapping[str, ElementType]) -> Iterator[IRError]:
     for node, names in part.inputs.values():
         kind = next((expected[name] for name in names if name in expected), None)
         declared = getattr(node.op, "element_type", None)
@@ -410,7 +414,7 @@ def _refusal(text: str) -> str | None:
 
 def versions(folder: Folder) -> Iterator[IRError]:
     """IR808: parts that were written by different releases."""
-    releases: dict[str, tuple[str, Part]] = {}
+    releases: dict[str, tuple[str, FolderPart]] = {}
     for name, part in folder.parts.items():
         text = part.rt_info("Runtime_version") or part.rt_info("openvino_version")
         match = re.match(r"(\d{4}\.\d+)", text or "")
@@ -474,7 +478,7 @@ _FORMATS = {
 }
 
 
-def _weight_format(part: Part) -> Iterator[IRError]:
+def _weight_format(part: FolderPart) -> Iterator[IRError]:
     mode = part.rt_info("nncf", "weight_compression", "mode")
     wanted = next((kinds for name, kinds in _FORMATS.items() if mode and mode.startswith(name)), None)
     if wanted is None or part.loaded is None:

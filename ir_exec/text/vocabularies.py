@@ -7,7 +7,7 @@ from typing import Any
 
 from ir_exec.errors import IRError
 from ir_exec.graph import Node
-from ir_exec.text.folder import Folder, Part, constant_of
+from ir_exec.text.folder import Folder, FolderPart, constant_of
 from ir_exec.text.ops.base import strings_of
 from ir_exec.text.ops.splitting import chars_of_bytes
 
@@ -27,7 +27,7 @@ _ADDED = {15: 11, 18: 14}
 """The input at which the added tokens of a BPETokenizer begin, by its number of inputs."""
 
 
-def entries_of(part: Part | None) -> dict[int, bytes] | None:
+def entries_of(part: FolderPart | None) -> dict[int, bytes] | None:
     """The text of each token of a tokenizer or detokenizer; None where it is not known."""
     if part is None or part.loaded is None:
         return None
@@ -49,7 +49,7 @@ def entries_of(part: Part | None) -> dict[int, bytes] | None:
     return None
 
 
-def _strings(part: Part, node: Node, first: int) -> list[bytes] | None:
+def _strings(part: FolderPart, node: Node, first: int) -> list[bytes] | None:
     arrays = [constant_of(part, value) for value in node.inputs[first : first + 3]]
     if len(arrays) != 3 or arrays[0] is None or arrays[1] is None or arrays[2] is None:
         return None
@@ -92,7 +92,7 @@ def share_of_equal(entries: Mapping[int, bytes], tokens: Mapping[int, str | byte
     return sum(entries[token] in forms(tokens[token]) or not entries[token] for token in common) / len(common)
 
 
-def embedding_of(part: Part | None) -> tuple[Node, int, int] | None:
+def embedding_of(part: FolderPart | None) -> tuple[Node, int, int] | None:
     """The layer that looks up the tokens of `input_ids`, the rows of its table, and their length."""
     if part is None or part.loaded is None or part.types is None:
         return None
@@ -112,7 +112,7 @@ def embedding_of(part: Part | None) -> tuple[Node, int, int] | None:
     return None
 
 
-def logits_of(part: Part | None) -> tuple[Node, int] | None:
+def logits_of(part: FolderPart | None) -> tuple[Node, int] | None:
     """The layer that gives the logits, and how many there are for a token."""
     if part is None or part.loaded is None or part.types is None:
         return None

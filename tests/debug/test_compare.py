@@ -260,7 +260,7 @@ class TestFiles:
         ("reference", "words"),
         [
             ("no/such.npz", "no/such.npz cannot be read: No such file"),
-            ("no/such", "is no reference: expected openvino, an .xml"),
+            ("no/such", "is no reference: expected openvino, onnxruntime, an .xml"),
             ({"nothing": np.ones(3)}, "has no value in common with the network"),
         ],
     )

@@ -15,8 +15,8 @@ import pytest
 
 import ir_exec
 from ir_exec.graph import last_uses
+from ir_exec.plan import planner as planning
 from ir_exec.plan.memory import Buffers, keep_some_freed_memory
-from ir_exec.runtime import plan as planning
 from tests.conformance.networks import networks
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText

@@ -13,11 +13,11 @@ import pytest
 import ir_exec
 from ir_exec.errors import ShapeError
 from ir_exec.ops.matrix.matmul import MatMul
+from ir_exec.plan import planner as choosing
 from ir_exec.plan.planner import Plan, Plans
-from ir_exec.runtime import plan as choosing
 from ir_exec.types import Array, TensorType
 from tests.helpers.network_text import NetworkText
-from tests.runtime.test_memory import PATHS
+from tests.plan.test_memory import PATHS
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
 

@@ -205,7 +205,7 @@ def test_inputs_of_the_declared_shapes_are_not_inferred_again(monkeypatch):
     parameters = [parameter(0, "f32", (2, 3), "x"), parameter(1, "f32", (2, 3), "y")]
     xml = net([*parameters, binary(2, dims=(2, 3)), result(3)], [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)])
     compiled = ir_exec.compile_model(xml)
-    monkeypatch.setattr("ir_exec.runtime.executor.infer_types", None)
+    monkeypatch.setattr("ir_exec.plan.compiler.infer_types", None)
     ones = np.ones((2, 3), np.float32)
     assert compiled([ones, ones])[0].shape == (2, 3)
 

@@ -50,10 +50,10 @@ def tensor_iterator(layer: LayerCall, *values: Value) -> list[Value]:
     body = layer.layer.bodies[0] if layer.layer.bodies else None
     if body is None:
         raise GraphError("the layer has no body", code=Code.missing_markup)
-    return _Iteration(layer, body, values).lowered()
+    return _OlderIteration(layer, body, values).lowered()
 
 
-class _Iteration:
+class _OlderIteration:
     """A TensorIterator that is lowered."""
 
     def __init__(self, layer: LayerCall, body: OlderBody, values: Sequence[Value]) -> None:

@@ -26,7 +26,7 @@ _GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 _ACTIVATIONS = {"lstm": ("sigmoid", "tanh", "tanh"), "gru": ("sigmoid", "tanh"), "rnn": ("tanh",)}
 
 
-class _Cell(NamedTuple):
+class _OlderCell(NamedTuple):
     """Weights with a first axis for the directions, and attributes."""
 
     weights: Value
@@ -35,7 +35,7 @@ class _Cell(NamedTuple):
     told: dict[str, Any]
 
 
-def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _Cell:
+def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _OlderCell:
     hidden = layer.integer("hidden_size")
     if hidden < 1:
         raise ShapeError(f"hidden_size is {hidden}", code=Code.impossible_shape)
@@ -62,7 +62,7 @@ def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _Cell:
     }
     if kind == "gru":
         told["linear_before_reset"] = is_linear
-    return _Cell(weights, recurrence, biases, told)
+    return _OlderCell(weights, recurrence, biases, told)
 
 
 def _cell_inputs(layer: LayerCall, kind: str, x: Value, states: Sequence[Value]) -> tuple[list[Value], dict[str, Any]]:

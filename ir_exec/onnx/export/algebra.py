@@ -3,7 +3,7 @@
     x = given(node)[0]
     y = (x * x).sum([1]).sqrt()
 
-A `Tensor` is the name of a value with its dtype; each operation emits one node. Numbers become constants of the dtype
+A `Expr` is the name of a value with its dtype; each operation emits one node. Numbers become constants of the dtype
 of the other operand. Shapes are i64 vectors, so that one composition serves static and dynamic shapes.
 """
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = [
     "BOOL",
     "I64",
+    "Expr",
     "Number",
     "Sheet",
-    "Tensor",
     "concat",
     "either",
     "given",
@@ -58,19 +58,19 @@ class Sheet:
     def __init__(self, node: ExportNode) -> None:
         self.node = node
 
-    def emit(self, op: str, *inputs: str, dtypes: Sequence[Any], **attributes: Any) -> list[Tensor]:
+    def emit(self, op: str, *inputs: str, dtypes: Sequence[Any], **attributes: Any) -> list[Expr]:
         """The outputs of a new node, which have these dtypes."""
         kinds = [ElementType.of_dtype(np.dtype(one)) for one in dtypes]
         found = self.node.emit(op, *inputs, outputs=len(kinds), kinds=kinds, **attributes)
         names = (found,) if isinstance(found, str) else found
-        return [Tensor(self, name, dtype) for name, dtype in zip(names, dtypes, strict=True)]
+        return [Expr(self, name, dtype) for name, dtype in zip(names, dtypes, strict=True)]
 
-    def constant(self, value: Any, dtype: Any = None) -> Tensor:
+    def constant(self, value: Any, dtype: Any = None) -> Expr:
         """A constant; `dtype` is that of the value unless it is given."""
         array = np.asarray(value) if dtype is None else np.asarray(value).astype(dtype)
-        return Tensor(self, self.node.constant(array), array.dtype)
+        return Expr(self, self.node.constant(array), array.dtype)
 
-    def call(self, op: str, *inputs: Tensor | None, dtype: Any = None, **attributes: Any) -> Tensor:
+    def call(self, op: str, *inputs: Expr | None, dtype: Any = None, **attributes: Any) -> Expr:
         """The first output of a node; its dtype is that of the first input unless it is given."""
         names = ["" if one is None else one.name for one in inputs]
         while names and not names[-1]:
@@ -79,17 +79,17 @@ class Sheet:
             dtype = next(one.dtype for one in inputs if one is not None)
         return self.emit(op, *names, dtypes=[dtype], **attributes)[0]
 
-    def ints(self, *parts: int | Tensor) -> Tensor:
+    def ints(self, *parts: int | Expr) -> Expr:
         """A vector of i64: numbers, and tensors of one or more elements."""
         if all(isinstance(part, int) for part in parts):
             return self.constant(np.array(parts, np.int64))
         vectors = [
-            part.to(I64).reshape(-1) if isinstance(part, Tensor) else self.constant(np.array([part], np.int64))
+            part.to(I64).reshape(-1) if isinstance(part, Expr) else self.constant(np.array([part], np.int64))
             for part in parts
         ]
         return concat(vectors, 0) if len(vectors) > 1 else vectors[0]
 
-    def zeros(self, shape: Tensor, dtype: Any, value: Number = 0) -> Tensor:
+    def zeros(self, shape: Expr, dtype: Any, value: Number = 0) -> Expr:
         """A tensor of one value; `shape` is a vector of i64."""
         kind = np.dtype(dtype)
         if kind.name == "bfloat16" or kind.itemsize < 1:
@@ -97,15 +97,15 @@ class Sheet:
         fill = onnx.numpy_helper.from_array(np.array([value]).astype(kind))
         return self.call("ConstantOfShape", shape, dtype=kind, value=fill)
 
-    def arange(self, stop: int | Tensor, start: int | Tensor = 0, step: int = 1) -> Tensor:
+    def arange(self, stop: int | Expr, start: int | Expr = 0, step: int = 1) -> Expr:
         """i64 from start to stop."""
         if isinstance(stop, int) and isinstance(start, int):
             return self.constant(np.arange(start, stop, step, dtype=np.int64))
-        ends = [one.to(I64).reshape() if isinstance(one, Tensor) else self.constant(one, I64) for one in (start, stop)]
+        ends = [one.to(I64).reshape() if isinstance(one, Expr) else self.constant(one, I64) for one in (start, stop)]
         return self.call("Range", ends[0], ends[1], self.constant(step, I64))
 
 
-class Tensor:
+class Expr:
     """A value of a graph with its dtype."""
 
     __slots__ = ("dtype", "name", "sheet")
@@ -113,158 +113,158 @@ class Tensor:
     def __init__(self, sheet: Sheet, name: str, dtype: Any) -> None:
         self.sheet, self.name, self.dtype = sheet, name, np.dtype(dtype)
 
-    def call(self, op: str, *inputs: Tensor | None, dtype: Any = None, **attributes: Any) -> Tensor:
+    def call(self, op: str, *inputs: Expr | None, dtype: Any = None, **attributes: Any) -> Expr:
         """The first output of a node whose first input this is."""
         return self.sheet.call(op, self, *inputs, dtype=dtype or self.dtype, **attributes)
 
-    def like(self, other: Tensor | Number) -> Tensor:
+    def like(self, other: Expr | Number) -> Expr:
         """A number as a constant of this dtype; a tensor as it is."""
-        return other if isinstance(other, Tensor) else self.sheet.constant(other, self.dtype)
+        return other if isinstance(other, Expr) else self.sheet.constant(other, self.dtype)
 
-    def _with(self, op: str, other: Tensor | Number, dtype: Any = None) -> Tensor:
+    def _with(self, op: str, other: Expr | Number, dtype: Any = None) -> Expr:
         return self.call(op, self.like(other), dtype=dtype)
 
-    def _against(self, op: str, other: Number) -> Tensor:
+    def _against(self, op: str, other: Number) -> Expr:
         return self.like(other).call(op, self)
 
-    def __add__(self, other: Tensor | Number) -> Tensor:
+    def __add__(self, other: Expr | Number) -> Expr:
         return self._with("Add", other)
 
-    def __radd__(self, other: Number) -> Tensor:
+    def __radd__(self, other: Number) -> Expr:
         return self._with("Add", other)
 
-    def __sub__(self, other: Tensor | Number) -> Tensor:
+    def __sub__(self, other: Expr | Number) -> Expr:
         return self._with("Sub", other)
 
-    def __rsub__(self, other: Number) -> Tensor:
+    def __rsub__(self, other: Number) -> Expr:
         return self._against("Sub", other)
 
-    def __mul__(self, other: Tensor | Number) -> Tensor:
+    def __mul__(self, other: Expr | Number) -> Expr:
         return self._with("Mul", other)
 
-    def __rmul__(self, other: Number) -> Tensor:
+    def __rmul__(self, other: Number) -> Expr:
         return self._with("Mul", other)
 
-    def __truediv__(self, other: Tensor | Number) -> Tensor:
+    def __truediv__(self, other: Expr | Number) -> Expr:
         return self._with("Div", other)
 
-    def __rtruediv__(self, other: Number) -> Tensor:
+    def __rtruediv__(self, other: Number) -> Expr:
         return self._against("Div", other)
 
-    def __floordiv__(self, other: Tensor | Number) -> Tensor:
+    def __floordiv__(self, other: Expr | Number) -> Expr:
         """Of integers that are not negative."""
         return self._with("Div", other)
 
-    def __mod__(self, other: Tensor | Number) -> Tensor:
+    def __mod__(self, other: Expr | Number) -> Expr:
         """Of integers, with the sign of the divisor."""
         return self._with("Mod", other)
 
-    def __pow__(self, other: Tensor | Number) -> Tensor:
+    def __pow__(self, other: Expr | Number) -> Expr:
         return self._with("Pow", other)
 
-    def __matmul__(self, other: Tensor) -> Tensor:
+    def __matmul__(self, other: Expr) -> Expr:
         return self.call("MatMul", other)
 
-    def __neg__(self) -> Tensor:
+    def __neg__(self) -> Expr:
         return self.call("Neg")
 
-    def __lt__(self, other: Tensor | Number) -> Tensor:
+    def __lt__(self, other: Expr | Number) -> Expr:
         return self._with("Less", other, BOOL)
 
-    def __le__(self, other: Tensor | Number) -> Tensor:
+    def __le__(self, other: Expr | Number) -> Expr:
         return self._with("LessOrEqual", other, BOOL)
 
-    def __gt__(self, other: Tensor | Number) -> Tensor:
+    def __gt__(self, other: Expr | Number) -> Expr:
         return self._with("Greater", other, BOOL)
 
-    def __ge__(self, other: Tensor | Number) -> Tensor:
+    def __ge__(self, other: Expr | Number) -> Expr:
         return self._with("GreaterOrEqual", other, BOOL)
 
-    def equals(self, other: Tensor | Number) -> Tensor:
+    def equals(self, other: Expr | Number) -> Expr:
         """A boolean tensor: the equal elements."""
         return self._with("Equal", other, BOOL)
 
-    def __and__(self, other: Tensor) -> Tensor:
+    def __and__(self, other: Expr) -> Expr:
         return self.call("And", other)
 
-    def __or__(self, other: Tensor) -> Tensor:
+    def __or__(self, other: Expr) -> Expr:
         return self.call("Or", other)
 
-    def __invert__(self) -> Tensor:
+    def __invert__(self) -> Expr:
         return self.call("Not")
 
-    def to(self, dtype: Any) -> Tensor:
+    def to(self, dtype: Any) -> Expr:
         """The tensor in another dtype; itself where that is its own."""
         kind = np.dtype(dtype)
         return self if kind == self.dtype else self.call("Cast", dtype=kind, to=onnx_type(kind))
 
-    def where(self, yes: Tensor | Number, no: Tensor | Number) -> Tensor:
+    def where(self, yes: Expr | Number, no: Expr | Number) -> Expr:
         """Elements of `yes` where this is true, else of `no`; one of the two is a tensor."""
-        known = yes if isinstance(yes, Tensor) else no
-        assert isinstance(known, Tensor)
+        known = yes if isinstance(yes, Expr) else no
+        assert isinstance(known, Expr)
         return self.call("Where", known.like(yes), known.like(no), dtype=known.dtype)
 
-    def sqrt(self) -> Tensor:
+    def sqrt(self) -> Expr:
         return self.call("Sqrt")
 
-    def exp(self) -> Tensor:
+    def exp(self) -> Expr:
         return self.call("Exp")
 
-    def log(self) -> Tensor:
+    def log(self) -> Expr:
         return self.call("Log")
 
-    def floor(self) -> Tensor:
+    def floor(self) -> Expr:
         return self.call("Floor")
 
-    def ceil(self) -> Tensor:
+    def ceil(self) -> Expr:
         return self.call("Ceil")
 
-    def rint(self) -> Tensor:
+    def rint(self) -> Expr:
         """To the nearest integer, ties to even."""
         return self.call("Round")
 
-    def abs(self) -> Tensor:
+    def abs(self) -> Expr:
         return self.call("Abs")
 
-    def truncated(self) -> Tensor:
+    def truncated(self) -> Expr:
         """The integer towards zero, as a float."""
         return self.call("Sign") * self.abs().floor()
 
-    def clip(self, lowest: Number | Tensor, highest: Number | Tensor) -> Tensor:
+    def clip(self, lowest: Number | Expr, highest: Number | Expr) -> Expr:
         """Between two scalars."""
         return self.call("Clip", self.like(lowest), self.like(highest))
 
-    def at_least(self, other: Tensor | Number) -> Tensor:
+    def at_least(self, other: Expr | Number) -> Expr:
         return self._with("Max", other)
 
-    def at_most(self, other: Tensor | Number) -> Tensor:
+    def at_most(self, other: Expr | Number) -> Expr:
         return self._with("Min", other)
 
-    def sum(self, axes: Sequence[int], keep: bool = True) -> Tensor:
+    def sum(self, axes: Sequence[int], keep: bool = True) -> Expr:
         return self.call("ReduceSum", self.sheet.ints(*axes), keepdims=int(keep))
 
-    def mean(self, axes: Sequence[int], keep: bool = True) -> Tensor:
+    def mean(self, axes: Sequence[int], keep: bool = True) -> Expr:
         return self._by_attribute("ReduceMean", axes, keep)
 
-    def max(self, axes: Sequence[int], keep: bool = True) -> Tensor:
+    def max(self, axes: Sequence[int], keep: bool = True) -> Expr:
         return self._by_attribute("ReduceMax", axes, keep)
 
-    def min(self, axes: Sequence[int], keep: bool = True) -> Tensor:
+    def min(self, axes: Sequence[int], keep: bool = True) -> Expr:
         return self._by_attribute("ReduceMin", axes, keep)
 
-    def _by_attribute(self, op: str, axes: Sequence[int], keep: bool) -> Tensor:
+    def _by_attribute(self, op: str, axes: Sequence[int], keep: bool) -> Expr:
         """Reductions other than ReduceSum, whose axes are an attribute before opset 18."""
         if self.sheet.node.opset < 18:
             return self.call(op, axes=list(axes), keepdims=int(keep))
         return self.call(op, self.sheet.ints(*axes), keepdims=int(keep))
 
-    def cumsum(self, axis: int, exclusive: bool = False) -> Tensor:
+    def cumsum(self, axis: int, exclusive: bool = False) -> Expr:
         return self.call("CumSum", self.sheet.constant(axis, I64), exclusive=int(exclusive))
 
-    def argmax(self, axis: int, keep: bool = True) -> Tensor:
+    def argmax(self, axis: int, keep: bool = True) -> Expr:
         return self.call("ArgMax", dtype=I64, axis=axis, keepdims=int(keep))
 
-    def topk(self, k: int | Tensor, axis: int = -1, largest: bool = True) -> tuple[Tensor, Tensor]:
+    def topk(self, k: int | Expr, axis: int = -1, largest: bool = True) -> tuple[Expr, Expr]:
         """The k greatest or least values, best first, and their indices."""
         count = self.sheet.ints(k)
         values, indices = self.sheet.emit(
@@ -272,89 +272,92 @@ class Tensor:
         )
         return values, indices
 
-    def shape(self) -> Tensor:
+    def shape(self) -> Expr:
         """The dims as a vector of i64."""
         return self.call("Shape", dtype=I64)
 
-    def dim(self, axis: int) -> Tensor:
+    def dim(self, axis: int) -> Expr:
         """The size of one axis as a vector of one element."""
         return self.call("Shape", dtype=I64, start=axis, end=None if axis == -1 else axis + 1)
 
-    def reshape(self, *dims: int | Tensor) -> Tensor:
+    def reshape(self, *dims: int | Expr) -> Expr:
         """To these dims, vectors or numbers; 0 copies nothing, it is a size."""
         shape = self.sheet.ints(*dims) if dims else self.sheet.constant(np.array([], np.int64))
         return self.call("Reshape", shape, allowzero=1) if -1 not in dims else self.call("Reshape", shape)
 
-    def transpose(self, *order: int) -> Tensor:
+    def transpose(self, *order: int) -> Expr:
         return self.call("Transpose", perm=list(order))
 
-    def unsqueeze(self, *axes: int) -> Tensor:
+    def unsqueeze(self, *axes: int) -> Expr:
         return self.call("Unsqueeze", self.sheet.ints(*axes))
 
-    def squeeze(self, *axes: int) -> Tensor:
+    def squeeze(self, *axes: int) -> Expr:
         return self.call("Squeeze", self.sheet.ints(*axes))
 
-    def expand(self, *dims: int | Tensor) -> Tensor:
+    def expand(self, *dims: int | Expr) -> Expr:
         return self.call("Expand", self.sheet.ints(*dims))
 
-    def expand_to(self, shape: Tensor) -> Tensor:
+    def expand_to(self, shape: Expr) -> Expr:
         return self.call("Expand", shape)
 
-    def tile(self, *times: int | Tensor) -> Tensor:
+    def tile(self, *times: int | Expr) -> Expr:
         return self.call("Tile", self.sheet.ints(*times))
 
-    def gather(self, indices: Tensor | int | Sequence[int], axis: int = 0) -> Tensor:
+    def gather(self, indices: Expr | int | Sequence[int], axis: int = 0) -> Expr:
         """Slices along an axis; a number drops the axis."""
-        which = indices if isinstance(indices, Tensor) else self.sheet.constant(indices, I64)
+        which = indices if isinstance(indices, Expr) else self.sheet.constant(indices, I64)
         return self.call("Gather", which, axis=axis)
 
-    def take_along(self, indices: Tensor, axis: int) -> Tensor:
+    def take_along(self, indices: Expr, axis: int) -> Expr:
         return self.call("GatherElements", indices, axis=axis)
 
-    def gather_nd(self, indices: Tensor, batch: int = 0) -> Tensor:
+    def gather_nd(self, indices: Expr, batch: int = 0) -> Expr:
         return self.call("GatherND", indices, batch_dims=batch)
 
-    def slice(self, axis: int, start: int | Tensor, stop: int | Tensor, step: int = 1) -> Tensor:
+    def slice(self, axis: int, start: int | Expr, stop: int | Expr, step: int = 1) -> Expr:
         """Elements from start to stop of one axis."""
         ints = self.sheet.ints
         return self.call("Slice", ints(start), ints(stop), ints(axis), ints(step))
 
-    def flip(self, axis: int) -> Tensor:
+    def flip(self, axis: int) -> Expr:
         return self.slice(axis, -1, -(2**62), -1)
 
-    def pad(self, begins: Sequence[int | Tensor], ends: Sequence[int | Tensor], value: Number = 0) -> Tensor:
+    def pad(self, begins: Sequence[int | Expr], ends: Sequence[int | Expr], value: Number = 0) -> Expr:
         """With a constant value around it."""
         return self.call(
             "Pad", self.sheet.ints(*begins, *ends), self.sheet.constant(value, self.dtype), mode="constant"
         )
 
-    def split(self, sizes: Sequence[int], axis: int) -> list[Tensor]:
+    def split(self, sizes: Sequence[int], axis: int) -> list[Expr]:
         """Slices of these sizes along an axis."""
         starts = [0, *np.cumsum(sizes).tolist()]
         return [self.slice(axis, start, stop) for start, stop in itertools.pairwise(starts)]
 
 
-def concat(parts: Sequence[Tensor], axis: int) -> Tensor:
+def concat(parts: Sequence[Expr], axis: int) -> Expr:
     """Tensors of one dtype, joined along an axis."""
     return parts[0] if len(parts) == 1 else parts[0].call("Concat", *parts[1:], axis=axis)
 
 
-def minimum(one: Tensor, other: Tensor) -> Tensor:
+def minimum(one: Expr, other: Expr) -> Expr:
     """The lesser of each two elements."""
     return one.call("Min", other)
 
 
-def maximum(one: Tensor, other: Tensor) -> Tensor:
+def maximum(one: Expr, other: Expr) -> Expr:
     """The greater of each two elements."""
     return one.call("Max", other)
 
 
 def loop(
-    trips: Tensor,
-    carried: Sequence[Tensor],
-    body: Callable[..., tuple[Sequence[Tensor], Sequence[Tensor]] | tuple[Sequence[Tensor], Sequence[Tensor], Tensor]],
+    trips: Expr,
+    carried: Sequence[Expr],
+    body: Callable[
+        ...,
+        tuple[Sequence[Expr], Sequence[Expr]] | tuple[Sequence[Expr], Sequence[Expr], Expr],
+    ],
     stacked_ranks: Sequence[int] = (),
-) -> list[Tensor]:
+) -> list[Expr]:
     """The carried values after all iterations, and the stacked values of each iteration.
 
     trips: the number of iterations. body: from the number of the iteration and the carried values to the next ones, to
@@ -377,7 +380,7 @@ def loop(
     return sheet.emit("Loop", *names, dtypes=[one.dtype for one in ends], body=graph)
 
 
-def either(condition: Tensor, yes: Callable[[], Sequence[Tensor]], no: Callable[[], Sequence[Tensor]]) -> list[Tensor]:
+def either(condition: Expr, yes: Callable[[], Sequence[Expr]], no: Callable[[], Sequence[Expr]]) -> list[Expr]:
     """The tensors that one of two functions makes; only those of the right one are computed."""
     sheet, writer, graphs = condition.sheet, condition.sheet.node.writer, []
     dtypes: list[Any] = []
@@ -389,35 +392,35 @@ def either(condition: Tensor, yes: Callable[[], Sequence[Tensor]], no: Callable[
     return sheet.emit("If", condition.reshape().name, dtypes=dtypes, then_branch=graphs[0], else_branch=graphs[1])
 
 
-def _fresh(sheet: Sheet, name: str, dtype: Any) -> Tensor:
+def _fresh(sheet: Sheet, name: str, dtype: Any) -> Expr:
     """An input of a body."""
     writer = sheet.node.writer
-    found = Tensor(sheet, writer.unique(f"{sheet.node.name}/{name}"), dtype)
+    found = Expr(sheet, writer.unique(f"{sheet.node.name}/{name}"), dtype)
     writer.codes[found.name] = writer.code(ElementType.of_dtype(found.dtype))
     return found
 
 
-def _info(value: Tensor, shape: Sequence[int | None] | None = None) -> onnx.ValueInfoProto:
+def _info(value: Expr, shape: Sequence[int | None] | None = None) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(value.name, onnx_type(value.dtype), shape)
 
 
-def given(node: ExportNode) -> list[Tensor]:
+def given(node: ExportNode) -> list[Expr]:
     """The inputs of a node, those that are left out too, as tensors; use `node.types` for their shapes."""
     sheet = Sheet(node)
-    return [Tensor(sheet, name, kind.element_type.dtype) for name, kind in zip(node.inputs, node.types, strict=True)]
+    return [Expr(sheet, name, kind.element_type.dtype) for name, kind in zip(node.inputs, node.types, strict=True)]
 
 
-def named(*values: Tensor) -> tuple[str, ...]:
+def named(*values: Expr) -> tuple[str, ...]:
     """The names of tensors."""
     return tuple(value.name for value in values)
 
 
-def widened(value: Tensor) -> Tensor:
+def widened(value: Expr) -> Expr:
     """The tensor in the dtype in which its elements are added and multiplied."""
     return value.to(accumulator(value.dtype))
 
 
-def rounded(value: Tensor, dtype: np.dtype[Any]) -> Tensor:
+def rounded(value: Expr, dtype: np.dtype[Any]) -> Expr:
     """The tensor in the dtype of an output; fractions of integers are cut off, integers of 8 bits saturate."""
     kind = ElementType.of_dtype(np.dtype(dtype))
     if value.dtype == dtype or not kind.is_integer:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import BOOL, I64, Tensor, concat, loop
+from ir_exec.onnx.export.algebra import BOOL, I64, Expr, concat, loop
 
 __all__ = [
     "Corners",
@@ -49,13 +49,13 @@ class Corners:
     the margin still have something in common. strict: boxes without area have no overlap with others.
     """
 
-    def __init__(self, coordinates: Sequence[Tensor], margin: float = 0.0, *, touching: bool = True) -> None:
+    def __init__(self, coordinates: Sequence[Expr], margin: float = 0.0, *, touching: bool = True) -> None:
         self.coordinates = list(coordinates)
         self.margin, self.touching = margin, touching
         x0, y0, x1, y1 = self.coordinates
         self.areas = (x1 - x0 + margin) * (y1 - y0 + margin) if margin else (x1 - x0) * (y1 - y0)
 
-    def common(self, one: Sequence[Tensor], others: Sequence[Tensor]) -> Tensor:
+    def common(self, one: Sequence[Expr], others: Sequence[Expr]) -> Expr:
         """The area that boxes have in common."""
         width = one[2].at_most(others[2]) - one[0].at_least(others[0])
         height = one[3].at_most(others[3]) - one[1].at_least(others[1])
@@ -64,26 +64,26 @@ class Corners:
         least = 0.0 if self.touching else self.margin
         return ((width >= least) & (height >= least)).where(width * height, 0)
 
-    def overlaps_with(self, number: Tensor) -> Tensor:
+    def overlaps_with(self, number: Expr) -> Expr:
         """The overlaps of all boxes with one of their row."""
         own = [one.gather(number, 1).unsqueeze(1) for one in self.coordinates]
         area = self.areas.gather(number, 1).unsqueeze(1)
         return overlaps_of(self.common(own, self.coordinates), area, self.areas)
 
 
-def overlaps_of(common: Tensor, area: Tensor, areas: Tensor) -> Tensor:
+def overlaps_of(common: Expr, area: Expr, areas: Expr) -> Expr:
     """Intersection over union; a box without area overlaps nothing."""
     exists = (area > 0) & (areas > 0)
     return exists.where(common / (area + areas - common), 0)
 
 
 def greedy(
-    overlaps_with: Callable[[Tensor], Tensor],
-    is_candidate: Tensor,
-    limit: Tensor | np.float32,
-    most: Tensor | int | None = None,
+    overlaps_with: Callable[[Expr], Expr],
+    is_candidate: Expr,
+    limit: Expr | np.float32,
+    most: Expr | int | None = None,
     shrink: float = 1.0,
-) -> Tensor:
+) -> Expr:
     """A mask of the boxes [rows, n] that are left when each, best first, removes those that it overlaps too far.
 
     The boxes stand in falling order of their scores. overlaps_with: from the number of a box to its overlaps with all
@@ -93,12 +93,12 @@ def greedy(
     sheet = is_candidate.sheet
     rows = is_candidate.dim(0)
     ones = sheet.zeros(sheet.ints(rows, 1), np.float32, 1)
-    limits = ones * (limit.to(np.float32).reshape(1) if isinstance(limit, Tensor) else limit)
+    limits = ones * (limit.to(np.float32).reshape(1) if isinstance(limit, Expr) else limit)
     worst = is_candidate.to(np.float32) * 0
     kept_count = sheet.zeros(sheet.ints(rows, 1), I64)
-    bound = None if most is None else most.to(I64) if isinstance(most, Tensor) else sheet.constant(most, I64)
+    bound = None if most is None else most.to(I64) if isinstance(most, Expr) else sheet.constant(most, I64)
 
-    def body(number: Tensor, worst: Tensor, limits: Tensor, count: Tensor) -> Any:
+    def body(number: Expr, worst: Expr, limits: Expr, count: Expr) -> Any:
         own = worst.gather(number, 1).unsqueeze(1)
         keeps = is_candidate.gather(number, 1).unsqueeze(1) & (count.equals(0) | (own < limits))
         if bound is not None:
@@ -125,11 +125,11 @@ def greedy(
 
 def suppressed(
     corners: Corners,
-    is_candidate: Tensor,
+    is_candidate: Expr,
     limit: np.float32,
     most: int | None = None,
     shrink: float = 1.0,
-) -> Tensor:
+) -> Expr:
     """`greedy` of boxes, by ONNX's NonMaxSuppression where that means the same."""
     if corners.margin or shrink < 1 or not limit > 0:
         return greedy(corners.overlaps_with, is_candidate, limit, most, shrink)
@@ -153,7 +153,7 @@ def suppressed(
     return mask.to(BOOL)
 
 
-def compacted(values: Tensor, kept: Tensor, width: int) -> Tensor:
+def compacted(values: Expr, kept: Expr, width: int) -> Expr:
     """The kept values of each row [rows, n] moved to its beginning, cut off or filled with zeros to a width."""
     sheet = values.sheet
     place = (kept.to(I64).cumsum(1) - 1).at_most(width)
@@ -162,13 +162,13 @@ def compacted(values: Tensor, kept: Tensor, width: int) -> Tensor:
     return empty.call("ScatterElements", where, values, axis=1).slice(1, 0, width)
 
 
-def rows_of(boxes: Tensor) -> list[Tensor]:
+def rows_of(boxes: Expr) -> list[Expr]:
     """The coordinates of boxes [..., n, coordinates] as tensors [..., n]."""
     count = 4
     return [boxes.gather(place, -1) for place in range(count)]
 
 
-def moved(boxes: Sequence[Tensor], moves: Sequence[Tensor], margin: float = 0.0) -> list[Tensor]:
+def moved(boxes: Sequence[Expr], moves: Sequence[Expr], margin: float = 0.0) -> list[Expr]:
     """Boxes whose centres move by so many widths and heights, and whose sizes grow by exp of the last two."""
     ends = []
     for axis in range(2):
@@ -179,7 +179,7 @@ def moved(boxes: Sequence[Tensor], moves: Sequence[Tensor], margin: float = 0.0)
     return [ends[0][0], ends[1][0], ends[0][1], ends[1][1]]
 
 
-def chosen(scores: Tensor, is_candidate: Tensor, most: int | Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def chosen(scores: Expr, is_candidate: Expr, most: int | Expr) -> tuple[Expr, Expr, Expr]:
     """The best candidates of each row: their scores, their numbers, and which of them are candidates at all."""
     ranked = is_candidate.where(scores, _NONE)
     count = scores.dim(1).at_most(most)
@@ -187,9 +187,9 @@ def chosen(scores: Tensor, is_candidate: Tensor, most: int | Tensor) -> tuple[Te
     return scores.take_along(order, 1), order, is_candidate.to(np.int32).take_along(order, 1).to(BOOL)
 
 
-def lexsorted(keys: Sequence[Tensor]) -> Tensor:
+def lexsorted(keys: Sequence[Expr]) -> Expr:
     """The order of elements by the first key, among equals by the second, and so on, all rising."""
-    order: Tensor | None = None
+    order: Expr | None = None
     for key in reversed(keys):
         current = key if order is None else key.gather(order, 0)
         _, step = current.topk(current.dim(0), 0, largest=False)
@@ -198,13 +198,13 @@ def lexsorted(keys: Sequence[Tensor]) -> Tensor:
     return order
 
 
-def places_of(mask: Tensor, axes: int) -> list[Tensor]:
+def places_of(mask: Expr, axes: int) -> list[Expr]:
     """The indices of the true elements along each axis, in their order."""
     found = mask.call("NonZero", dtype=I64)
     return [found.gather(axis, 0) for axis in range(axes)]
 
 
-def ranks(groups: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+def ranks(groups: Expr, count: Expr) -> tuple[Expr, Expr]:
     """The place of each element in its group, of elements that are sorted by groups; the number of each group."""
     sheet = groups.sheet
     ones = sheet.zeros(groups.shape(), I64, 1)
@@ -213,6 +213,6 @@ def ranks(groups: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     return sheet.arange(groups.dim(0)) - starts.gather(groups, 0), sizes
 
 
-def joined(columns: Sequence[Tensor], dtype: Any) -> Tensor:
+def joined(columns: Sequence[Expr], dtype: Any) -> Expr:
     """Vectors as the columns of a matrix."""
     return concat([column.to(dtype).unsqueeze(1) for column in columns], 1)

@@ -68,7 +68,7 @@ def pruned(nodes: Sequence[NodeProto], outputs: Collection[str], *, domain: str)
     for node in reversed(nodes):
         if node.domain != domain and wanted.isdisjoint(node.output):
             continue
-        while node.op_type in OPTIONAL_OUTPUTS and len(node.output) > 1 and node.output[-1] not in wanted:
+        while not node.domain and node.op_type in OPTIONAL_OUTPUTS and len(node.output) > 1 and node.output[-1] not in wanted:
             del node.output[-1]
         wanted.update(free_names([node]))
         kept.append(node)

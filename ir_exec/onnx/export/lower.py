@@ -29,7 +29,7 @@ from ir_exec.onnx.export.compressed import (
 from ir_exec.onnx.export.fusible import merge_scales, pruned, readers_of, vector_shape
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_unsayable
-from ir_exec.onnx.export.writer import Scope, StoredTensor, Writer, free_names, rename
+from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_names, rename
 from ir_exec.onnx.registry import NEWEST
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import Const
@@ -190,7 +190,7 @@ class Lowerer:
             return emit_gather(self, one, inputs[1], node.name)
         return None
 
-    def _final_names(self, node: Node, scope: Scope, outputs: Sequence[str]) -> list[str]:
+    def _final_names(self, node: Node, scope: WriterScope, outputs: Sequence[str]) -> list[str]:
         """Give the outputs of a lowered layer the names that their values ask for."""
         writer = self.writer
         made = {one for proto in scope.nodes for one in proto.output}
@@ -264,7 +264,7 @@ class Lowerer:
 
         return helper.make_tensor_value_info(name, self.writer.codes[name], shape)
 
-    def copies(self, node: ExportNode, scope: Scope, names: Sequence[str]) -> list[str]:
+    def copies(self, node: ExportNode, scope: WriterScope, names: Sequence[str]) -> list[str]:
         """Names for the outputs of a body: those that it does not make itself, and doubles, are copied."""
         made = {one for proto in scope.nodes for one in proto.output}
         found: list[str] = []
@@ -329,6 +329,7 @@ def lower_model(
     model-local functions. finite: as for a Writer.
     Raises UnsupportedError that names every layer that ONNX cannot express, and why.
     """
+    model.require_whole()
     from onnx import helper
 
     if not OLDEST_OPSET <= opset <= NEWEST:

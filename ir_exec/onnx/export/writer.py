@@ -19,7 +19,7 @@ from ir_exec.types import Array, ElementType
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
-__all__ = ["DOMAIN", "INLINE_BYTES", "Scope", "StoredTensor", "Writer", "free_names", "raw_bytes", "rename"]
+__all__ = ["DOMAIN", "INLINE_BYTES", "StoredTensor", "Writer", "WriterScope", "free_names", "raw_bytes", "rename"]
 
 DOMAIN = "ir_exec"
 """The domain of model-local functions."""
@@ -44,7 +44,7 @@ class StoredTensor:
 
 
 @dataclass
-class Scope:
+class WriterScope:
     """A graph or function body that is being written."""
 
     nodes: list[NodeProto] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Writer:
         self.small: dict[str, TensorProto] = {}
         self.functions: dict[str, Any] = {}
         self.domains: set[str] = set()
-        self.scope = Scope()
+        self.scope = WriterScope()
         self.reserved: set[str] = set()
         self._taken: set[str] = set()
         self._node_names: set[str] = set()
@@ -230,17 +230,17 @@ class Writer:
         return found
 
     @contextmanager
-    def inside(self) -> Iterator[Scope]:
+    def inside(self) -> Iterator[WriterScope]:
         """Write nodes to a graph of their own."""
         outer = self.scope
-        self.scope = Scope()
+        self.scope = WriterScope()
         try:
             yield self.scope
         finally:
             self.scope = outer
 
     def graph(
-        self, name: str, scope: Scope, inputs: Sequence[ValueInfoProto], outputs: Sequence[ValueInfoProto]
+        self, name: str, scope: WriterScope, inputs: Sequence[ValueInfoProto], outputs: Sequence[ValueInfoProto]
     ) -> GraphProto:
         """A graph for the attribute of a node."""
         from onnx import helper
@@ -248,7 +248,7 @@ class Writer:
         return helper.make_graph(scope.nodes, name, list(inputs), list(outputs))
 
     def function(
-        self, name: str, scope: Scope, outputs: Sequence[str], *, node_name: str, given: Sequence[str]
+        self, name: str, scope: WriterScope, outputs: Sequence[str], *, node_name: str, given: Sequence[str]
     ) -> None:
         """Append one node that calls the nodes of a scope as a model-local function; equal functions are one.
 

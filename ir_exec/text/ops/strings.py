@@ -31,8 +31,8 @@ __all__ = [
     "ContribStringSplit",
     "EqualStr",
     "NumericToString",
-    "StringTensorPack",
-    "StringTensorUnpack",
+    "OldStringTensorPack",
+    "OldStringTensorUnpack",
     "StringToHashBucket",
     "UTF8Validate",
 ]
@@ -41,14 +41,14 @@ Mode = Literal["begins_ends"]
 
 
 @text_op("StringTensorPack")
-class StringTensorPack(types_of_openvino.StringTensorPack):
+class OldStringTensorPack(types_of_openvino.StringTensorPack):
     """StringTensorPack of opset15, as openvino_tokenizers wrote it before OpenVINO had it."""
 
     mode: Mode = "begins_ends"
 
 
 @text_op("StringTensorUnpack")
-class StringTensorUnpack(Op):
+class OldStringTensorUnpack(Op):
     """Strings as begins, ends and characters.
 
     data: strings; or u8, a vector that holds them packed, as before OpenVINO had strings: i32 their number, i32 0, i32

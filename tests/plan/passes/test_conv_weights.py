@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ir_exec
 from ir_exec import build
-from ir_exec.runtime import packed as packing_of_weights
+from ir_exec.plan.passes import prepack as packing_of_weights
 from ir_exec.types import Array
 from tests.kernels.conv.test_winograd import sums
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import BOOL, Tensor, concat, given, widened
+from ir_exec.onnx.export.algebra import BOOL, Expr, concat, given, widened
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 
@@ -23,7 +23,7 @@ def scaled_dot_product_attention(node: ExportNode) -> str:
     sink = others[2] if node.has(5) else None
     sheet, kind, rank = query.sheet, widened(query).dtype, node.known_rank(1)
     order = [*range(rank - 2), rank - 1, rank - 2]
-    factor: Tensor | float
+    factor: Expr | float
     if scale is not None:
         factor = scale.to(kind).reshape()
     else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Tensor, given, loop, widened
+from ir_exec.onnx.export.algebra import I64, Expr, given, loop, widened
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.condition import Bucketize
 
@@ -17,7 +17,7 @@ _FEW = 64
 """Elements of a sequence up to which every value is compared with all of them."""
 
 
-def search(rows: Tensor, values: Tensor, size: int | None, *, right: bool) -> Tensor:
+def search(rows: Expr, values: Expr, size: int | None, *, right: bool) -> Expr:
     """The places of values [r, m] in sorted rows [r, n], i64: before equal elements, or behind them if `right`.
 
     size: n where it is known. Values that are not numbers get place 0.
@@ -33,7 +33,7 @@ def search(rows: Tensor, values: Tensor, size: int | None, *, right: bool) -> Te
     steps = ((last + 1).to(np.float64).log() / np.log(2)).ceil().to(I64) + 1
     none = values.sheet.zeros(values.shape(), I64)
 
-    def body(_: Tensor, low: Tensor, high: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    def body(_: Expr, low: Expr, high: Expr) -> tuple[list[Expr], list[Expr]]:
         middle = (low + high) // 2
         found = looked.take_along(middle, 1)
         goes_up = (found <= values if right else found < values) & (low < high)
@@ -42,7 +42,7 @@ def search(rows: Tensor, values: Tensor, size: int | None, *, right: bool) -> Te
     return loop(steps, [none, none + last], body)[0]
 
 
-def common(*values: Tensor) -> list[Tensor]:
+def common(*values: Expr) -> list[Expr]:
     """Tensors in one dtype, in which NumPy compares them."""
     kind = np.result_type(*[widened(one).dtype for one in values])
     return [one.to(kind) for one in values]

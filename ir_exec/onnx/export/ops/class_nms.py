@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Tensor, concat, given
+from ir_exec.onnx.export.algebra import I64, Expr, concat, given
 from ir_exec.onnx.export.boxes import Corners, chosen, joined, lexsorted, places_of, ranks, rows_of, suppressed
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sort.class_nms import MatrixNms, MulticlassNms8, MulticlassNms9
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 
-def _candidates(node: ExportNode, scores: Tensor, exists: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _candidates(node: ExportNode, scores: Expr, exists: Expr) -> tuple[Expr, Expr, Expr]:
     """The best candidates of each row [batches * classes, boxes]: scores, numbers, and which there are."""
     op = node.op
     return chosen(scores, exists, 2**62 if op.nms_top_k < 0 else op.nms_top_k)
 
 
-def _foreground(node: ExportNode, exists: Tensor, classes: Tensor) -> Tensor:
+def _foreground(node: ExportNode, exists: Expr, classes: Expr) -> Expr:
     """Candidates [batches, classes, boxes] without those of the background."""
     background = node.op.background_class
     if background < 0:
@@ -29,14 +29,21 @@ def _foreground(node: ExportNode, exists: Tensor, classes: Tensor) -> Tensor:
     return exists & ~exists.sheet.arange(classes).reshape(-1, 1).equals(background)
 
 
-def _rows(values: Tensor, count: Tensor) -> Tensor:
+def _rows(values: Expr, count: Expr) -> Expr:
     """Values [batches, classes, boxes] as rows."""
     return values.reshape(values.dim(0) * values.dim(1), count)
 
 
 def _kept(
-    node: ExportNode, batch: Tensor, label: Tensor, box: Tensor, score: Tensor, batches: Tensor, *, by_class: bool
-) -> tuple[list[Tensor], Tensor]:
+    node: ExportNode,
+    batch: Expr,
+    label: Expr,
+    box: Expr,
+    score: Expr,
+    batches: Expr,
+    *,
+    by_class: bool,
+) -> tuple[list[Expr], Expr]:
     """Batch, class, box and score of what is kept, in the order of the output; the number of each batch element."""
     op = node.op
     found = [batch, label, box, score]
@@ -48,7 +55,7 @@ def _kept(
         found = [one.gather(stays, 0) for one in found]
         sizes = sizes.at_most(op.keep_top_k)
     batch, label, box, score = found
-    keys: list[Tensor] | None = None
+    keys: list[Expr] | None = None
     if op.sort_result_across_batch and op.sort_result_type == "score":
         keys = [-score, batch, label, box]
     elif op.sort_result_across_batch and op.sort_result_type == "classid":
@@ -61,9 +68,7 @@ def _kept(
     return found, sizes
 
 
-def _outputs(
-    node: ExportNode, label: Tensor, score: Tensor, boxes: Tensor, places: Tensor, sizes: Tensor
-) -> tuple[str, ...]:
+def _outputs(node: ExportNode, label: Expr, score: Expr, boxes: Expr, places: Expr, sizes: Expr) -> tuple[str, ...]:
     kind = node.op.output_type.dtype
     rows = concat([joined([label, score], boxes.dtype), boxes], 1)
     return rows.name, places.unsqueeze(1).to(kind).name, sizes.to(kind).name

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import Tensor, concat, given
+from ir_exec.onnx.export.algebra import Expr, concat, given
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.image.color import BGRtoNV12, I420toBGR, I420toRGB, NV12toBGR, NV12toRGB, RGBtoNV12
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 
-def _working(image: Tensor) -> Tensor:
+def _working(image: Expr) -> Expr:
     return image.to(np.float64 if image.dtype == np.float64 else np.float32)
 
 
@@ -45,7 +45,7 @@ def i420(node: ExportNode) -> str:
     return _rgb(node, y.slice(1, 0, part * 2), u, v)
 
 
-def _rgb(node: ExportNode, y: Tensor, u: Tensor, v: Tensor) -> str:
+def _rgb(node: ExportNode, y: Expr, u: Expr, v: Expr) -> str:
     """y: [N, H, W, 1], u and v: [N, H/2, W/2, 1]."""
     batch, rows, columns = y.dim(0), u.dim(1), u.dim(2)
     d, e = (_working(plane).reshape(batch, rows, 1, columns, 1, 1) - 128 for plane in (u, v))
@@ -67,7 +67,7 @@ def to_nv12(node: ExportNode) -> str | tuple[str, ...]:
     places = (2, 1, 0) if node.op.blue_first else (0, 1, 2)
     red, green, blue = (wide.slice(3, place, place + 1) for place in places)
 
-    def clipped(values: Tensor) -> Tensor:
+    def clipped(values: Expr) -> Expr:
         held = values.clip(0, 255)
         return (held + 0.5).floor() if is_bytes else held.to(image.dtype).to(wide.dtype)
 

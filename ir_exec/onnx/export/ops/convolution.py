@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.kernels.windows import SlidingAxis
-from ir_exec.onnx.export.algebra import I64, Tensor, given, rounded, widened
+from ir_exec.onnx.export.algebra import I64, Expr, given, rounded, widened
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
 from ir_exec.ops.convolution.binary import BinaryConvolution
@@ -51,7 +51,7 @@ def pads_of(node: ExportNode, spatial_rank: int, kernel: list[int | None]) -> di
     return {"pads": [pad[0] for pad in found] + [pad[1] for pad in found]}
 
 
-def _same_pads(node: ExportNode, data: Tensor, axis: int, kernel: int) -> tuple[Tensor, Tensor]:
+def _same_pads(node: ExportNode, data: Expr, axis: int, kernel: int) -> tuple[Expr, Expr]:
     """The padding of `same_upper` and `same_lower` along a spatial axis whose size only a run knows."""
     stride, dilation = node.op._steps(2)[axis]
     size, extent = data.dim(2 + axis), (kernel - 1) * dilation + 1
@@ -60,7 +60,7 @@ def _same_pads(node: ExportNode, data: Tensor, axis: int, kernel: int) -> tuple[
     return (less, needed - less) if node.op.auto_pad == "same_upper" else (needed - less, less)
 
 
-def _cropped(data: Tensor, attributes: dict[str, Any]) -> Tensor:
+def _cropped(data: Expr, attributes: dict[str, Any]) -> Expr:
     """The data without the elements that negative pads leave out."""
     pads = attributes.get("pads", [])
     if all(pad >= 0 for pad in pads):
@@ -71,7 +71,7 @@ def _cropped(data: Tensor, attributes: dict[str, Any]) -> Tensor:
     return data.pad([0, 0, *negative[:half]], [0, 0, *negative[half:]])
 
 
-def _working(data: Tensor, filters: Tensor, terms: int) -> tuple[Tensor, Tensor]:
+def _working(data: Expr, filters: Expr, terms: int) -> tuple[Expr, Expr]:
     """Data and filters in a float type in which their products and sums are exact, or as exact as the operator's."""
     kind = ElementType.of_dtype(data.dtype)
     if kind.is_float:
@@ -87,7 +87,7 @@ def _terms(node: ExportNode, axis: int) -> int:
     return prod(sizes)
 
 
-def _flattened(node: ExportNode, filters: Tensor, groups: int, spatial_rank: int) -> Tensor:
+def _flattened(node: ExportNode, filters: Expr, groups: int, spatial_rank: int) -> Expr:
     """Filters of groups, with the groups and the axis behind them as one."""
     known = node.known(1)
     if known is not None:
@@ -176,7 +176,7 @@ def _static_ends(node: ExportNode, rank: int, kernel: list[int | None]) -> list[
     return found
 
 
-def _sized(node: ExportNode, full: Tensor, shape: Tensor, rank: int) -> Tensor:
+def _sized(node: ExportNode, full: Expr, shape: Expr, rank: int) -> Expr:
     """The full output padded or cropped to an output_shape that only a run knows."""
     op = node.op
     length = full.call("Shape", dtype=I64, start=2)
@@ -203,8 +203,8 @@ def binary_convolution(node: ExportNode) -> str:
     attributes = pads_of(node, 2, kernel)
     if None in kernel:
         node.refuse("the size of the kernel is not known")
-    half: list[Tensor | int] = []
-    rest: list[Tensor | int] = []
+    half: list[Expr | int] = []
+    rest: list[Expr | int] = []
     if "pads" in attributes:
         half, rest = attributes["pads"][:2], attributes["pads"][2:]
     else:
@@ -251,11 +251,11 @@ def deformable_convolution(node: ExportNode) -> str:
     counts = offsets.call("Shape", dtype=I64, start=2)
     images = real.reshape(batch, parts, data.dim(1) // parts, height * width)
     shifts = offsets.to(kind).reshape(batch, parts, elements, 2, counts)
-    pads: list[Tensor | int] = [pad[0] for pad in op._explicit_pads(2)]
+    pads: list[Expr | int] = [pad[0] for pad in op._explicit_pads(2)]
     if op._same:
         pads = [_same_pads(node, data, axis, (kernel or [1, 1])[axis] or 1)[0] for axis in range(2)]
-    neighbours: list[list[tuple[Tensor, Tensor]]] = []
-    inside: Tensor | None = None
+    neighbours: list[list[tuple[Expr, Expr]]] = []
+    inside: Expr | None = None
     for axis, size in enumerate((height, width)):
         stride, dilation = op._steps(2)[axis]
         of_element = places_of_elements[axis] * dilation
@@ -280,7 +280,7 @@ def deformable_convolution(node: ExportNode) -> str:
     scale = inside.to(kind)
     if masks:
         scale = scale * masks[0].to(kind).reshape(batch, parts, elements, counts)
-    total: Tensor | None = None
+    total: Expr | None = None
     shape = images.shape()
     for (y, weight_y), (x, weight_x) in product(*neighbours):
         points = (y * width + x).reshape(batch, parts, 1, -1)

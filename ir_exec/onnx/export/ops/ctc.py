@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import BOOL, I64, Tensor, concat, given, loop, rounded, widened
+from ir_exec.onnx.export.algebra import BOOL, I64, Expr, concat, given, loop, rounded, widened
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sequence.ctc import CTCGreedyDecoder, CTCGreedyDecoderSeqLen, CTCLoss
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 
-def _compacted(values: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
+def _compacted(values: Expr, kept: Expr) -> tuple[Expr, Expr]:
     """The values [N, T] of each row where `kept`, moved to its beginning with -1 behind them, and their numbers."""
     ones, width = kept.to(I64), values.dim(1)
     # The others go to a column of their own, which is dropped.
@@ -24,14 +24,14 @@ def _compacted(values: Tensor, kept: Tensor) -> tuple[Tensor, Tensor]:
     return moved.slice(1, 0, width), ones.sum([1], keep=False)
 
 
-def _without_repeats(values: Tensor) -> Tensor:
+def _without_repeats(values: Expr) -> Expr:
     """A mask of the elements that differ from the one before."""
     differs = ~values.slice(1, 1, 2**62).equals(values.slice(1, 0, -1))
     first = values.slice(1, 0, 1)
     return concat([first.equals(first), differs], 1)
 
 
-def _labels(classes: Tensor, inside: Tensor, blank: Tensor, merge: bool) -> tuple[Tensor, Tensor]:
+def _labels(classes: Expr, inside: Expr, blank: Expr, merge: bool) -> tuple[Expr, Expr]:
     kept = inside & ~classes.equals(blank)
     if merge:
         kept = kept & _without_repeats(classes)
@@ -92,10 +92,10 @@ def ctc_loss(node: ExportNode) -> str:
     scores = wide.call("LogSoftmax", axis=2)
     start = (places.equals(0)).where(sheet.constant(0, wide.dtype), -np.inf).expand_to(states.shape())
 
-    def shifted(forward: Tensor, by: int) -> Tensor:
+    def shifted(forward: Expr, by: int) -> Expr:
         return forward.pad([0, by], [0, -by], -np.inf)
 
-    def body(time: Tensor, forward: Tensor, ends: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    def body(time: Expr, forward: Expr, ends: Expr) -> tuple[list[Expr], list[Expr]]:
         stayed = forward if op.ctc_merge_repeated else is_label.where(-np.inf, forward)
         skipped = may_skip.where(shifted(forward, 2), -np.inf)
         arrived = _log_sum(_log_sum(stayed, shifted(forward, 1)), skipped)
@@ -109,7 +109,7 @@ def ctc_loss(node: ExportNode) -> str:
     return rounded(-_log_sum(at_blank, at_label).squeeze(1), logits.dtype).name
 
 
-def _log_sum(one: Tensor, other: Tensor) -> Tensor:
+def _log_sum(one: Expr, other: Expr) -> Expr:
     """log(exp(one) + exp(other)); minus infinity where both are."""
     greatest = one.at_least(other)
     is_nothing = greatest.equals(-np.inf)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import BOOL, I64, Tensor, given
+from ir_exec.onnx.export.algebra import BOOL, I64, Expr, given
 from ir_exec.onnx.export.boxes import Corners, above, chosen, joined, lexsorted, places_of, ranks, suppressed
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.detection.output import _CORNER, DetectionOutput1, DetectionOutput8
@@ -50,15 +50,13 @@ def detection_output(node: ExportNode) -> str:
     return _rows(node, boxes, image, label, box, score, (images, classes, priors), given(node)[0].dtype)
 
 
-def _moves(values: Tensor, images: Tensor, priors: Tensor, classes: Tensor) -> list[Tensor]:
+def _moves(values: Expr, images: Expr, priors: Expr, classes: Expr) -> list[Expr]:
     """Four numbers for each prior and class, [images, classes or 1, priors] each."""
     apart = values.reshape(images, priors, classes, 4)
     return [apart.gather(place, 3).transpose(0, 2, 1) for place in range(4)]
 
 
-def _decoded(
-    node: ExportNode, priors: list[Tensor], moves: list[Tensor], variance: list[Tensor] | None
-) -> list[Tensor]:
+def _decoded(node: ExportNode, priors: list[Expr], moves: list[Expr], variance: list[Expr] | None) -> list[Expr]:
     """The prior boxes moved and scaled as predicted."""
     op = node.op
     if not op.normalized:
@@ -80,13 +78,13 @@ def _decoded(
 
 def _kept(
     node: ExportNode,
-    boxes: list[Tensor],
-    scores: Tensor,
-    exists: Tensor | None,
-    images: Tensor,
-    classes: Tensor,
-    priors: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    boxes: list[Expr],
+    scores: Expr,
+    exists: Expr | None,
+    images: Expr,
+    classes: Expr,
+    priors: Expr,
+) -> tuple[Expr, Expr, Expr, Expr]:
     """Class, prior, score and image of the boxes that are kept, image by image, class by class."""
     op, sheet = node.op, scores.sheet
     numbers = sheet.arange(classes).reshape(1, -1, 1)
@@ -130,18 +128,18 @@ def _kept(
     return found[0], found[1], found[2], found[3]
 
 
-def _flat(values: Tensor, images: Tensor, classes: Tensor) -> Tensor:
+def _flat(values: Expr, images: Expr, classes: Expr) -> Expr:
     return values.reshape(images * classes, values.dim(2))
 
 
 def _rows(
     node: ExportNode,
-    boxes: list[Tensor],
-    image: Tensor,
-    label: Tensor,
-    box: Tensor,
-    score: Tensor,
-    counts: tuple[Tensor, Tensor, Tensor],
+    boxes: list[Expr],
+    image: Expr,
+    label: Expr,
+    box: Expr,
+    score: Expr,
+    counts: tuple[Expr, Expr, Expr],
     dtype: np.dtype[np.generic],
 ) -> str:
     """Rows of image, class, score and box, -1 behind them, and zeros."""

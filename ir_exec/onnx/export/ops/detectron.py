@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Tensor, concat, given, widened
+from ir_exec.onnx.export.algebra import I64, Expr, concat, given, widened
 from ir_exec.onnx.export.boxes import Corners, above, chosen, joined, lexsorted, moved, places_of, suppressed
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.detection.detectron import (
@@ -31,7 +31,7 @@ def prior_grid(node: ExportNode) -> str:
     height = sheet.ints(op.h) if op.h else rows
     width = sheet.ints(op.w) if op.w else columns
 
-    def step(own: float, size: Tensor, points: Tensor) -> Tensor:
+    def step(own: float, size: Expr, points: Expr) -> Expr:
         if own:
             return sheet.constant([_F32(own)])
         return (size.to(np.float64) / points.at_least(1).to(np.float64)).to(_F32)
@@ -109,7 +109,7 @@ def detection_output(node: ExportNode) -> tuple[str, ...]:
     order_out = (label.dim(0) > most).where(best, numbers).slice(0, 0, most)
     missing = most - order_out.dim(0)
 
-    def filled(values: Tensor) -> Tensor:
+    def filled(values: Expr) -> Expr:
         return values.gather(order_out, 0).pad([0], [missing])
 
     rows = joined([filled(one.gather_nd(where)) for one in boxes], kind)

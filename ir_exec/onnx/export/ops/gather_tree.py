@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Tensor, given, loop
+from ir_exec.onnx.export.algebra import I64, Expr, given, loop
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.movement.gather import GatherTree
@@ -28,7 +28,7 @@ def gather_tree(node: ExportNode) -> str:
     followed = inside.where(parents.to(I64), own_lanes.unsqueeze(0))
     last = steps - 1
 
-    def step_back(number: Tensor, lanes: Tensor) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    def step_back(number: Expr, lanes: Expr) -> tuple[Sequence[Expr], Sequence[Expr]]:
         step = last.reshape() - number
         found = tokens.gather(step).take_along(lanes, 1)
         return [followed.gather(step).take_along(lanes, 1)], [found]

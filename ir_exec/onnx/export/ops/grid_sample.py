@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import BOOL, I64, Tensor, given
+from ir_exec.onnx.export.algebra import BOOL, I64, Expr, given
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.image.grid_sample import GridSample
 from ir_exec.types import ElementType
@@ -40,7 +40,7 @@ def grid_sample(node: ExportNode) -> str:
         if not op.align_corners:
             position = position - 1
         axes.append([_held(node, *tap, size) for tap in _taps(op.mode, position * 0.5)])
-    total: Tensor | None = None
+    total: Expr | None = None
     for row, row_share, row_out in axes[0]:
         for column, column_share, column_out in axes[1]:
             points = (row * data.dim(3) + column).reshape(batch, 1, -1)
@@ -59,7 +59,7 @@ def grid_sample(node: ExportNode) -> str:
     return result.to(data.dtype).name
 
 
-def _taps(mode: str, position: Tensor) -> list[tuple[Tensor, Tensor | None]]:
+def _taps(mode: str, position: Expr) -> list[tuple[Expr, Expr | None]]:
     """The elements along an axis that a position mixes, with their shares."""
     if mode == "nearest":
         return [(position.rint(), None)]
@@ -77,9 +77,7 @@ def _taps(mode: str, position: Tensor) -> list[tuple[Tensor, Tensor | None]]:
     ]
 
 
-def _held(
-    node: ExportNode, index: Tensor, share: Tensor | None, size: Tensor
-) -> tuple[Tensor, Tensor | None, Tensor | None]:
+def _held(node: ExportNode, index: Expr, share: Expr | None, size: Expr) -> tuple[Expr, Expr | None, Expr | None]:
     """The index of an element that exists, its share, and where there is none, for padding with zeros."""
     op = node.op
     if op.padding_mode == "reflection":

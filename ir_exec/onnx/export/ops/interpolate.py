@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.kernels.resample import Filter, Table
-from ir_exec.onnx.export.algebra import I64, Tensor, concat, given
+from ir_exec.onnx.export.algebra import I64, Expr, concat, given
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.image.interpolate import Interpolate1, Interpolate4, Interpolate11, _normal_axes
 from ir_exec.types import ElementType
@@ -59,11 +59,11 @@ def interpolate(node: ExportNode) -> str:
 
 def _interpolated(
     node: ExportNode,
-    data: Tensor,
+    data: Expr,
     axes: tuple[int, ...],
     pads: list[tuple[int, int]],
-    sizes: Tensor | None,
-    scales: Tensor | None,
+    sizes: Expr | None,
+    scales: Expr | None,
     how: Filter,
 ) -> str:
     if any(begin or end for begin, end in pads):
@@ -85,7 +85,7 @@ def _interpolated(
 
 
 def _static(
-    node: ExportNode, data: Tensor, steps: list[tuple[int, int, int, np.float32]], how: Filter, shrinks: bool
+    node: ExportNode, data: Expr, steps: list[tuple[int, int, int, np.float32]], how: Filter, shrinks: bool
 ) -> str:
     """Resize where it means the same, else tables of indices and weights, one axis after the other."""
     kind = ElementType.of_dtype(data.dtype)
@@ -118,19 +118,19 @@ def _working(kind: ElementType, how: Filter) -> Any:
     return np.float64 if wide or (kind.is_integer and how.of_pillow) else np.float32
 
 
-def _saturated(values: Tensor, dtype: Any) -> Tensor:
+def _saturated(values: Expr, dtype: Any) -> Expr:
     limits = np.iinfo(dtype)
     return values.clip(float(limits.min), float(limits.max))
 
 
-def _finished(found: Tensor, dtype: Any) -> Tensor:
+def _finished(found: Expr, dtype: Any) -> Expr:
     """In the element type of the data; integers rounded to the nearest and saturated."""
     if found.dtype == dtype or not ElementType.of_dtype(np.dtype(dtype)).is_integer:
         return found.to(dtype)
     return _saturated(found.rint(), dtype).to(dtype)
 
 
-def _resampled(data: Tensor, axis: int, rank: int, table: Table) -> Tensor:
+def _resampled(data: Expr, axis: int, rank: int, table: Table) -> Expr:
     """An axis resampled by a table: gathered, or multiplied by the matrix of weights."""
     sheet = data.sheet
     if table.weights is None:
@@ -144,7 +144,7 @@ def _resampled(data: Tensor, axis: int, rank: int, table: Table) -> Tensor:
     return total
 
 
-def _resize(node: ExportNode, data: Tensor, steps: list[tuple[int, int, int, np.float32]], how: Filter) -> str | None:
+def _resize(node: ExportNode, data: Expr, steps: list[tuple[int, int, int, np.float32]], how: Filter) -> str | None:
     """ONNX's Resize, in the forms that onnxruntime computes, where its scales are those of the layer."""
     rank, axes = node.known_rank(0), {step[0] for step in steps}
     if any(np.float32(new) / np.float32(old) != factor for _, old, new, factor in steps):
@@ -179,10 +179,10 @@ def _attributes(how: Filter, rank: int, axes: set[int], shrinks: set[bool]) -> d
 
 def _open(
     node: ExportNode,
-    data: Tensor,
+    data: Expr,
     axes: tuple[int, ...],
-    sizes: Tensor | None,
-    scales: Tensor | None,
+    sizes: Expr | None,
+    scales: Expr | None,
     factors: list[Any] | None,
     how: Filter,
 ) -> str:
@@ -192,7 +192,7 @@ def _open(
     if sizes is not None and kind is ElementType.f32 and not how.antialias:
         attributes = _attributes(how, rank, {axis for axis in axes if axis > 1 or not _keeps(node, axis)}, set())
         if attributes is not None and how.nearest != "simple":
-            wanted: list[Tensor | int] = [data.dim(axis) for axis in range(rank)]
+            wanted: list[Expr | int] = [data.dim(axis) for axis in range(rank)]
             for place, axis in enumerate(axes):
                 wanted[axis] = sizes.slice(0, place, place + 1)
             return data.call("Resize", None, None, sheet.ints(*wanted), **attributes).name
@@ -236,14 +236,14 @@ def _keeps(node: ExportNode, axis: int) -> bool:
     return one is not None and other is not None and one[axis] == other[axis]
 
 
-def _weighed(data: Tensor, axis: int, rank: int, taps: Tensor, weights: Tensor) -> Tensor:
+def _weighed(data: Expr, axis: int, rank: int, taps: Expr, weights: Expr) -> Expr:
     """The sums of gathered taps [new, n] times their weights."""
     behind = [1] * (rank - axis - 1)
     read = data.gather(taps, axis) * weights.to(data.dtype).reshape(taps.shape(), *behind)
     return read.sum([axis + 1], keep=False)
 
 
-def _triangle_taps(source: Tensor, old: Tensor, slope: Tensor) -> tuple[Tensor, Tensor]:
+def _triangle_taps(source: Expr, old: Expr, slope: Expr) -> tuple[Expr, Expr]:
     """Elements around places and their shares, of a triangle that is the wider, the less its slope."""
     sheet = source.sheet
     radius = (2.0 / slope).ceil().at_most(float(2**31)).to(I64)
@@ -256,7 +256,7 @@ def _triangle_taps(source: Tensor, old: Tensor, slope: Tensor) -> tuple[Tensor, 
     return taps.at_least(0).at_most(last).to(I64), _shares(weights)
 
 
-def _pillow_taps(old: Tensor, new: Tensor, *, cubic: bool) -> tuple[Tensor, Tensor]:
+def _pillow_taps(old: Expr, new: Expr, *, cubic: bool) -> tuple[Expr, Expr]:
     """Elements around places and their shares, as the Pillow library computes them in f64."""
     sheet = old.sheet
     scale = old.to(np.float64) / new.to(np.float64)
@@ -278,13 +278,13 @@ def _pillow_taps(old: Tensor, new: Tensor, *, cubic: bool) -> tuple[Tensor, Tens
     return taps.at_most(old - 1), _shares(weights)
 
 
-def _shares(weights: Tensor) -> Tensor:
+def _shares(weights: Expr) -> Expr:
     """Weights of which those of each element add up to 1; all 0 where they were."""
     total = weights.sum([1])
     return weights / total.equals(0).where(1, total)
 
 
-def _source(how: Filter, old: Tensor, new: Tensor, factor: Tensor) -> Tensor:
+def _source(how: Filter, old: Expr, new: Expr, factor: Expr) -> Expr:
     """Where on the input axis each element of the output axis is, in f32."""
     places = old.sheet.arange(new).to(np.float32)
     half = np.float32(0.5)
@@ -301,18 +301,18 @@ def _source(how: Filter, old: Tensor, new: Tensor, factor: Tensor) -> Tensor:
     return (factor.equals(1) | new.equals(old)).where(places, source)
 
 
-def _open_axis(data: Tensor, axis: int, rank: int, old: Tensor, new: Tensor, factor: Tensor, how: Filter) -> Tensor:
+def _open_axis(data: Expr, axis: int, rank: int, old: Expr, new: Expr, factor: Expr, how: Filter) -> Expr:
     """One axis of a size that only a run knows, by gathered taps."""
     source = _source(how, old, new, factor)
     last = old - 1
     behind = [1] * (rank - axis - 1)
 
-    def read(index: Tensor) -> Tensor:
+    def read(index: Expr) -> Expr:
         return data.gather(index.to(I64).at_least(0).at_most(last), axis)
 
     if how.mode == "nearest":
         exact = source.to(np.float64)
-        nearest: dict[str, Callable[[], Tensor]] = {
+        nearest: dict[str, Callable[[], Expr]] = {
             "round_prefer_floor": lambda: (exact - 0.5).ceil(),
             "round_prefer_ceil": lambda: (exact + 0.5).floor(),
             "floor": exact.floor,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import Tensor, concat, given, loop
+from ir_exec.onnx.export.algebra import Expr, concat, given, loop
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.matrix.linear_algebra import Inverse
@@ -25,7 +25,7 @@ def inverse(node: ExportNode) -> str:
     unit = rows.unsqueeze(1).equals(rows.unsqueeze(0)).to(np.float32)
     system = concat([matrices, unit.expand(count, side, side)], 2)
 
-    def eliminate(step: Tensor, system: Tensor) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    def eliminate(step: Expr, system: Expr) -> tuple[Sequence[Expr], Sequence[Expr]]:
         column = system.gather(step, 2)
         is_open = rows >= step
         pivots = is_open.where(column.abs(), -1.0).argmax(1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import Sheet, Tensor, concat, loop
+from ir_exec.onnx.export.algebra import Expr, Sheet, concat, loop
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.ops.common import narrow, working, working_kind
 from ir_exec.onnx.export.registry import Outputs, export
@@ -106,10 +106,10 @@ def grouped_matmul(node: ExportNode) -> Outputs:
     if node.known_rank() == 3:
         return _limited(node, node.emit("MatMul", a, b))
     sheet = Sheet(node)
-    rows, matrices = (Tensor(sheet, name, _dtype(node, name)) for name in (a, b))
-    offsets = Tensor(sheet, node.i64(2), np.int64)
+    rows, matrices = (Expr(sheet, name, _dtype(node, name)) for name in (a, b))
+    offsets = Expr(sheet, node.i64(2), np.int64)
 
-    def multiply(group: Tensor, start: Tensor, done: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    def multiply(group: Expr, start: Expr, done: Expr) -> tuple[list[Expr], list[Expr]]:
         end = offsets.gather(group.reshape(1))
         product = rows.slice(0, start, end) @ matrices.gather(group)
         return [end, concat([done, product], 0)], []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Tensor, concat, either, given, loop
+from ir_exec.onnx.export.algebra import I64, Expr, concat, either, given, loop
 from ir_exec.onnx.export.boxes import (
     Corners,
     above,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _INDICES_ONLY = (NonMaxSuppression1, NonMaxSuppression3, NonMaxSuppression4)
 
 
-def _number(node: ExportNode, position: int, dtype: type[np.generic]) -> Tensor | None:
+def _number(node: ExportNode, position: int, dtype: type[np.generic]) -> Expr | None:
     return given(node)[position].to(dtype).reshape(1) if node.has(position) else None
 
 
@@ -53,10 +53,10 @@ def non_max_suppression(node: ExportNode) -> str | tuple[str, ...]:
     if most is None:
         most = sheet.constant(np.zeros(1, np.int64))
 
-    def soft(by: Tensor) -> tuple[Tensor, ...]:
+    def soft(by: Expr) -> tuple[Expr, ...]:
         return _soft(node, boxes, scores, most, least, by)
 
-    def hard() -> tuple[Tensor, ...]:
+    def hard() -> tuple[Expr, ...]:
         return _hard(node, boxes, scores, most, least, limit)
 
     if sigma is None:
@@ -68,12 +68,12 @@ def non_max_suppression(node: ExportNode) -> str | tuple[str, ...]:
 
 def _hard(
     node: ExportNode,
-    boxes: Tensor,
-    scores: Tensor,
-    most: Tensor,
-    least: Tensor,
+    boxes: Expr,
+    scores: Expr,
+    most: Expr,
+    least: Expr,
     limit: np.float32 | None,
-) -> tuple[Tensor, ...]:
+) -> tuple[Expr, ...]:
     """ONNX's NonMaxSuppression, or a Loop where the threshold is not known or 0."""
     sheet = boxes.sheet
     if limit is None or not limit > 0:
@@ -93,7 +93,7 @@ def _hard(
     return batch, label, box, scores.gather_nd(found)
 
 
-def _corners(node: ExportNode, boxes: Tensor) -> list[Tensor]:
+def _corners(node: ExportNode, boxes: Expr) -> list[Expr]:
     """The coordinates [batches, boxes], the lesser corner first."""
     one, two, three, four = rows_of(boxes)
     if node.op.box_encoding == "center":
@@ -103,18 +103,18 @@ def _corners(node: ExportNode, boxes: Tensor) -> list[Tensor]:
 
 def _by_loop(
     node: ExportNode,
-    scores: Tensor,
-    coordinates: list[Tensor],
-    classes: Tensor,
-    most: Tensor,
-    least: Tensor,
-    limit: Tensor | np.float32,
-) -> tuple[Tensor, ...]:
+    scores: Expr,
+    coordinates: list[Expr],
+    classes: Expr,
+    most: Expr,
+    least: Expr,
+    limit: Expr | np.float32,
+) -> tuple[Expr, ...]:
     """Suppression of boxes with overlaps computed here; scores and coordinates [batches * classes, boxes]."""
     final, order, exists = chosen(scores, scores > least, scores.dim(1))
     own = [one.take_along(order, 1) for one in coordinates]
     if len(own) == 4:
-        overlaps: Callable[[Tensor], Tensor] = Corners(own).overlaps_with
+        overlaps: Callable[[Expr], Expr] = Corners(own).overlaps_with
     else:
         overlaps = _Rotated(own, node.op.clockwise).overlaps_with
     kept = greedy(overlaps, exists, limit, most.squeeze(0))
@@ -124,9 +124,7 @@ def _by_loop(
     return row // classes, row % classes, order.gather_nd(where), final.gather_nd(where)
 
 
-def _soft(
-    node: ExportNode, boxes: Tensor, scores: Tensor, most: Tensor, least: Tensor, sigma: Tensor
-) -> tuple[Tensor, ...]:
+def _soft(node: ExportNode, boxes: Expr, scores: Expr, most: Expr, least: Expr, sigma: Expr) -> tuple[Expr, ...]:
     """The best box of each row, whose overlaps lower the scores of the others, again and again."""
     dims, classes = scores.shape(), scores.dim(1)
     flat = scores.call("Reshape", concat([scores.dim(0) * classes, scores.dim(2)], 0), allowzero=1)
@@ -136,7 +134,7 @@ def _soft(
     numbers = flat.sheet.arange(flat.dim(1)).unsqueeze(0)
     scale = sigma.like(-0.5) / sigma
 
-    def body(_: Tensor, rest: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    def body(_: Expr, rest: Expr) -> tuple[list[Expr], list[Expr]]:
         best = rest.argmax(1)
         score = rest.take_along(best, 1)
         chosen_one = [one.take_along(best, 1) for one in corners.coordinates]
@@ -159,7 +157,7 @@ def _soft(
     return row // classes, row % classes, boxes_kept.gather_nd(where), scores_kept.gather_nd(where)
 
 
-def _results(node: ExportNode, batch: Tensor, label: Tensor, box: Tensor, score: Tensor) -> str | tuple[str, ...]:
+def _results(node: ExportNode, batch: Expr, label: Expr, box: Expr, score: Expr) -> str | tuple[str, ...]:
     """The outputs, the best boxes first if the layer sorts them."""
     op, sheet = node.op, batch.sheet
     if op.sort_result_descending:
@@ -190,7 +188,7 @@ def nms_rotated(node: ExportNode) -> str | tuple[str, ...]:
     known = node.known(3)
     if known is None:
         # Overlaps are counted in steps of f32: above the threshold is not below the next number.
-        limit: Tensor | np.float32 = (threshold.to(np.float32) * np.float32(1 + 2**-23)).at_least(above(0))
+        limit: Expr | np.float32 = (threshold.to(np.float32) * np.float32(1 + 2**-23)).at_least(above(0))
     else:
         limit = above(float(np.asarray(known).astype(np.float32).ravel()[0]))
     most, least = most.to(I64).reshape(1), least.to(np.float32).reshape(1)
@@ -200,16 +198,16 @@ def nms_rotated(node: ExportNode) -> str | tuple[str, ...]:
 class _Rotated:
     """The overlaps of rotated boxes [rows, n], by the area of each in the frame of the other, in f64."""
 
-    def __init__(self, coordinates: list[Tensor], clockwise: bool) -> None:
+    def __init__(self, coordinates: list[Expr], clockwise: bool) -> None:
         self._x, self._y, width, height, angle = (one.to(np.float64) for one in coordinates)
         self._angle = angle if clockwise else -angle
         self._areas = width * height
         self._half = width.abs() / 2, height.abs() / 2
 
-    def overlaps_with(self, number: Tensor) -> Tensor:
+    def overlaps_with(self, number: Expr) -> Expr:
         """The overlaps of all boxes with one of their row."""
 
-        def own(values: Tensor) -> Tensor:
+        def own(values: Expr) -> Expr:
             return values.gather(number, 1).unsqueeze(1)
 
         turn = self._angle - own(self._angle)
@@ -224,7 +222,7 @@ class _Rotated:
             tuple(middle[axis] + right[axis] * float(a) + up[axis] * float(b) for axis in range(2)) for a, b in signs
         ]
         half_width, half_height = own(self._half[0]), own(self._half[1])
-        total: Tensor | None = None
+        total: Expr | None = None
         for start, end in zip(corners, corners[1:] + corners[:1], strict=True):
             run = end[0] - start[0]
             is_upright = run.equals(0)
@@ -238,16 +236,16 @@ class _Rotated:
         return found.to(np.float32)
 
 
-def _wave(function: str, angle: Tensor) -> Tensor:
+def _wave(function: str, angle: Expr) -> Expr:
     """Sine or cosine in f64: onnxruntime computes that of f32 alone, with fewer digits than the overlaps have."""
     return angle.call(function)
 
 
-def _between(values: Tensor, limit: Tensor) -> Tensor:
+def _between(values: Expr, limit: Expr) -> Expr:
     return values.at_least(-limit).at_most(limit)
 
 
-def _mean_held(first: Tensor, last: Tensor, limit: Tensor) -> Tensor:
+def _mean_held(first: Expr, last: Expr, limit: Expr) -> Expr:
     """The mean of numbers that run evenly from `first` to `last`, each held between -limit and limit."""
     change = last - first
     mean = _between((first + last) / 2, limit)
@@ -255,6 +253,6 @@ def _mean_held(first: Tensor, last: Tensor, limit: Tensor) -> Tensor:
     return changes.where((_integral(last, limit) - _integral(first, limit)) / changes.where(change, 1), mean)
 
 
-def _integral(end: Tensor, limit: Tensor) -> Tensor:
+def _integral(end: Expr, limit: Expr) -> Expr:
     held = _between(end, limit)
     return held * (end - held / 2)

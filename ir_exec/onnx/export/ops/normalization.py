@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Tensor, given, rounded, widened
+from ir_exec.onnx.export.algebra import I64, Expr, given, rounded, widened
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.base.dims import axes_of
 from ir_exec.ops.normalization import (
@@ -128,7 +128,7 @@ def lrn(node: ExportNode) -> str:
     return rounded(wide / ((total * share + op.bias) ** op.beta), data.dtype).name
 
 
-def _sum_around(data: Tensor, axis: int, reach: int, rank: int) -> Tensor:
+def _sum_around(data: Expr, axis: int, reach: int, rank: int) -> Expr:
     """The sums of the elements at most `reach` away along an axis."""
     pads = [reach if i == axis else 0 for i in range(rank)]
     wide, size = data.pad(pads, pads), data.dim(axis)
@@ -160,13 +160,13 @@ def mvn_6(node: ExportNode) -> str:
     return _centred(data, known, axes, node.op.eps if node.op.normalize_variance else None, inside)
 
 
-def _centred(data: Tensor, known: tuple[int, ...] | None, axes: Tensor | None, eps: float | None, inside: bool) -> str:
+def _centred(data: Expr, known: tuple[int, ...] | None, axes: Expr | None, eps: float | None, inside: bool) -> str:
     """The elements less their mean, over their deviation unless eps is None.
 
     With this order of nodes onnxruntime's optimizer finds a LayerNormalization, the scale and bias behind it included.
     """
 
-    def mean(one: Tensor) -> Tensor:
+    def mean(one: Expr) -> Expr:
         if known is not None:
             return one.mean(known) if known else one
         assert axes is not None

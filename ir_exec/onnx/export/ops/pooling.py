@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.kernels.precision import type_limits
-from ir_exec.onnx.export.algebra import I64, Tensor, concat, given, rounded, widened
+from ir_exec.onnx.export.algebra import I64, Expr, concat, given, rounded, widened
 from ir_exec.onnx.export.ops.convolution import sizes_of
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.pooling.adaptive import AdaptiveAvgPool, AdaptiveMaxPool
@@ -45,11 +45,11 @@ def _attributes(node: ExportNode) -> dict[str, Any]:
     return found
 
 
-def _padded(node: ExportNode, data: Tensor, value: Any) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+def _padded(node: ExportNode, data: Expr, value: Any) -> tuple[Expr, list[Expr], list[Expr]]:
     """Data with the padding of each spatial axis around it, by its size in the run; how much before and behind it."""
     op, rank = node.op, len(node.op.kernel_sizes)
-    begins: list[Tensor] = []
-    ends: list[Tensor] = []
+    begins: list[Expr] = []
+    ends: list[Expr] = []
     for axis in range(rank):
         size, stride, extent = data.dim(2 + axis), op.strides[axis], op._extent(axis).size
         if op._same:
@@ -94,7 +94,7 @@ def max_pool(node: ExportNode) -> str | tuple[str, ...]:
     pads = _static_pads(node)
     indices_wanted = not isinstance(op, MaxPool1)
     attributes = _attributes(node)
-    begins: list[Tensor] | None = None
+    begins: list[Expr] | None = None
     if _fit(pads, op.kernel_sizes):
         assert pads is not None
         attributes["pads"] = [pad[0] for pad in pads] + [pad[1] for pad in pads]
@@ -112,7 +112,7 @@ def max_pool(node: ExportNode) -> str | tuple[str, ...]:
     return rounded(values, data.dtype).name, (indices % size).to(op.index_element_type.dtype).name
 
 
-def _unpadded(node: ExportNode, indices: Tensor, padded: Tensor, data: Tensor, begins: list[Tensor]) -> Tensor:
+def _unpadded(node: ExportNode, indices: Expr, padded: Expr, data: Expr, begins: list[Expr]) -> Expr:
     """Indices in padded data as indices in the data; those of windows of padding alone are the first of a channel."""
     rest, factor, sheet = indices, data.sheet.ints(1), data.sheet
     total, exists = sheet.constant(0, I64), sheet.constant(True)
@@ -164,7 +164,7 @@ def avg_pool(node: ExportNode) -> str:
     return rounded(found, data.dtype).name
 
 
-def _shares(node: ExportNode, real: Tensor, attributes: dict[str, Any], sizes: list[int | None] | None) -> Tensor:
+def _shares(node: ExportNode, real: Expr, attributes: dict[str, Any], sizes: list[int | None] | None) -> Expr:
     """How many times the elements of each window fit into a whole one."""
     op = node.op
     if sizes is not None and None not in sizes:
@@ -176,7 +176,7 @@ def _shares(node: ExportNode, real: Tensor, attributes: dict[str, Any], sizes: l
     return 1 / share.at_least(1 / prod(op.kernel_sizes))
 
 
-def _windows(node: ExportNode, data: Tensor, counts: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:
+def _windows(node: ExportNode, data: Expr, counts: Expr, axis: int) -> tuple[Expr, Expr, Expr]:
     """The elements of the windows of an axis, [count, longest], short ones filled up; which count; their lengths."""
     sheet = data.sheet
     size, count = data.dim(axis), counts.slice(0, axis - 2, axis - 1)

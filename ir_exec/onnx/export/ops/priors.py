@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Tensor, concat, given
+from ir_exec.onnx.export.algebra import I64, Expr, concat, given
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.detection.priors import PriorBox1, PriorBox8, PriorBoxClustered
 
@@ -24,7 +24,7 @@ def _known(node: ExportNode) -> str | None:
     return given(node)[0].sheet.constant(node.op.evaluate(sizes, image)).name
 
 
-def _grid(node: ExportNode) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _grid(node: ExportNode) -> tuple[Expr, Expr, Expr, Expr]:
     """Height and width of the grid in i64, of the image in f32; vectors of one element."""
     grid, image = given(node)
     height, width = (grid.to(I64).slice(0, place, place + 1) for place in range(2))
@@ -32,11 +32,11 @@ def _grid(node: ExportNode) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return height, width, image_height, image_width
 
 
-def _points(count: Tensor, offset: float, step: Tensor) -> Tensor:
+def _points(count: Expr, offset: float, step: Expr) -> Expr:
     return (count.sheet.arange(count).to(_F32) + _F32(offset)) * step
 
 
-def _result(node: ExportNode, boxes: Tensor, height: Tensor, width: Tensor) -> str:
+def _result(node: ExportNode, boxes: Expr, height: Expr, width: Expr) -> str:
     """The boxes cut off or filled up to the size of the output, and the variances below them."""
     op, sheet = node.op, boxes.sheet
     count = height * width * op._count()
@@ -69,14 +69,14 @@ def prior_box_clustered(node: ExportNode) -> str:
 
 def _framed(
     node: ExportNode,
-    x: Tensor,
-    y: Tensor,
-    half_width: Tensor,
-    half_height: Tensor,
-    image_width: Tensor,
-    image_height: Tensor,
+    x: Expr,
+    y: Expr,
+    half_width: Expr,
+    half_height: Expr,
+    image_width: Expr,
+    image_height: Expr,
     reciprocal: bool = False,
-) -> Tensor:
+) -> Expr:
     """Boxes [height, width, n, 4] around points, as parts of the image."""
     shape = (x + y + half_width).shape()
     parts = []
@@ -97,7 +97,7 @@ def prior_box(node: ExportNode) -> str:
     op = node.op
     height, width, image_height, image_width = _grid(node)
     sheet = height.sheet
-    step: Tensor = sheet.constant([_F32(op.step)])
+    step: Expr = sheet.constant([_F32(op.step)])
     # Sizes that are fractions of the height of the image are multiplied by it in the run.
     unit = image_height if not op.scale_all_sizes else sheet.constant([_F32(1)])
     if not op.scale_all_sizes:

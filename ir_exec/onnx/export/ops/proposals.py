@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Tensor, concat, given
+from ir_exec.onnx.export.algebra import I64, Expr, concat, given
 from ir_exec.onnx.export.boxes import Corners, above, compacted, joined, moved, places_of, suppressed
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.detection.proposals import (
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _F32 = np.float32
 
 
-def _by_points(values: Tensor, numbers: int) -> list[Tensor]:
+def _by_points(values: Expr, numbers: int) -> list[Expr]:
     """Numbers of anchors [N, anchors * numbers, H, W] as rows [N, points * anchors], point by point."""
     batch, rows, columns = values.dim(0), values.dim(2), values.dim(3)
     anchors = values.dim(1) // numbers
@@ -33,7 +33,7 @@ def _by_points(values: Tensor, numbers: int) -> list[Tensor]:
     return [apart.gather(i, 2).transpose(0, 2, 3, 1).reshape(batch, flat) for i in range(numbers)]
 
 
-def _best(scores: Tensor, most: int) -> tuple[Tensor, Tensor]:
+def _best(scores: Expr, most: int) -> tuple[Expr, Expr]:
     """The greatest scores of each row and their numbers."""
     return scores.topk(scores.dim(1).at_most(most), 1)
 
@@ -90,12 +90,12 @@ def proposal(node: ExportNode) -> str | tuple[str, ...]:
 
 
 def _proposed(
-    anchors: list[Tensor],
-    deltas: Tensor,
-    edges: tuple[Tensor, Tensor],
-    least: tuple[Tensor | np.float32, Tensor | np.float32],
+    anchors: list[Expr],
+    deltas: Expr,
+    edges: tuple[Expr, Expr],
+    least: tuple[Expr | np.float32, Expr | np.float32],
     margin: float,
-) -> tuple[list[Tensor], Tensor]:
+) -> tuple[list[Expr], Expr]:
     """Anchors [1, n] moved and clipped to the image, and whether they are large enough. edges, least: height, width."""
     moves = _by_points(deltas, 4)
     moves[2:] = [one.at_most(_F32(_LARGEST_GROWTH)) for one in moves[2:]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Tensor, concat, given, loop, widened
+from ir_exec.onnx.export.algebra import I64, Expr, concat, given, loop, widened
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sequence.cells import GRUCell, LSTMCell1, LSTMCell4, RNNCell
 from ir_exec.ops.sequence.recurrent import GRU, LSTM
@@ -25,7 +25,7 @@ def _operator(op: Any) -> str:
     return "LSTM" if isinstance(op, LSTM) else "GRU" if isinstance(op, GRU) else "RNN"
 
 
-def _weights(node: ExportNode, position: int, kind: np.dtype[Any], gates: int, axis: int) -> Tensor:
+def _weights(node: ExportNode, position: int, kind: np.dtype[Any], gates: int, axis: int) -> Expr:
     """An input whose axis holds gates, in ONNX's order of them."""
     known, op = node.known(position), node.op
     wide = given(node)[position].to(kind)
@@ -39,7 +39,7 @@ def _weights(node: ExportNode, position: int, kind: np.dtype[Any], gates: int, a
     return concat([pieces[i] for i in _LSTM_ORDER], axis)
 
 
-def _bias(node: ExportNode, position: int, kind: np.dtype[Any], axis: int) -> Tensor:
+def _bias(node: ExportNode, position: int, kind: np.dtype[Any], axis: int) -> Expr:
     """The biases of ONNX: those of the input, and those of the hidden state."""
     op = node.op
     bias = _weights(node, position, kind, op.gates, axis)
@@ -127,9 +127,7 @@ def _are_whole(node: ExportNode, position: int) -> bool:
     return bool(known is not None and dims is not None and dims[1].is_static and (known == dims[1].lo).all())
 
 
-def _looped(
-    node: ExportNode, x: Tensor, states: list[Tensor], lengths: Tensor, weights: list[Tensor]
-) -> tuple[str, ...]:
+def _looped(node: ExportNode, x: Expr, states: list[Expr], lengths: Expr, weights: list[Expr]) -> tuple[str, ...]:
     """A sequence as a Loop over its steps, for each direction."""
     op, kind = node.op, states[0].dtype
     steps, found_y, found_last = x.dim(1), [], []
@@ -138,7 +136,7 @@ def _looped(
         backward = op.direction == "reverse" or way == 1
         step = _step(node, kind, *[one.gather(way, 0) for one in weights])
 
-        def body(time: Tensor, *before: Tensor, step: Any = step, backward: bool = backward) -> Any:
+        def body(time: Expr, *before: Expr, step: Any = step, backward: bool = backward) -> Any:
             place = (ends - 1 - time).at_least(0) if backward else (ends * 0 + time)
             width = x.dim(2)
             row = x.to(kind).take_along(place.unsqueeze(2).expand(x.dim(0), 1, width), 1).squeeze(1)
@@ -160,24 +158,24 @@ def _looped(
     return y.to(x.dtype).name, *[state.to(x.dtype).name for state in finals]
 
 
-def _step(node: ExportNode, kind: Any, w: Tensor, r: Tensor, b: Tensor | None = None) -> Callable[..., list[Tensor]]:
+def _step(node: ExportNode, kind: Any, w: Expr, r: Expr, b: Expr | None = None) -> Callable[..., list[Expr]]:
     """One step by arithmetic, from x and the states to the next states."""
     op, gates = node.op, node.op.gates
-    functions: dict[str, Callable[[Tensor], Tensor]] = {
+    functions: dict[str, Callable[[Expr], Expr]] = {
         "relu": lambda one: one.at_least(0),
         "sigmoid": lambda one: one.call("Sigmoid"),
         "tanh": lambda one: one.call("Tanh"),
     }
 
-    def activate(which: int, value: Tensor, clips: bool = True) -> Tensor:
+    def activate(which: int, value: Expr, clips: bool = True) -> Expr:
         held = value.clip(-op.clip, op.clip) if clips and op._is_clipped else value
         return functions[op.activations[which]](held)
 
-    def parts(value: Tensor, count: int, axis: int) -> list[Tensor]:
+    def parts(value: Expr, count: int, axis: int) -> list[Expr]:
         size = value.dim(axis) // count
         return [value.slice(axis, size * i, size * (i + 1)) for i in range(count)]
 
-    def step(x: Tensor, hidden: Tensor, *cells: Tensor) -> list[Tensor]:
+    def step(x: Expr, hidden: Expr, *cells: Expr) -> list[Expr]:
         biases = None if b is None else parts(b, op.bias_gates, 0)
         shares = [x.to(kind) @ one.transpose(1, 0) for one in parts(w, gates, 0)]
         rows = [one.transpose(1, 0) for one in parts(r, gates, 0)]

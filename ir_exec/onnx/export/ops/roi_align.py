@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Tensor, given, widened
+from ir_exec.onnx.export.algebra import I64, Expr, given, widened
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.detection.roi_align import ROIAlign3, ROIAlign9, ROIAlignRotated
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 
-def sampled(images: Tensor, numbers: Tensor, y: Tensor, x: Tensor, counts: Tensor) -> Tensor:
+def sampled(images: Expr, numbers: Expr, y: Expr, x: Expr, counts: Expr) -> Expr:
     """Images [M, C, H, W] read between elements: [..., C], 0 where a point does not count.
 
     numbers: the image of each point. y, x: the places of points, all of one shape. counts: which points count.
@@ -27,7 +27,7 @@ def sampled(images: Tensor, numbers: Tensor, y: Tensor, x: Tensor, counts: Tenso
         low = held.floor()
         share = held - low
         lines.append(((low.to(I64), 1 - share), (held.ceil().to(I64), share)))
-    total: Tensor | None = None
+    total: Expr | None = None
     for row, row_share in lines[0]:
         for column, column_share in lines[1]:
             read = rows.gather((numbers * height + row) * width + column, 0)
@@ -37,7 +37,7 @@ def sampled(images: Tensor, numbers: Tensor, y: Tensor, x: Tensor, counts: Tenso
     return total
 
 
-def _is_inside(y: Tensor, x: Tensor, images: Tensor) -> Tensor:
+def _is_inside(y: Expr, x: Expr, images: Expr) -> Expr:
     """Points at most one element outside of the image."""
     height, width = images.dim(2).to(y.dtype), images.dim(3).to(y.dtype)
     return (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
@@ -82,12 +82,12 @@ def roi_align(node: ExportNode) -> str:
     return bins.transpose(0, 3, 1, 2).to(data.dtype).name
 
 
-def _places(node: ExportNode, begin: Tensor, extent: Tensor, bins: int) -> tuple[Tensor, Tensor]:
+def _places(node: ExportNode, begin: Expr, extent: Expr, bins: int) -> tuple[Expr, Expr]:
     """The sampling points of each bin along an axis, [regions, bins, samples], and which of them there are."""
     op, sheet, kind = node.op, begin.sheet, begin.dtype
     size = extent / float(bins)
     if op.sampling_ratio:
-        most: Tensor = sheet.ints(op.sampling_ratio)
+        most: Expr = sheet.ints(op.sampling_ratio)
         count = (size * 0 + float(op.sampling_ratio)).to(kind)
         count = count.call("IsNaN", dtype=np.bool_).where(float(op.sampling_ratio), count)
     else:

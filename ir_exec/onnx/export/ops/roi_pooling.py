@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import I64, Tensor, given, widened
+from ir_exec.onnx.export.algebra import I64, Expr, given, widened
 from ir_exec.onnx.export.ops.roi_align import sampled
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.detection.roi_pooling import _FAR, DeformablePSROIPooling, PSROIPooling, ROIPooling
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 
-def _images(rois: Tensor) -> tuple[Tensor, Tensor]:
+def _images(rois: Expr) -> tuple[Expr, Expr]:
     """The image of each region, 0 behind the end of the list, and which regions are before it."""
     numbers = rois.gather(0, 1).truncated()
     exists = numbers.equals(-1).to(I64).cumsum(0).equals(0)
     return exists.where(numbers, 0).to(I64), exists
 
 
-def _rounded(values: Tensor) -> Tensor:
+def _rounded(values: Expr) -> Expr:
     """To the nearest integer, halves away from zero; 0 for what is not a number."""
     exact = values.to(np.float64)
     exact = exact.call("IsNaN", dtype=np.bool_).where(0, exact).clip(-_FAR, _FAR)
     return exact.call("Sign") * (exact.abs() + 0.5).floor()
 
 
-def _bins(firsts: Tensor, extents: Tensor, count: int, size: Tensor) -> tuple[Tensor, Tensor]:
+def _bins(firsts: Expr, extents: Expr, count: int, size: Expr) -> tuple[Expr, Expr]:
     """Begin and end of each bin of every region, [regions, count], clipped to the axis."""
     sizes = extents / float(count)
     numbers = firsts.sheet.arange(count).to(firsts.dtype).reshape(1, -1)
@@ -39,7 +39,7 @@ def _bins(firsts: Tensor, extents: Tensor, count: int, size: Tensor) -> tuple[Te
     return begins.to(I64), ends.to(I64)
 
 
-def _without_ended(result: Tensor, exists: Tensor) -> Tensor:
+def _without_ended(result: Expr, exists: Expr) -> Expr:
     return exists.reshape(-1, 1, 1, 1).where(result, 0)
 
 
@@ -54,7 +54,7 @@ def roi_pooling(node: ExportNode) -> str:
     return _without_ended(result, exists).to(data.dtype).name
 
 
-def _greatest(node: ExportNode, data: Tensor, boxes: Tensor, images: Tensor) -> Tensor:
+def _greatest(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> Expr:
     """The greatest elements of bins: along the columns of each, then along its rows."""
     op, sheet, kind = node.op, data.sheet, boxes.dtype
     corners = [_rounded(boxes.gather(place, 1) * op.spatial_scale) for place in range(1, 5)]
@@ -80,7 +80,7 @@ def _greatest(node: ExportNode, data: Tensor, boxes: Tensor, images: Tensor) -> 
     return any_inside.unsqueeze(3).where(found, 0).transpose(0, 3, 1, 2)
 
 
-def _lattice(node: ExportNode, data: Tensor, boxes: Tensor, images: Tensor) -> Tensor:
+def _lattice(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> Expr:
     """Points from corner to corner, which are fractions of the image."""
     op, sheet, kind = node.op, data.sheet, boxes.dtype
     lines = []
@@ -112,7 +112,7 @@ def psroi_pooling(node: ExportNode) -> str:
     return _without_ended(result, exists).to(data.dtype).name
 
 
-def _position_means(node: ExportNode, data: Tensor, boxes: Tensor, images: Tensor) -> Tensor:
+def _position_means(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> Expr:
     op, sheet, kind, group = node.op, data.sheet, boxes.dtype, node.op.group_size
     corners = [_rounded(boxes.gather(place, 1) + (1 if place > 2 else 0)).to(kind) for place in range(1, 5)]
     x0, y0, x1, y1 = ((one * op.spatial_scale).unsqueeze(1) for one in corners)
@@ -127,7 +127,7 @@ def _position_means(node: ExportNode, data: Tensor, boxes: Tensor, images: Tenso
     channel = channel + sheet.arange(group).reshape(-1, 1) * group + sheet.arange(group)
     planes = images.reshape(-1, 1, 1, 1) * data.dim(1) + channel.squeeze(1).unsqueeze(0)
 
-    def at(y: Tensor, x: Tensor) -> Tensor:
+    def at(y: Expr, x: Expr) -> Expr:
         return flat.gather((planes * height + y.unsqueeze(1, 3)) * width + x.unsqueeze(1, 2), 0)
 
     (top, bottom), (left, right) = rows, columns
@@ -137,12 +137,12 @@ def _position_means(node: ExportNode, data: Tensor, boxes: Tensor, images: Tenso
     return (total / number.to(np.float64)).to(data.dtype)
 
 
-def _parts(node: ExportNode, data: Tensor, boxes: Tensor, images: Tensor) -> Tensor:
+def _parts(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> Expr:
     """The means of samples in all parts of the region, each of channels of its own."""
     op, sheet, kind, group = node.op, data.sheet, boxes.dtype, node.op.group_size
     corners = [(boxes.gather(place, 1) * op.spatial_scale).unsqueeze(1) for place in range(1, 5)]
 
-    def places(first: Tensor, end: Tensor, parts: int, size: Tensor) -> Tensor:
+    def places(first: Expr, end: Expr, parts: int, size: Expr) -> Expr:
         last = (size - 1).to(kind)
         step = (end - first) / float(parts)
         numbers = sheet.arange(parts).to(kind).reshape(1, -1)

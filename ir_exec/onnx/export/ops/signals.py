@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from ir_exec.onnx.export.algebra import I64, Tensor, concat, given, rounded, widened
+from ir_exec.onnx.export.algebra import I64, Expr, concat, given, rounded, widened
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.signals import DFT, IDFT, IRDFT, ISTFT, RDFT, STFT
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 
-def _transform(data: Tensor, axis: int | Tensor, *, inverse: bool = False, onesided: bool = False) -> Tensor:
+def _transform(data: Expr, axis: int | Expr, *, inverse: bool = False, onesided: bool = False) -> Expr:
     """ONNX's DFT along an axis of complex data, or of real data with a last axis of one element."""
     if data.sheet.node.opset < 20:
-        if isinstance(axis, Tensor):
+        if isinstance(axis, Expr):
             data.sheet.node.refuse("DFT has an axis as an input from opset 20 on")
         return data.call("DFT", axis=axis, inverse=int(inverse), onesided=int(onesided))
-    where = axis.reshape() if isinstance(axis, Tensor) else data.sheet.constant(axis, I64)
+    where = axis.reshape() if isinstance(axis, Expr) else data.sheet.constant(axis, I64)
     return data.call("DFT", None, where, inverse=int(inverse), onesided=int(onesided))
 
 
-def _size(data: Tensor, axis: int | Tensor) -> Tensor:
+def _size(data: Expr, axis: int | Expr) -> Expr:
     """The size of an axis, a vector of one element."""
-    return data.shape().gather(axis, 0) if isinstance(axis, Tensor) else data.dim(axis)
+    return data.shape().gather(axis, 0) if isinstance(axis, Expr) else data.dim(axis)
 
 
-def _padded(data: Tensor, axis: int | Tensor, before: Tensor, behind: Tensor) -> Tensor:
+def _padded(data: Expr, axis: int | Expr, before: Expr, behind: Expr) -> Expr:
     """The data with zeros at both ends of an axis, or cut off where a number is negative."""
     sheet = data.sheet
     zero = sheet.constant(0, data.dtype)
@@ -40,16 +40,16 @@ def _padded(data: Tensor, axis: int | Tensor, before: Tensor, behind: Tensor) ->
     return data.call("Pad", concat([before, behind], 0), zero, sheet.ints(axis), mode="constant")
 
 
-def _sized(data: Tensor, axis: int | Tensor, size: Tensor | int) -> Tensor:
+def _sized(data: Expr, axis: int | Expr, size: Expr | int) -> Expr:
     """The data with an axis cut off, or filled with zeros, to a size."""
     sheet = data.sheet
     return _padded(data, axis, sheet.ints(0), sheet.ints(size) - _size(data, axis))
 
 
-def _axes(node: ExportNode, rank: int) -> list[tuple[int | Tensor, Tensor | int | None]]:
+def _axes(node: ExportNode, rank: int) -> list[tuple[int | Expr, Expr | int | None]]:
     """The axes with the numbers of elements that are transformed, None for those of the data."""
     known, sizes = node.known_ints(1), node.known_ints(2) if node.has(2) else None
-    axes: list[int | Tensor]
+    axes: list[int | Expr]
     if known is not None:
         axes = [axis % rank for axis in known]
     else:
@@ -58,9 +58,9 @@ def _axes(node: ExportNode, rank: int) -> list[tuple[int | Tensor, Tensor | int 
             node.refuse("the number of axes is not known before a run")
         every = given(node)[1].to(I64) % rank
         axes = [every.slice(0, position, position + 1) for position in range(dims[0].lo)]
-    found: list[tuple[int | Tensor, Tensor | int | None]] = []
+    found: list[tuple[int | Expr, Expr | int | None]] = []
     for position, axis in enumerate(axes):
-        size: Tensor | int | None = None
+        size: Expr | int | None = None
         if sizes is not None:
             size = None if sizes[position] == -1 else sizes[position]
         elif node.has(2):
@@ -69,9 +69,9 @@ def _axes(node: ExportNode, rank: int) -> list[tuple[int | Tensor, Tensor | int 
     return found
 
 
-def _held(size: Tensor | int | None, whole: Tensor) -> Tensor | int | None:
+def _held(size: Expr | int | None, whole: Expr) -> Expr | int | None:
     """A size, with the whole one for -1 in a tensor."""
-    return size.equals(-1).where(whole, size) if isinstance(size, Tensor) else size
+    return size.equals(-1).where(whole, size) if isinstance(size, Expr) else size
 
 
 def _is_empty(node: ExportNode) -> bool:
@@ -80,7 +80,7 @@ def _is_empty(node: ExportNode) -> bool:
     return dims is not None and any(dim.is_static and dim.lo == 0 for dim in dims)
 
 
-def _nothing(node: ExportNode, data: Tensor) -> str:
+def _nothing(node: ExportNode, data: Expr) -> str:
     dims = node.out_types[0].shape.dims or ()
     return data.sheet.zeros(data.sheet.ints(*(dim.lo for dim in dims)), data.dtype).name
 
@@ -139,7 +139,7 @@ def irdft(node: ExportNode) -> str:
     return _real_inverse(found, last, whole if signal is None else signal, rank).to(data.dtype).name
 
 
-def _real_inverse(half: Tensor, axis: int | Tensor, size: Tensor | int, rank: int) -> Tensor:
+def _real_inverse(half: Expr, axis: int | Expr, size: Expr | int, rank: int) -> Expr:
     """The `size` real numbers whose one-sided transform this is; complex data of this rank."""
     sheet = half.sheet
     total = sheet.ints(size)
@@ -153,7 +153,7 @@ def _real_inverse(half: Tensor, axis: int | Tensor, size: Tensor | int, rank: in
     return _transform(whole, axis, inverse=True).slice(rank - 1, 0, 1).squeeze(rank - 1)
 
 
-def _window(window: Tensor, size: Tensor) -> Tensor:
+def _window(window: Expr, size: Expr) -> Expr:
     """The window in the middle of a frame of zeros."""
     missing = size - window.dim(0)
     before = missing // 2
@@ -188,7 +188,7 @@ def istft(node: ExportNode) -> str:
     total = (count - 1).at_least(0) * step + size
     places = (sheet.arange(count).unsqueeze(1) * step + sheet.arange(size)).reshape(1, -1)
 
-    def overlapped(rows: Tensor) -> Tensor:
+    def overlapped(rows: Expr) -> Expr:
         where = places.expand_to(rows.shape())
         zeros = sheet.zeros(sheet.ints(rows.dim(0), total), rows.dtype)
         return zeros.call("ScatterElements", where, rows, axis=1, reduction="add")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import BOOL, I64, Tensor, concat, given, widened
+from ir_exec.onnx.export.algebra import BOOL, I64, Expr, concat, given, widened
 from ir_exec.onnx.export.ops.bucketize import search
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sort.search_sorted import SearchSorted
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 
-def comparable(data: Tensor) -> Tensor:
+def comparable(data: Expr) -> Expr:
     """The elements in a dtype that TopK takes, in the same order."""
     kind = ElementType.of_dtype(data.dtype)
     if data.dtype == np.uint64:

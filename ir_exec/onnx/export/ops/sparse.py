@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.kernels.precision import accumulator
-from ir_exec.onnx.export.algebra import BOOL, I64, Tensor, concat, given
+from ir_exec.onnx.export.algebra import BOOL, I64, Expr, concat, given
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.sparse import (
     EmbeddingBagOffsets,
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 
-def _adding(table: Tensor) -> Tensor:
+def _adding(table: Expr) -> Expr:
     """The table in a dtype in which rows are added; integers wrap when they go back to their own."""
     kind = ElementType.of_dtype(table.dtype)
     return table.to(accumulator(table.dtype) if kind.is_float else np.dtype(np.int64))
 
 
-def _weighted(node: ExportNode, table: Tensor, indices: Tensor, weights: Tensor | None) -> Tensor:
+def _weighted(node: ExportNode, table: Expr, indices: Expr, weights: Expr | None) -> Expr:
     """The rows of the table at the indices, times their weights."""
     wide = _adding(table)
     rows = wide.gather(indices.to(I64), 0)
@@ -78,12 +78,12 @@ def segments_sum(node: ExportNode) -> str:
 
 def _bags(
     node: ExportNode,
-    table: Tensor,
-    indices: Tensor,
-    bags: Tensor,
-    count: Tensor,
-    default: Tensor | None,
-    weights: Tensor | None,
+    table: Expr,
+    indices: Expr,
+    bags: Expr,
+    count: Expr,
+    default: Expr | None,
+    weights: Expr | None,
     reduction: str,
 ) -> str:
     """The sums or means of rows in each bag; empty ones have the row of the default index."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.onnx.export.algebra import Tensor, concat, given
+from ir_exec.onnx.export.algebra import Expr, concat, given
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.base.shapes import normalize_axis
 from ir_exec.ops.detection.yolo import RegionYolo, ReorgYolo
@@ -45,7 +45,7 @@ def region_yolo(node: ExportNode) -> str:
         return result.reshape(batch, regions * numbers, data.dim(2), data.dim(3)).name
     first = normalize_axis(op.axis, 4)
     last = max(normalize_axis(op.end_axis, 4), first)
-    dims: list[Tensor | int] = [data.dim(axis) for axis in range(4)]
+    dims: list[Expr | int] = [data.dim(axis) for axis in range(4)]
     flat = dims[first]
     for dim in dims[first + 1 : last + 1]:
         flat = flat * dim
