@@ -56,9 +56,9 @@ def command(
     format_name: str,
     engine: dict[str, Any],
 ) -> None:
-    """Generate text by the networks of a folder, as a reference: slow, exact, the same every time.
+    """Generate text by the networks of a folder, as a reference.
 
-    The most likely token is taken each time, unless a temperature is given. Text comes as it is generated.
+    It is slow, exact, and the same every time. The most likely token is taken each time, unless a temperature is given. Text comes as it is generated.
 
     Exit code: 0 when it was generated, 1 where a network fails, 2 for arguments that cannot be used.
     """

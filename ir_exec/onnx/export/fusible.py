@@ -68,7 +68,8 @@ def pruned(nodes: Sequence[NodeProto], outputs: Collection[str], *, domain: str)
     for node in reversed(nodes):
         if node.domain != domain and wanted.isdisjoint(node.output):
             continue
-        while not node.domain and node.op_type in OPTIONAL_OUTPUTS and len(node.output) > 1 and node.output[-1] not in wanted:
+        is_optional = not node.domain and node.op_type in OPTIONAL_OUTPUTS
+        while is_optional and len(node.output) > 1 and node.output[-1] not in wanted:
             del node.output[-1]
         wanted.update(free_names([node]))
         kept.append(node)

@@ -35,7 +35,7 @@ PORT = '<port id="{}" precision="FP32"><dim>2</dim></port>'
 TRIPLED = f"""<net name="g" version="11"><layers>
 <layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32"/>
 <output>{PORT.format(0)}</output></layer>
-<layer id="1" name="y" type="Tripled" version="extension"><input>{PORT.format(0)}</input>
+<layer id="1" name="y" type="ExportTripled" version="extension"><input>{PORT.format(0)}</input>
 <output>{PORT.format(1)}</output></layer>
 <layer id="2" name="z" type="Result" version="opset1"><input>{PORT.format(0)}</input></layer>
 </layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
@@ -168,8 +168,8 @@ def test_bodies(function: Build, shape: str) -> None:
 
 
 def test_an_extension_brings_its_own_lowering() -> None:
-    @register_op("Tripled", version="extension")
-    class Tripled(Op):
+    @register_op("ExportTripled", version="extension")
+    class ExportTripled(Op):
         inputs = (In("data", types=FLOAT),)
 
         def infer(self, data: TensorType) -> TensorType:
@@ -182,15 +182,15 @@ def test_an_extension_brings_its_own_lowering() -> None:
         model = ir_exec.read_model(TRIPLED)
         with pytest.raises(UnsupportedError):
             lower_model(model)
-        onnx_lowering(Tripled)(lambda node: node.emit("Mul", node.inputs[0], node.constant(np.float32(3))))
+        onnx_lowering(ExportTripled)(lambda node: node.emit("Mul", node.inputs[0], node.constant(np.float32(3))))
         try:
             exported = lower_model(model)
         finally:
-            unregister_onnx_lowering(Tripled)
+            unregister_onnx_lowering(ExportTripled)
         assert node_types(exported) == ["Mul"]
         np.testing.assert_array_equal(run(exported, [np.ones(2, np.float32)])[0], [3, 3])
     finally:
-        unregister_op("Tripled", version="extension")
+        unregister_op("ExportTripled", version="extension")
 
 
 def test_the_message_is_whole() -> None:
