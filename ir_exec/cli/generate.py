@@ -58,7 +58,8 @@ def command(
 ) -> None:
     """Generate text by the networks of a folder, as a reference.
 
-    It is slow, exact, and the same every time. The most likely token is taken each time, unless a temperature is given. Text comes as it is generated.
+    It is exact, and the same every time: the most likely token is taken, unless a temperature is given. Text comes as
+    it is generated. Without --engine it is slow.
 
     Exit code: 0 when it was generated, 1 where a network fails, 2 for arguments that cannot be used.
     """
