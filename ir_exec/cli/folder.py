@@ -92,6 +92,10 @@ def _compared(found: TokenComparison, pipeline: Pipeline) -> str:
         lines.append(f"  {trial.name}: {printable(result)}")
     if found.explanation is not None:
         lines.append(f"explained by: {found.explanation}")
+    elif found.layer is not None:
+        lines.append(
+            f"no setting explains it; the first layer that OpenVINO computes otherwise: {printable(found.layer)}"
+        )
     elif not first.is_tie and found.trials:
         lines.append(
             "no setting explains it: compare the networks, `ir-exec compare openvino_model.xml --with openvino`"

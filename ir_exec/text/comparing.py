@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from ir_exec.codes import Code
+from ir_exec.debug.api import compare
 from ir_exec.debug.child import Child, ChildCrashed, ChildRefused
 from ir_exec.errors import EvaluationError
 from ir_exec.text.decoders import decoder_of
@@ -64,7 +65,8 @@ class TokenComparison(_TokenRecord):
     """What `compare FOLDER` finds.
 
     theirs: the tokens of the reference; ours: those that ir_exec chooses after the same prompt. first: None where all
-    are equal. trials: the tokens with other settings of the runtime, where they differ.
+    are equal. trials: the tokens with other settings of the runtime, where they differ. layer: the first layer that
+    OpenVINO computes otherwise at that token, where no setting explains it.
     """
 
     format: Literal[1] = 1
@@ -75,6 +77,7 @@ class TokenComparison(_TokenRecord):
     theirs: tuple[int, ...]
     first: TokenDifference | None
     trials: tuple[Trial, ...] = ()
+    layer: str | None = None
 
     @property
     def equal(self) -> bool:
@@ -131,6 +134,11 @@ def compare_tokens(
         ):
             tell(f"asking {reference} with {name}")
             trials.append(_trial(ask, name, options, ids, ours))
+    is_explained = any(trial.position is None and trial.error is None for trial in trials)
+    layer = None
+    if first is not None and not first.is_tie and trials and not is_explained:
+        tell("comparing the layers at this token")
+        layer = _layer(pipeline, [*ids, *ours[: first.position]], device, timeout)
     return TokenComparison(
         folder=pipeline.folder.path,
         reference=reference,
@@ -139,7 +147,22 @@ def compare_tokens(
         theirs=tuple(theirs),
         first=first,
         trials=tuple(trials),
+        layer=layer,
     )
+
+
+def _layer(pipeline: Pipeline, ids: list[int], device: str, timeout: float) -> str | None:
+    """The first layer that is wrong by itself when OpenVINO computes the text so far as a whole."""
+    part = pipeline.folder.decoder
+    if part is None:
+        return None
+    decoder = decoder_of(pipeline.folder)
+    inputs = decoder.first_inputs(ids)
+    try:
+        report = compare(part.path, "openvino", inputs, device=device, hint="performance", timeout=timeout)
+    except EvaluationError:
+        return None
+    return report.faults[0].layer_name if report.faults else None
 
 
 def _first(pipeline: Pipeline, ids: list[int], ours: list[int], theirs: list[int]) -> TokenDifference | None:

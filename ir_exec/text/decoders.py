@@ -69,6 +69,11 @@ class Decoder:
         if self._has_state:
             self._run.reset_state()
 
+    def first_inputs(self, tokens: Sequence[int]) -> dict[str, Array]:
+        """What each input gets where these tokens are the whole text."""
+        self.reset()
+        return self._inputs(tokens, 0)
+
     def next_logits(self, tokens: Sequence[int]) -> Array:
         """The logits of the token after the text so far and these tokens, f32, [vocabulary]."""
         last: Array = self.all_logits(tokens)[-1]

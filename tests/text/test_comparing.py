@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from ir_exec import EvaluationError
 from ir_exec.cli import main
+from ir_exec.text import comparing
 from ir_exec.text.comparing import compare_tokens
 from ir_exec.text.generation import Pipeline, load
 from tests.text.folders import pipeline
@@ -88,3 +89,9 @@ def test_the_command(loaded: Pipeline, ours: list[int], tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["compare", folder, "--with", str(wrong)]).exit_code == 1
     assert CliRunner().invoke(main, ["compare", folder, "--with", "openvino"]).exit_code == 2
     assert CliRunner().invoke(main, ["compare", folder]).exit_code == 2
+
+
+@pytest.mark.skipif(find_spec("openvino") is None, reason="OpenVINO is not installed")
+def test_the_layer_at_a_token(loaded: Pipeline) -> None:
+    # Nothing differs here, so that no layer is named.
+    assert comparing._layer(loaded, PROMPT, "CPU", 60.0) is None
