@@ -110,7 +110,7 @@ def command(
     partial: bool,
     extensions: tuple[str, ...],
 ) -> None:
-    """Write an ONNX file, or IR of an older version, as IR, OUT.xml with OUT.bin beside it; or any network as ONNX.
+    """Write an ONNX file, or IR of an older version, as IR: OUT.xml, OUT.bin; or any network as ONNX.
 
     MODEL.xml may be of the versions 2 to 7, which no OpenVINO of today reads: their layers become operators of today.
 
