@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -22,6 +23,7 @@ from ir_exec.onnx.model import convert_model, inputs_of
 from ir_exec.onnx.partial_model import run_once
 from ir_exec.onnx.reading import read_proto
 from ir_exec.onnx.registry import NEWEST
+from ir_exec.onnx.states import Pair, make_states, named_pairs, noted_pairs
 from ir_exec.ops.base.registry import LAST_OPSET, opset_number
 from ir_exec.runtime.arguments import checked
 from ir_exec.types import Shape, TensorType
@@ -45,6 +47,18 @@ _FIRST_OPSET = 8
     help="An input on whose shape and value the network may depend, where an operator needs them; repeatable.",
 )
 @click.option("--inputs", "archive", metavar="FILE.npz", type=click.Path(), help="Such inputs, by their names.")
+@click.option(
+    "--stateful",
+    is_flag=True,
+    help="Of ONNX: make states of inputs `past...` and outputs `present...` of one name and type.",
+)
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    metavar="INPUT=OUTPUT",
+    help="Of ONNX: make a state of this input and this output; repeatable.",
+)
 @click.option("--static", is_flag=True, help="Dims of inputs that are still open become 1.")
 @click.option("--compress-to-fp16", is_flag=True, help="Store weights of 32 and 64 bits as f16.")
 @click.option(
@@ -84,6 +98,8 @@ def command(
     shapes: tuple[str, ...],
     named: tuple[str, ...],
     archive: str | None,
+    stateful: bool,
+    states: tuple[str, ...],
     static: bool,
     compress_to_fp16: bool,
     fold: bool,
@@ -104,6 +120,10 @@ def command(
     a line names. Weights are compressed unless one of them is too large for f16. For an older OpenVINO,
     operators are written in the older versions that mean the same; layers that have none are named.
 
+    States that the export of ir_exec has written as inputs and outputs become ReadValue and Assign again. With
+    --stateful so do those of other exporters, as `past_key_values.0.key` and `present.0.key`: a state without a default
+    begins with zeros, where open dims are those of inputs of the same name, or else 0.
+
     The ending of OUT is the direction. To ONNX, weights are streamed, states become inputs `past.NAME` and outputs
     `present.NAME`, and one error names every layer that ONNX cannot express.
 
@@ -112,7 +132,7 @@ def command(
     """
     load_extensions(extensions)
     if output.lower().endswith(".onnx"):
-        _refuse(compress_to_fp16=compress_to_fp16, to_opset=to_opset)
+        _refuse(compress_to_fp16=compress_to_fp16, to_opset=to_opset, stateful=stateful, state=states or None)
         if target not in (None, "onnxruntime", "openvino"):
             raise Unusable(f"--target {target}: a target of ONNX files is onnxruntime or openvino")
         from ir_exec.cli.convert_onnx import convert_to_onnx
@@ -137,6 +157,8 @@ def command(
         "input_model": os.path.basename(model),
         "shape": "; ".join(shapes),
         "input": "; ".join((*named, *filter(None, [archive]))),
+        "stateful": _flag(stateful),
+        "state": "; ".join(states),
         "static": _flag(static),
         "compress_to_fp16": _flag(compress_to_fp16),
         "fold": "true" if fold else "false",
@@ -145,10 +167,12 @@ def command(
     }
     with errors_as_messages(hint=check_hint(model)):
         if model.lower().endswith(".xml"):
+            _refuse_of_ir(stateful=stateful, state=states)
             converted, used = _from_ir(model, shapes, static=static), frozenset[str]()
         else:
             asked = Asked(named, archive, shapes, 0)
-            converted, used = _from_onnx(model, shapes, options, asked, static=static)
+            pairs = functools.partial(_pairs, stateful=stateful, states=states)
+            converted, used = _from_onnx(model, shapes, options, asked, pairs, static=static)
         if fold:
             from ir_exec.runtime.simplify import simplified  # only here is anything computed
 
@@ -202,13 +226,24 @@ def _from_ir(path: str, shapes: tuple[str, ...], *, static: bool) -> Model:
 
 
 def _from_onnx(
-    path: str, shapes: tuple[str, ...], options: Mapping[str, str], asked: Asked, *, static: bool
+    path: str,
+    shapes: tuple[str, ...],
+    options: Mapping[str, str],
+    asked: Asked,
+    pairs: Callable[[ModelProto], list[Pair]],
+    *,
+    static: bool,
 ) -> tuple[Model, frozenset[str]]:
     """The network of an ONNX file, and the inputs for whose values alone it is right.
 
-    options: those of the conversion, which `rt_info` holds. asked: arrays of inputs.
+    options: those of the conversion, which `rt_info` holds. asked: arrays of inputs. pairs: the inputs and outputs
+    of a file that become states.
     """
     proto, folder = read_proto(path)
+    try:
+        make_states(proto, pairs(proto))
+    except IRError as error:
+        raise error.located(Location(path=path)) from None
     ports = inputs_of(proto)
     wanted = shapes_by_input(shapes, ports)
     arrays = asked.given(ports)
@@ -229,6 +264,31 @@ def _from_onnx(
     except IRError as error:
         raise error.located(Location(path=path)) from error.__cause__
     return converted, frozenset(demands.used)
+
+
+def _pairs(proto: ModelProto, *, stateful: bool, states: Sequence[str]) -> list[Pair]:
+    """The states that the file notes, those that the command line names, and with `stateful` those by their names."""
+    asked = []
+    for text in states:
+        past, sign, present = text.partition("=")
+        if not sign:
+            raise Unusable(f"--state {text}: expected INPUT=OUTPUT")
+        asked.append(Pair(past, past, present))
+    found = [*asked, *noted_pairs(proto)]
+    if stateful:
+        known = {name for one in found for name in (one.past, one.present)}
+        named = [one for one in named_pairs(proto) if known.isdisjoint((one.past, one.present))]
+        if not named and not found:
+            raise Unusable("--stateful: no input and output have the names and types of a state; --state names them")
+        found += named
+    return found
+
+
+def _refuse_of_ir(**options: object) -> None:
+    """Raise Unusable for options that IR files do not have."""
+    for name, value in options.items():
+        if value:
+            raise Unusable(f"--{name} is for ONNX files: the states of IR are ReadValue and Assign")
 
 
 def _for_older(model: Model, to_opset: int | None, release: Release | None) -> Model:

@@ -2,15 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ir_exec.check import printable
 from ir_exec.cli.options import left_out
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import echo, show
+from ir_exec.engines.report import PartitionReport
 from ir_exec.plan.explain import LayerPlan, PlanReport
 
-__all__ = ["show_plan"]
+__all__ = ["EnginePlan", "show_partition", "show_plan"]
+
+
+class EnginePlan(PlanReport):
+    """The plan of the interpreter, and which layers an engine runs in its place."""
+
+    partition: PartitionReport
+
+
+def show_partition(report: PartitionReport, types: Mapping[str, str], most: int | None) -> None:
+    """The parts, then why the engine does not run layers, then each layer with its part.
+
+    types: of the layers, by name.
+    """
+    count = len(report.parts)
+    crossings = f"{report.crossings} value{'s' * (report.crossings != 1)} between them"
+    parts = f"{count} part{'s' * (count != 1)}"
+    echo(printable(f"{report.engine} runs {report.on_engine} of {report.layers} layers, in {parts}, {crossings}"))
+    show("", _parts(report))
+    if report.interpreted:
+        show("", _reasons(report))
+    reasons = {one.name: one.reason for one in report.interpreted}
+    shown = table("Layers", layer="left", type="left", part="right", run_by="left", why="left")
+    rows = [(name, place, part.engine) for place, part in enumerate(report.parts) for name in part.layers]
+    for name, place, on_engine in rows[:most]:
+        who = "engine" if on_engine else "interpreter"
+        shown.add_row(printable(name), types.get(name, ""), str(place), who, printable(reasons.get(name, "")))
+    show("", shown.without_empty_columns())
+    for line in left_out(len(rows), most):
+        echo(line)
+    for failure in report.failures:
+        echo(printable(f"failed on the engine, and was interpreted: {failure}"))
+
+
+def _parts(report: PartitionReport) -> Table:
+    shown = table("Parts", part="right", run_by="left", layers="right", inputs="right", outputs="right", first="left")
+    for place, part in enumerate(report.parts):
+        who = "engine" if part.engine else "interpreter"
+        ends = (f"{len(part.layers):,}", f"{len(part.inputs):,}", f"{len(part.outputs):,}")
+        shown.add_row(str(place), who, *ends, printable(next(iter(part.layers), "")))
+    return shown
+
+
+def _reasons(report: PartitionReport) -> Table:
+    shown = table("Not on the engine", type="left", layers="right", why="left")
+    counts: dict[tuple[str, str], int] = {}
+    for layer in report.interpreted:
+        counts[layer.type, layer.reason] = counts.get((layer.type, layer.reason), 0) + 1
+    for (kind, reason), count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+        shown.add_row(printable(kind), f"{count:,}", printable(reason))
+    return shown
 
 
 def show_plan(report: PlanReport, most: int | None) -> None:

@@ -13,7 +13,7 @@ from ir_exec.cli.config import load_extensions
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, FiniteRange, left_out, rows_of, top_option
-from ir_exec.cli.plan_output import show_plan
+from ir_exec.cli.plan_output import EnginePlan, show_partition, show_plan
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.tables import Table, table
@@ -30,7 +30,8 @@ from ir_exec.debug.profile_report import (
     type_text,
 )
 from ir_exec.debug.profiling import profile
-from ir_exec.runtime import compile_model
+from ir_exec.engines.report import PartitionReport
+from ir_exec.runtime import CompiledModel, compile_model
 from ir_exec.runtime.precision import Precision
 
 _SPARE = ("memory", "GB/s", "calls", "GFLOP/s", "moved", "mult-adds", "value")
@@ -103,7 +104,8 @@ def command(
     is ("of peak"): a layer with much time and little of the peak is slow for what it does.
 
     With --plan nothing is run: each step is shown with its kernel and the pass that made it, why a kernel was taken and
-    what else there was, and what became of the layers that do not run by themselves.
+    what else there was, and what became of the layers that do not run by themselves. With --engine too the parts are
+    shown that it and the interpreter run, with each layer, and why the engine does not run the rest.
 
     With --engine its own times stand beside ours, with what it runs, and why it does not run the rest.
 
@@ -118,10 +120,15 @@ def command(
     if shows_plan:
         with errors_as_messages(hint=DRAWN_HINT):
             inputs = asked.drawn(network, given)
-            compiled = compile_model(network, threads=threads, precision=precision, passes=passes)
+            compiled = compile_model(network, threads=threads, precision=precision, passes=passes, **engine)
             plan = compiled.explain({name: array.shape for name, array in inputs.items()})
+        partition = _partition(compiled) if engine else None
+        if partition is not None:
+            plan = EnginePlan(**dict(plan), partition=partition)
         if output_format == "json" or output is not None:
             write_text(plan.model_dump_json(indent=1) + "\n", output)
+        elif partition is not None:
+            show_partition(partition, {node.name: node.type for node in network.graph.nodes}, most)
         else:
             show_plan(plan, most)
         return
@@ -150,6 +157,14 @@ def command(
             echo(f"\none run written to {printable(trace_events)}: ui.perfetto.dev and chrome://tracing open it")
         return
     write_text(_rendered(report, output_format, model, weights), output)
+
+
+def _partition(compiled: CompiledModel) -> PartitionReport:
+    """Which layers the engine of a compiled model runs."""
+    from ir_exec.engines.compiled import EngineModel  # what is interpreted does without engines
+
+    assert isinstance(compiled, EngineModel), "an engine was asked for"
+    return compiled.partition
 
 
 def _rendered(report: Profile, output_format: str, model: str, weights: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -200,7 +201,11 @@ class OnnxRuntime:
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         folder = None
         if given.pop("profile", False):
-            folder = Path(tempfile.mkdtemp(prefix="ir-exec-"))
+            try:
+                folder = Path(tempfile.mkdtemp(prefix="ir-exec-"))
+            except OSError as error:
+                message = f"there is no folder for the profile of onnxruntime: {error.strerror or error}"
+                raise EvaluationError(message) from error
             options.enable_profiling = True
             options.profile_file_prefix = str(folder / "profile")
         for name, value in given.items():
@@ -306,9 +311,11 @@ class OnnxRuntimePart:
         path = self._session.end_profiling()
         try:
             events = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            # On a full disk it ends anywhere, and onnxruntime reports nothing.
+            raise EvaluationError(f"the profile of onnxruntime cannot be read: {error}", code=Code.failed) from error
         finally:
-            Path(path).unlink(missing_ok=True)
-            os.rmdir(self._folder)  # type: ignore[arg-type]  # it measures, so there is one
+            shutil.rmtree(self._folder, ignore_errors=True)  # type: ignore[arg-type]  # it measures, so there is one
         found: dict[tuple[str, str], list[float]] = defaultdict(list)
         for event in events:
             if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):

@@ -129,8 +129,10 @@ class EnginePart(PartStep):
         found = super().run(arrays)
         if not isinstance(error, EvaluationError):
             raise error
-        if error.message not in self.failures:
-            self.failures.append(error.message)
+        name = error.location.layer_name
+        failure = error.message if name is None or name in error.message else f"{name}: {error.message}"
+        if failure not in self.failures:
+            self.failures.append(failure)
         return found
 
     def close(self) -> None:

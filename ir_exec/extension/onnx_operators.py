@@ -48,8 +48,8 @@ def onnx_lowering(*classes: type[Op], opset: int = lowerings.OLDEST_OPSET) -> Ca
     """Use a function to write operators of your own as ONNX.
 
     The function takes an `ir_exec.onnx.export.node.ExportNode`, emits nodes, and returns the name of the output or a
-    tuple of names: `return node.emit("Mul", node.inputs[0], node.constant(np.float32(node.op.factor)))`. opset: the
-    oldest opset of ONNX that it can write.
+    tuple of names: `return node.emit("Mul", node.inputs[0], node.constant(np.float32(node.op.factor)))`. classes: of
+    the operators that it writes. opset: the oldest opset of ONNX that it can write.
 
     Raises TypeError for an operator that has a lowering.
     """

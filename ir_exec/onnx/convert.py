@@ -34,6 +34,8 @@ from ir_exec.onnx.naming import name_layers
 from ir_exec.onnx.order import in_order, name_of, needed_names, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
 from ir_exec.onnx.scope import NameScope
+from ir_exec.onnx.states import DOMAIN as STATES
+from ir_exec.onnx.states import state_value
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
 from ir_exec.onnx.unknown import unknown_operator, why_unsaid
 from ir_exec.onnx.values import Held, Missing, MissingValueError, Narrow
@@ -140,6 +142,7 @@ class Converter:
     declarations: the types of values of the graph. Where it has one, a missing value is an input of this type, one of
         `stand_ins`.
     arrays: the tensors that were decoded before.
+    sinks: the Assigns of variables.
     """
 
     def __init__(
@@ -155,6 +158,7 @@ class Converter:
         self.report = report
         self.declarations = declarations or {}
         self.stand_ins: list[Value] = []
+        self.sinks: list[Value] = []
         self._unknown: set[str] = set()
         self._guessed: set[str] = set()
         self._not_imported: set[str] = set()
@@ -214,7 +218,7 @@ class Converter:
                     elif scope.is_network and name in self.declarations:
                         self._compare(name, value, node, position)
                     scope.set(name, value)
-                    if scope.is_network and isinstance(value, Value):
+                    if scope.is_network and isinstance(value, Value) and node.domain != STATES:
                         value.tensor_names = (*value.tensor_names, name)
 
     def _reported(self, error: IRError) -> None:
@@ -326,7 +330,9 @@ class Converter:
         """Return True if a function or a body lowers the operator of a node, for some inputs at least."""
         domain = canonical_domain(node.domain)
         opset = opsets.get(domain, 0)
-        known = self.functions.local(node) is not None or find(domain, node.op_type, opset) is not None
+        known = (
+            domain == STATES or self.functions.local(node) is not None or find(domain, node.op_type, opset) is not None
+        )
         return known or self.functions.are_defined(domain, node.op_type, opset)
 
     def _leave_out(self, node: NodeProto, why: str, *, is_unknown: bool = False) -> None:
@@ -336,6 +342,8 @@ class Converter:
 
     def _converted(self, node: NodeProto, inputs: list[Held], scope: NameScope) -> list[Held]:
         domain = canonical_domain(node.domain)
+        if domain == STATES and scope.is_network:
+            return [state_value(node, inputs, self.sinks)]
         function = self.functions.local(node)
         if function is not None:
             return self._expanded(function, node, inputs, scope)

@@ -124,7 +124,7 @@ def _converted(
         model = build.model(build.constant(0), parameters, name=graph.name or "model")
         model.graph.results.clear()
     else:
-        model = build.model(results, parameters, name=graph.name or "model")
+        model = build.model(results, parameters, name=graph.name or "model", sinks=converter.sinks)
     model.left_out = converter.left_out
     model.stand_ins = _stand_ins(model, len(ends.parameters), ends_of_file)
     model.stand_ins |= {model.graph.parameters[place].id for place in ends.lists}

@@ -64,12 +64,17 @@ def read_onnx(
         return None
     from ir_exec.onnx.model import convert_model, inputs_of
     from ir_exec.onnx.partial_model import OnnxFile, model_of
+    from ir_exec.onnx.states import make_states, noted_pairs
 
     path = None if isinstance(source, (bytes, bytearray, memoryview)) else os.fsdecode(source)
 
     def placed(error: IRError) -> None:
         report(error.located(Location(path=path)))
 
+    try:
+        make_states(proto, noted_pairs(proto))
+    except IRError as error:
+        placed(error)
     types = {port.name: port.element_type for port in inputs_of(proto)} if shapes else {}
     given = {name: TensorType(types[name], shape) for name, shape in (shapes or {}).items() if name in types}
     try:

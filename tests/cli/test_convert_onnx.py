@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import onnx
@@ -12,7 +13,9 @@ from click.testing import CliRunner
 import ir_exec
 from ir_exec import build
 from ir_exec.cli import main
+from ir_exec.onnx.export import files
 from ir_exec.onnx.export.lower import DEFAULT_OPSET
+from ir_exec.onnx.export.writer import StoredTensor
 from tests.onnx.files import model as onnx_model
 from tests.onnx.files import stored
 
@@ -82,6 +85,10 @@ def test_layers_that_cannot_be_expressed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
+<<<<<<< HEAD
+=======
+        ["-o", "out.xml", "--stateful"],
+>>>>>>> past
         ["-o", "out.onnx", "--compress-to-fp16"],
         ["-o", "out.onnx", "--to-opset", "13"],
         ["-o", "out.onnx", "--target", "2023.0"],
@@ -94,4 +101,24 @@ def test_arguments_that_cannot_be_used(tmp_path: Path, options: list[str]) -> No
     path = network(tmp_path)
     place = [str(tmp_path / one) if one.startswith(("out", "none")) else one for one in options]
     assert CliRunner().invoke(main, ["convert", str(path), *place]).exit_code == 2
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["m.bin", "m.xml"]
+
+
+@pytest.mark.parametrize("options", [[], ["--external-data"]])
+def test_a_full_disk_is_one_message_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    x = build.parameter([64], "f32", name="x")
+    weights = build.constant(np.ones((64, 64), np.float32))
+    build.model([build.matmul(x, weights, name="y")], [x]).save(tmp_path / "m.xml")
+
+    def full(file: IO[bytes], tensor: StoredTensor) -> None:
+        file.write(b"begun")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "_write_content", full)
+    arguments = ["convert", str(tmp_path / "m.xml"), "-o", str(tmp_path / "out.onnx"), *options]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert result.stderr.count("IR009") == 1
     assert sorted(one.name for one in tmp_path.iterdir()) == ["m.bin", "m.xml"]

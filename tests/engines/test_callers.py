@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import ir_exec
 from ir_exec import EvaluationError
+from ir_exec.cli import main
+from ir_exec.plan.explain import PlanReport
+from tests.engines.other import OtherEngine
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "gather_elements.xml"
 
@@ -48,3 +54,39 @@ def test_dask() -> None:
     np.testing.assert_array_equal(found.compute(scheduler="synchronous"), values * 2)
     with pytest.raises(EvaluationError):
         ir_exec.dask.apply(model, array.from_array(values, chunks=(2, 4)), engine="nothing")
+
+
+NETWORK = str(Path(__file__).parents[1] / "networks" / "branches.xml")
+
+
+def test_the_plan_shows_the_partition(register: Callable[[OtherEngine], OtherEngine]) -> None:
+    register(OtherEngine(refuses=["ReduceMean"]))
+    arguments = ["profile", NETWORK, "--plan", "--engine", "other"]
+    result = CliRunner().invoke(main, [*arguments, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    plan = json.loads(result.stdout)
+    partition = plan.pop("partition")
+    assert PlanReport.model_validate(plan).steps > 0
+    refused = [one for one in partition["interpreted"] if one["type"] == "ReduceMean"]
+    assert [one["reason"] for one in refused] == ["it is refused"]
+    assert partition["parts"][0]["engine"] is True
+    text = CliRunner().invoke(main, [*arguments, "--all"], env={"COLUMNS": "200"}).stdout
+    assert "other 1.0" in text
+    assert "it is refused" in text
+    assert all(name in text for part in partition["parts"] for name in part["layers"])
+
+
+def test_the_plan_of_an_engine_that_is_not_there() -> None:
+    assert CliRunner().invoke(main, ["profile", NETWORK, "--plan", "--engine", "nothing"]).exit_code == 1
+
+
+@pytest.mark.parametrize("command", ["run", "profile"])
+def test_a_provider_that_is_not_there_is_one_message(command: str, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    out = tmp_path / "out.npz"
+    arguments = [command, NETWORK, "--engine", "onnxruntime", "--provider", "Nope", "-o", str(out)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert result.stderr.count("IR704") == 1
+    assert "CPUExecutionProvider" in result.stderr
+    assert not out.exists()

@@ -249,3 +249,72 @@ def test_without_the_package_one_error_says_what_to_install(monkeypatch: pytest.
     with pytest.raises(EvaluationError) as caught:
         compiled(linear())
     assert "ir-exec[onnxruntime]" in (caught.value.hint or "")
+
+
+class Session:
+    """A session whose runs fail, and, with `refuses`, whose making does."""
+
+    refuses = ""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        if self.refuses:
+            raise RuntimeError(self.refuses)
+
+    def get_inputs(self) -> list[Any]:
+        return []
+
+    def run(self, *_: Any) -> list[Array]:
+        raise RuntimeError("[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : running Add node. Name:'total' Status: no")
+
+
+def summing() -> Model:
+    x = build.parameter([3, 4], name="x")
+    total = build.add(build.exp(x), np.float32(1), name="total")
+    return build.model(build.result(build.sqrt(build.abs(total)), name="y"))
+
+
+def test_a_session_that_fails_is_told_with_its_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    import onnxruntime
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
+    model = compiled(summing())
+    for _ in range(2):
+        np.testing.assert_array_equal(model([X])["y"], compile_model(summing())([X])["y"])
+    (failure,) = model.partition.failures
+    assert "total" in failure
+
+
+@pytest.mark.parametrize("message", ["no kernel for Add node (total)", "no kernel at all"])
+def test_a_session_that_cannot_be_made_is_interpreted_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, message: str
+) -> None:
+    import onnxruntime
+
+    monkeypatch.setattr(Session, "refuses", message)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", Session)
+    model = compiled(summing())
+    np.testing.assert_array_equal(model([X])["y"], compile_model(summing())([X])["y"])
+    assert model.partition.on_engine == 0
+    assert any(message in one.reason for one in model.partition.interpreted if one.name == "total")
+
+
+def test_a_folder_for_the_profile_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: Any) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.tempfile, "mkdtemp", full)
+    with pytest.raises(EvaluationError):
+        compiled(linear(), options={"profile": True})
+
+
+def test_a_profile_that_is_cut_off_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = compiled(linear(), options={"profile": True})
+    model([X])
+
+    def cut_off(text: str) -> Any:
+        raise ValueError("it ends in a string")
+
+    monkeypatch.setattr(module.json, "loads", cut_off)
+    with pytest.raises(EvaluationError) as caught:
+        model.engine_times()
+    assert caught.value.code == "IR700"

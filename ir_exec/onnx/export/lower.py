@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,8 +31,9 @@ from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_unsayable
 from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_names, rename
 from ir_exec.onnx.registry import NEWEST
+from ir_exec.onnx.states import NOTE
 from ir_exec.ops.base.bodies import WeightsReader
-from ir_exec.ops.infrastructure.values import Const
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.runtime.precision import file_types
 from ir_exec.types import Array, ElementType, TensorType
 
@@ -75,7 +76,8 @@ class Exported:
 class Lowerer:
     """Lowers graphs into one writer.
 
-    types: of every value, in bodies too. names: of the tensors that hold values.
+    types: of every value, in bodies too. names: of the tensors that hold values. states: the input and the output of
+    each variable. initial: the tensors of initial values that are computed. depth: 1 in the graph, more in a body.
     """
 
     writer: Writer
@@ -88,11 +90,21 @@ class Lowerer:
     states: dict[str, tuple[str, str]] = field(default_factory=dict)
     state_inputs: list[ValueInfoProto] = field(default_factory=list)
     state_outputs: list[ValueInfoProto] = field(default_factory=list)
+    depth: int = 0
+    state_names: dict[str, tuple[str, str]] = field(default_factory=dict)
+    initial: dict[str, str] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     compressed: dict[Value, Compressed] = field(default_factory=dict)
 
     def nodes(self, graph: Graph) -> None:
         """Lower the nodes of a graph whose Parameters have names."""
+        self.depth += 1
+        try:
+            self._nodes(graph)
+        finally:
+            self.depth -= 1
+
+    def _nodes(self, graph: Graph) -> None:
         found = find_compressed(graph, self.types, self.weights, self.writer.opset)
         replaced = {node for one in found.values() for node in one.nodes}
         readers = readers_of(graph)
@@ -223,15 +235,26 @@ class Lowerer:
         )
         return outputs
 
+    def name_states(self, graph: Graph, outputs: Collection[str]) -> None:
+        """Give the variables the names of their inputs and outputs, before tensors take them."""
+        for node in graph.nodes:
+            if isinstance(node.op, ReadsVariable | AssignsVariable) and node.op.variable_id not in self.state_names:
+                id = node.op.variable_id
+                past, present = f"past.{id}", f"present.{id}"
+                if present in outputs:
+                    present += ".state"
+                self.state_names[id] = (self.writer.unique(past), self.writer.unique(present))
+
     def past(self, node: ExportNode) -> str:
         """The input that stands for a variable; an initial value that is small and known is its default."""
         id = node.op.variable_id
-        if id in self.states:
-            return self.states[id][0]
-        name = self.writer.unique(f"past.{id}")
+        name, present = self.states.get(id, ("", ""))
+        if name:
+            return name
+        name = self.state_names[id][0]
         type = node.out_types[0].without_values()
         self.writer.codes[name] = self.writer.code(type.element_type)
-        self.states[id] = (name, "")
+        self.states[id] = (name, present)
         self.state_inputs.append(self.value_info(name, type, dims=re.sub(r"\W+", "_", name)))
         if not node.has(0):
             shape = [dim.lo if dim.is_static else 0 for dim in type.shape.dims or ()]
@@ -243,12 +266,13 @@ class Lowerer:
             self.notes[f"initial {id}"] = "the default of the input"
         elif node.has(0):
             self.notes[f"initial {id}"] = f"the value of {node.inputs[0]}, of shape {node.types[0].shape}"
+            self.initial[id] = node.inputs[0]
         return name
 
     def present(self, node: ExportNode) -> None:
         """The output that is the value of a variable in the next run."""
         id = node.op.variable_id
-        name = self.writer.unique(f"present.{id}")
+        name = self.state_names[id][1]
         self.writer.node("Identity", node.inputs[:1], [name], name=name, attributes={})
         self.writer.codes[name] = self.writer.codes[node.inputs[0]]
         self.states[id] = (self.states.get(id, ("", ""))[0], name)
@@ -341,11 +365,12 @@ def lower_model(
     inputs = []
     for node, port in zip(graph.parameters, model.inputs, strict=True):
         inputs.append(lowerer.declare(node.outputs[0], writer.unique(port.name)))
+    lowerer.name_states(graph, {port.name for port in model.outputs})
     lowerer.nodes(graph)
     outputs = [_output(lowerer, node, port.name) for node, port in zip(graph.results, model.outputs, strict=True)]
     if lowerer.unsaid and not partial:
         raise _unsaid(lowerer.unsaid)
-    kept = {one.name for one in (*outputs, *lowerer.state_outputs)}
+    kept = {one.name for one in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
     writer.scope.nodes = pruned(writer.scope.nodes, kept, domain=PARTIAL_DOMAIN)
     if target == "onnxruntime":
         shapes = {name: tensor.shape for name, tensor in writer.tensors.items()}
@@ -421,7 +446,9 @@ def _add_metadata(proto: ModelProto, model: Model, lowerer: Lowerer) -> None:
     found |= dict(_flattened(model.document.rt_info, "rt_info"))
     for name, (past, present) in lowerer.states.items():
         note = {"past": past, "present": present, "initial": lowerer.notes.get(f"initial {name}", "")}
-        found[f"ir_exec.state.{name}"] = json.dumps(note)
+        if name in lowerer.initial:
+            note["tensor"] = lowerer.initial[name]
+        found[f"{NOTE}{name}"] = json.dumps(note)
     for key, text in found.items():
         if text:
             entry = proto.metadata_props.add()

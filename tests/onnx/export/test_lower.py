@@ -197,3 +197,38 @@ def test_the_message_is_whole() -> None:
     proto = scaled().to_onnx()
     onnx.checker.check_model(proto, full_check=True)
     assert proto.producer_name == "ir_exec"
+
+
+def test_a_variable_in_a_body_cannot_be_written() -> None:
+    x = build.parameter([2], "f32", name="x")
+
+    def body(i: build.Value, value: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
+        total = build.add(build.read_value(np.zeros(2, np.float32), "total", name="before"), x)
+        build.assign(total, "total", name="after")
+        return None, [total], []
+
+    (y,) = build.loop(3, None, body, carried=[x])
+    with pytest.raises(UnsupportedError) as caught:
+        lower_model(build.model(y))
+    assert "before" in caught.value.message
+    exported = lower_model(build.model(y), partial=True)
+    assert exported.states == {}
+    assert "ReadValue" in [node.type for node, _ in exported.unsaid]
+
+
+def test_an_initial_value_that_is_computed_stays_in_the_graph() -> None:
+    x = build.parameter([2], "f32", name="x")
+    before = build.read_value(build.multiply(x, x, name="square"), "v")
+    after = build.add(before, x)
+    exported = lower_model(build.model([build.relu(after)], [x], sinks=[build.assign(after, "v")]))
+    (note,) = [json.loads(one.value) for one in exported.proto.metadata_props if one.key == "ir_exec.state.v"]
+    assert note["tensor"] in {name for node in exported.proto.graph.node for name in node.output}
+
+
+def test_the_output_of_a_state_and_one_of_the_network_have_two_names() -> None:
+    x = build.parameter([2], "f32", name="x")
+    after = build.add(build.read_value(np.zeros(2, np.float32), "v"), x)
+    result = build.result(build.relu(after), name="present.v")
+    exported = lower_model(build.model([result], [x], sinks=[build.assign(after, "v")]))
+    assert exported.outputs == ("present.v",)
+    assert exported.states["v"][1] != "present.v"
