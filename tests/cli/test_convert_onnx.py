@@ -85,10 +85,7 @@ def test_layers_that_cannot_be_expressed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-<<<<<<< HEAD
-=======
         ["-o", "out.xml", "--stateful"],
->>>>>>> past
         ["-o", "out.onnx", "--compress-to-fp16"],
         ["-o", "out.onnx", "--to-opset", "13"],
         ["-o", "out.onnx", "--target", "2023.0"],
