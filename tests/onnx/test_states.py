@@ -138,6 +138,7 @@ def converted(proto: onnx.ModelProto, folder: Path, *options: str) -> tuple[int,
 def test_the_pairs_of_another_exporter_become_states(batch: str | int, options: list[str], tmp_path: Path) -> None:
     code, output, out = converted(decoder(batch), tmp_path, *options)
     assert code == 0, output
+    assert "states: " in output
     model = ir_exec.read_model(out)
     assert [one.name for one in model.inputs] == ["x"]
     assert [one.name for one in model.outputs] == ["y"]
