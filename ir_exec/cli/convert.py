@@ -187,9 +187,9 @@ def command(
         # It has a layer more for each weight.
         converted = read_model(output)
     show_written("Converted", converted, output)
-    states = [node.op.variable_id for node in converted.graph.nodes if isinstance(node.op, ReadsVariable)]
-    if states:
-        echo(f"states: {printable(', '.join(states))}")
+    variables = [node.op.variable_id for node in converted.graph.nodes if isinstance(node.op, ReadsVariable)]
+    if variables:
+        echo(f"states: {printable(', '.join(variables))}")
     if used:
         echo(f"right for these values alone: {printable(', '.join(sorted(used)))}")
 

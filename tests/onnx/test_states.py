@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,17 @@ def test_a_note_of_what_the_graph_lacks_is_ignored() -> None:
             if entry.key.startswith(NOTE):
                 entry.value = text
         assert noted_pairs(proto) == []
+
+
+@pytest.mark.parametrize("make", [summing, cached])
+def test_compare_gives_the_written_file_its_initial_states(make: Callable[[], ir_exec.Model], tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    model = make()
+    model.save(tmp_path / "m.xml")
+    ir_exec.onnx.write_model(model, tmp_path / "m.onnx")
+    arguments = ["compare", str(tmp_path / "m.xml"), "--with", str(tmp_path / "m.onnx"), "--format", "json"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
 
 
 def decoder(batch: str | int = "batch", present: int = TensorProto.FLOAT) -> onnx.ModelProto:
