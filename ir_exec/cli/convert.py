@@ -25,6 +25,7 @@ from ir_exec.onnx.reading import read_proto
 from ir_exec.onnx.registry import NEWEST
 from ir_exec.onnx.states import Pair, make_states, named_pairs, noted_pairs
 from ir_exec.ops.base.registry import LAST_OPSET, opset_number
+from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.runtime.arguments import checked
 from ir_exec.types import Shape, TensorType
 
@@ -186,6 +187,9 @@ def command(
         # It has a layer more for each weight.
         converted = read_model(output)
     show_written("Converted", converted, output)
+    variables = [node.op.variable_id for node in converted.graph.nodes if isinstance(node.op, ReadsVariable)]
+    if variables:
+        echo(f"states: {printable(', '.join(variables))}")
     if used:
         echo(f"right for these values alone: {printable(', '.join(sorted(used)))}")
 

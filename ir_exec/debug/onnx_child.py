@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _listed(request: dict[str, Any]) -> dict[str, Any]:
-    graph = onnx.load(request["path"], load_external_data=False).graph
+    graph = _loaded(request["path"]).graph
     constants = {tensor.name for tensor in graph.initializer}
     return {
         "inputs": [value.name for value in graph.input if value.name not in constants],
@@ -67,6 +67,33 @@ def _listed(request: dict[str, Any]) -> dict[str, Any]:
         "constants": sorted(constants),
         "outputs": [value.name for value in graph.output],
     }
+
+
+def _loaded(path: str, *, with_external: bool = False) -> onnx.ModelProto:
+    """The model of a file, whose states begin with the tensors that `ir_exec.onnx.states` finds noted for them.
+
+    A state with a default is an input that may be left out; one without is an input that a first run lacks.
+    """
+    model = onnx.load(path, load_external_data=with_external)
+    graph = model.graph
+    for entry in model.metadata_props:
+        past, tensor = _noted(entry.value) if entry.key.startswith("ir_exec.state.") else ("", "")
+        places = [place for place, one in enumerate(graph.input) if one.name == past]
+        if not tensor or not places:
+            continue
+        del graph.input[places[0]]
+        reader = next((place for place, node in enumerate(graph.node) if past in node.input), len(graph.node))
+        graph.node.insert(reader, onnx.helper.make_node("Identity", [tensor], [past]))
+    return model
+
+
+def _noted(text: str) -> tuple[str, str]:
+    """The input and the initial tensor of a state; "" for both where others have changed the note."""
+    try:
+        note = json.loads(text)
+        return str(note.get("past", "")), str(note.get("tensor", ""))
+    except (ValueError, AttributeError):
+        return "", ""
 
 
 def _run(request: dict[str, Any]) -> dict[str, Any]:
@@ -116,7 +143,7 @@ class _Values:
 def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], Iterable[Any]]) -> dict[str, Any]:
     """The constants and tensors that are asked for, in a file."""
     path = request["path"]
-    graph = onnx.load(path, load_external_data=False).graph
+    graph = _loaded(path).graph
     names = list(dict.fromkeys([*(value.name for value in graph.output), *request["tensors"]]))
     with _Values(request["values"]) as values:
         found = values.add_all(_constants(graph, set(request["constants"]), path))
@@ -131,7 +158,7 @@ def _by_onnxruntime(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
     path = request["path"]
-    content = _with_outputs(onnx.load(path, load_external_data=False), names).SerializeToString()
+    content = _with_outputs(_loaded(path), names).SerializeToString()
     # Beside the file, where the paths of external data lead; gone before anything else can fail.
     probed = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
     try:
@@ -150,7 +177,9 @@ def _by_reference(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
 
     inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
     with np.errstate(all="ignore"):
-        return list(ReferenceEvaluator(_with_outputs(onnx.load(request["path"]), names)).run(names, inputs))
+        return list(
+            ReferenceEvaluator(_with_outputs(_loaded(request["path"], with_external=True), names)).run(names, inputs)
+        )
 
 
 def _with_outputs(model: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
@@ -164,7 +193,7 @@ def _opinion(request: dict[str, Any]) -> dict[str, Any]:
     from onnx.reference import ReferenceEvaluator
 
     path = request["path"]
-    model = onnx.load(path, load_external_data=False)
+    model = _loaded(path)
     node = next(node for node in model.graph.node if set(node.output) & set(request["tensors"]))
     if any(attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for attribute in node.attribute):
         raise ValueError(f"{node.op_type} has bodies, which read values around it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +107,17 @@ def test_a_note_of_what_the_graph_lacks_is_ignored() -> None:
         assert noted_pairs(proto) == []
 
 
+@pytest.mark.parametrize("make", [summing, cached])
+def test_compare_gives_the_written_file_its_initial_states(make: Callable[[], ir_exec.Model], tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    model = make()
+    model.save(tmp_path / "m.xml")
+    ir_exec.onnx.write_model(model, tmp_path / "m.onnx")
+    arguments = ["compare", str(tmp_path / "m.xml"), "--with", str(tmp_path / "m.onnx"), "--format", "json"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+
+
 def decoder(batch: str | int = "batch", present: int = TensorProto.FLOAT) -> onnx.ModelProto:
     """A cache as other exporters write it."""
     nodes = [
@@ -138,6 +150,7 @@ def converted(proto: onnx.ModelProto, folder: Path, *options: str) -> tuple[int,
 def test_the_pairs_of_another_exporter_become_states(batch: str | int, options: list[str], tmp_path: Path) -> None:
     code, output, out = converted(decoder(batch), tmp_path, *options)
     assert code == 0, output
+    assert "states: " in output
     model = ir_exec.read_model(out)
     assert [one.name for one in model.inputs] == ["x"]
     assert [one.name for one in model.outputs] == ["y"]

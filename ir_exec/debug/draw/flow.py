@@ -309,7 +309,8 @@ class Flow:
         for value in node.outputs if canonical(node.type) != "TopK" else (first,):
             self._trails[value] = found
         extents = [self.extent(source) for source in sources]
-        if not self._reached.get(first) and all(extent is not None for extent in extents):
+        # A variable without an initial value moves nothing.
+        if sources and not self._reached.get(first) and all(extent is not None for extent in extents):
             joined = np.concatenate([extent for extent in extents if extent is not None])
             self._extents.update(dict.fromkeys(node.outputs, np.unique([joined.min(), joined.max()])))
         if sources and sources[0] in self._counting:
