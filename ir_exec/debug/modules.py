@@ -173,7 +173,7 @@ class RecordingReference(ArraysReference):
     def explained(self, report: Comparison) -> Comparison:
         """The report with the modules, the first wrong one, and the modules that have no value."""
         layers = {layer.path: layer for layer in report.layers}
-        blamed = {fault.path: self._blamed((fault.path, *fault.includes)) for fault in report.faults}
+        blamed = {fault.path: self._blamed(fault.path, fault.includes, layers) for fault in report.faults}
         own = {path: layers[path] for path in blamed if path in layers}
         modules = []
         for path in self._paths:
@@ -195,13 +195,44 @@ class RecordingReference(ArraysReference):
     def _layer(self, place: str) -> str:
         return place if place in self._modules else place.rpartition(":")[0]
 
-    def _blamed(self, layers: Sequence[str]) -> str | None:
-        """The innermost module that has all these layers."""
-        modules = [_ancestors(module) for layer in layers if (module := self._modules.get(layer)) is not None]
+    def _blamed(self, fault: str, includes: Sequence[str], layers: Mapping[str, ComparedLayer]) -> str | None:
+        """The innermost module that has a layer and those of the others in doubt that compute something."""
+        doubtful = [one for one in includes if one in layers and _computes(layers[one])]
+        if not doubtful or (fault in layers and _computes(layers[fault])) or fault not in layers:
+            doubtful.append(fault)
+        modules = [_ancestors(module) for layer in doubtful if (module := self._modules.get(layer)) is not None]
         if not modules:
             return None
         common = [steps[0] for steps in zip(*modules, strict=False) if len(set(steps)) == 1]
         return common[-1] if common else None
+
+
+_MOVING = frozenset(
+    [
+        "Broadcast",
+        "Concat",
+        "Const",
+        "Convert",
+        "Gather",
+        "Pad",
+        "Parameter",
+        "Reshape",
+        "ShapeOf",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "StridedSlice",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+        "VariadicSplit",
+    ]
+)
+
+
+def _computes(layer: ComparedLayer) -> bool:
+    """Return True for layers that make numbers of numbers: no shapes, masks, or elements in other places."""
+    return layer.type not in _MOVING and (layer.element_type or "f32").startswith(("f", "bf"))
 
 
 def _module(path: str, at: Sequence[ComparedLayer], faults: Sequence[ComparedLayer]) -> ComparedModule:
