@@ -17,7 +17,7 @@ import numpy as np
 from ir_exec.debug.files import write_npz
 from ir_exec.types import Array
 
-__all__ = ["INPUTS", "OUTPUTS", "Recording", "torch_recorder"]
+__all__ = ["FIRST_INPUT", "INPUTS", "OUTPUTS", "Recording", "torch_recorder"]
 
 INPUTS = "inputs/"
 """What stands before the name of an input in a recording."""
@@ -25,12 +25,15 @@ INPUTS = "inputs/"
 OUTPUTS = "outputs/"
 """What stands before the name or position of an output of the whole module."""
 
+FIRST_INPUT = "@0"
+"""What stands behind the path of a module for the tensor that it was given first, in its first call."""
+
 
 class Recording:
     """Arrays by `inputs/NAME`, by `outputs/NAME` and by the paths of modules, in the order of the calls.
 
-    Of a module that gives several tensors the second is `PATH:1`; its second call is `PATH#2`. calls: how often the
-    whole module was called; the first call is kept.
+    Of a module that gives several tensors the second is `PATH:1`; its second call is `PATH#2`, its first input
+    `PATH@0`. calls: how often the whole module was called; the first call is kept.
     """
 
     def __init__(self) -> None:
@@ -71,11 +74,13 @@ def _hooked(module: Any, hook: Any) -> Any:
 
 
 def _hook(recording: Recording, seen: Counter[str], name: str) -> Any:
-    def record(_module: Any, _given: Any, _named: Any, output: Any) -> None:
+    def record(_module: Any, given: Any, _named: Any, output: Any) -> None:
         if recording.calls:
             return
         seen[name] += 1
         call = f"#{seen[name]}" if seen[name] > 1 else ""
+        if seen[name] == 1 and (first := next(_tensors(given[:1]), None)) is not None:
+            recording.arrays[name + FIRST_INPUT] = first[1]
         for position, (_, tensor) in enumerate(_tensors(output)):
             recording.arrays[name + (f":{position}" if position else "") + call] = tensor
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ir_exec.debug.entries import Entry, entries_of
-from ir_exec.debug.hooks import INPUTS, OUTPUTS
+from ir_exec.debug.hooks import FIRST_INPUT, INPUTS, OUTPUTS
 from ir_exec.debug.reference import ArraysReference
 from ir_exec.debug.report import ComparedLayer, ComparedModule, Comparison, Unmatched
 from ir_exec.debug.walk import Visit, Walker
@@ -65,7 +65,7 @@ def is_recording(model: Model, arrays: Mapping[str, Array]) -> bool:
     """Return True if more of the names are paths of modules of this network than are names of its values."""
     if any(name.startswith(INPUTS) for name in arrays):
         return True
-    paths = [_path(name) for name in arrays if not name.startswith(OUTPUTS)]
+    paths = [_path(name) for name in arrays if not name.startswith(OUTPUTS) and not name.endswith(FIRST_INPUT)]
     names = {name for entry in entries_of(model) for name in (entry.path, entry.layer_name, *entry.names)}
     modules = {module for node in model.graph.nodes if (module := module_of(node.name)) is not None}
     known = {one for module in modules for one in _ancestors(module)}
@@ -82,7 +82,11 @@ class RecordingReference(ArraysReference):
         self._given = {name[len(INPUTS) :]: array for name, array in arrays.items() if name.startswith(INPUTS)}
         self._ends = {name[len(OUTPUTS) :]: array for name, array in arrays.items() if name.startswith(OUTPUTS)}
         ends = (INPUTS, OUTPUTS)
-        self._recorded = {name: array for name, array in arrays.items() if not name.startswith(ends)}
+        modules = {name: array for name, array in arrays.items() if not name.startswith(ends)}
+        self._entering = {
+            name.removesuffix(FIRST_INPUT): array for name, array in modules.items() if name.endswith(FIRST_INPUT)
+        }
+        self._recorded = {name: array for name, array in modules.items() if not name.endswith(FIRST_INPUT)}
         self._modules = {node.name: module for node in model.graph.nodes if (module := module_of(node.name))}
         paths = list(dict.fromkeys(map(_path, self._recorded)))
         self._prefix = _prefix(self._modules.values(), paths)
@@ -117,8 +121,22 @@ class RecordingReference(ArraysReference):
         entries = {(entry.layer_id, entry.port): entry for entry in entries_of(self._model) if not entry.scope}
         exits = self._exits()
 
+        read = self._read()
+        entering: dict[str, list[str]] = defaultdict(list)
+        given = {
+            self._prefix + name: array
+            for name, array in self._entering.items()
+            if array.dtype.kind == "f" and f"{name}#2" not in self._recorded
+        }
+
         def visit(visit: Visit) -> None:
-            module = None if visit.where.scope else self._modules.get(visit.node.name)
+            if visit.where.scope:
+                return
+            for position, array in enumerate(visit.outputs[: len(visit.node.outputs)]):
+                for path in read.get((visit.node.id, position), ()):
+                    if path in given and array.shape == given[path].shape:
+                        entering[path].append(entries[visit.node.id, position].path)
+            module = self._modules.get(visit.node.name)
             if module is None or isinstance(visit.node.op, (Const, Parameter)):
                 return
             for position, array in enumerate(visit.outputs[: len(visit.node.outputs)]):
@@ -144,6 +162,22 @@ class RecordingReference(ArraysReference):
         for name, place in self._values.items():
             self._arrays.setdefault(place, targets[name])
         self._place_outputs(entries)
+        for path, read_there in entering.items():
+            if len(read_there) == 1:
+                self._arrays.setdefault(read_there[0], given[path])
+
+    def _read(self) -> dict[tuple[str, int], set[str]]:
+        """For each value that is computed the modules that read it from outside."""
+        found: dict[tuple[str, int], set[str]] = defaultdict(set)
+        for node in self._model.graph.nodes:
+            reader = self._modules.get(node.name)
+            for value in node.inputs if reader is not None else ():
+                if value is None or reader is None or isinstance(value.node.op, (Const, Parameter)):
+                    continue
+                source = self._modules.get(value.node.name)
+                paths = {path for path in _ancestors(reader) if not _is_within(source, path)}
+                found[value.node.id, value.position] |= paths
+        return found
 
     def _exits(self) -> dict[str, set[tuple[str, int]]]:
         """For each module the values that are read outside of it."""
@@ -208,7 +242,7 @@ class RecordingReference(ArraysReference):
 
 
 _MOVING = frozenset(
-    [
+    {
         "Broadcast",
         "Concat",
         "Const",
@@ -226,7 +260,7 @@ _MOVING = frozenset(
         "Transpose",
         "Unsqueeze",
         "VariadicSplit",
-    ]
+    }
 )
 
 

@@ -69,7 +69,7 @@ def test_the_recorder_keeps_inputs_outputs_and_modules():
     with torch_recorder(model) as recording:
         model(Tensor(np.ones(2, np.float32)))
         model(x=Tensor(np.zeros(2, np.float32)))
-    assert set(recording.arrays) == {"inputs/x", "outputs/y", "leaf", "leaf:1", "leaf#2", "leaf:1#2"}
+    assert set(recording.arrays) == {"inputs/x", "outputs/y", "leaf", "leaf:1", "leaf#2", "leaf:1#2", "leaf@0"}
     assert recording.calls == 2
     np.testing.assert_array_equal(recording.arrays["inputs/x"], [1, 1])
     np.testing.assert_array_equal(recording.arrays["leaf#2"], [3, 3])
