@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.debug.entries import Entry, entries_of
 from ir_exec.debug.hooks import FIRST_INPUT, INPUTS, OUTPUTS
 from ir_exec.debug.reference import ArraysReference
 from ir_exec.debug.report import ComparedLayer, ComparedModule, Comparison, Unmatched
 from ir_exec.debug.walk import Visit, Walker
+from ir_exec.errors import EvaluationError
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import Array
@@ -159,6 +161,11 @@ class RecordingReference(ArraysReference):
                     elif len(alike) == len(places):
                         near[name] = places[alike.index(name)]
         self._values = {name: near[name] for name in targets if name in near}
+        if not self._values:
+            message = (
+                f"{self.title} is no recording of this network: none of its {len(by_path)} modules has a value here"
+            )
+            raise EvaluationError(message, code=Code.unknown_input)
         for name, place in self._values.items():
             self._arrays.setdefault(place, targets[name])
         self._place_outputs(entries)

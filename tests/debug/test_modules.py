@@ -159,7 +159,14 @@ def test_inputs_come_from_the_recording_and_what_has_no_partner_is_listed(tmp_pa
 
 def test_recordings_of_another_network_are_an_error(tmp_path):
     path = tmp_path / "recording.npz"
-    np.savez(path, **{"inputs/x": np.ones((2, 4), np.float32), "other.module": np.ones(3, np.float32)})
+    np.savez(
+        path,
+        **{
+            "inputs/x": np.ones((2, 4), np.float32),
+            "other.module": np.ones(3, np.float32),
+            "outputs/0": np.ones((2, 4)),
+        },
+    )
     with pytest.raises(EvaluationError) as caught:
         compare(network(tmp_path, ("Tanh", "Sin", "Exp")), path)
     assert caught.value.code == "IR705"
