@@ -30,6 +30,7 @@ from ir_exec.debug.reducing import (
 )
 from ir_exec.debug.report import (
     ComparedLayer as ComparedLayer,
+    ComparedModule as ComparedModule,
     ComparedOutput as ComparedOutput,
     Comparison as Comparison,
     LayerFault as LayerFault,
@@ -37,6 +38,10 @@ from ir_exec.debug.report import (
 )
 from ir_exec.debug.shaping import ShapesReport as ShapesReport
 from ir_exec.debug.shaping import shapes as shapes
+from ir_exec.debug.hooks import (
+    Recording as Recording,
+    torch_recorder as torch_recorder,
+)
 from ir_exec.debug.tracing import (
     Trace as Trace,
     TraceIndex as TraceIndex,

@@ -14,6 +14,7 @@ from ir_exec.debug.comparing import compare_with
 from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
 from ir_exec.debug.entries import Key, entries_of
 from ir_exec.debug.metrics import Metric, Settings, Tolerance, load_metric
+from ir_exec.debug.modules import RecordingReference, is_recording
 from ir_exec.debug.reference import ArraysReference, IRReference, Reference, TraceReference, arrays_in, kinds_of
 from ir_exec.debug.report import Comparison
 from ir_exec.debug.tracing import INDEX, Trace
@@ -107,6 +108,8 @@ def compare(
             again, _ = checked_inputs(model, seed + number, shapes, known, **options)
             return bind_inputs(again, model.inputs)
 
+        if isinstance(found, RecordingReference):
+            found.place(first)
         draws_again = drawn and not then
         while len(rows) < (calls or 1):
             rows.append(drawn_again(len(rows)) if draws_again else rows[-1])
@@ -128,7 +131,8 @@ def compare(
         further = drawn_again if draws_again and calls is None and not has_state and len(known) == 0 else None
         compared = partial(compare_with, model, found, settings=settings, further=further, asked=pairs, name=name)
         try:
-            return compared(rows, drawn=record)
+            report = compared(rows, drawn=record)
+            return found.explained(report) if isinstance(found, RecordingReference) else report
         except IRError as error:
             if not draws_again or not isinstance(found, IRReference) or len(rows) > 1:
                 raise
@@ -253,7 +257,11 @@ def _reference(
         return TraceReference(path)
     if path.is_dir() or path.suffix.lower() == ".npz":
         entries = list(entries_of(model))
-        return ArraysReference(arrays_in(path, entries), os.fspath(path), outputs, kinds_of(entries))
+        arrays = arrays_in(path, entries)
+        held = {name: array for name, array in arrays.items() if not isinstance(array, Path)}
+        if len(held) == len(arrays) and is_recording(model, held):
+            return RecordingReference(model, held, os.fspath(path))
+        return ArraysReference(arrays, os.fspath(path), outputs, kinds_of(entries))
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), **options)
     choices = "openvino, onnxruntime, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder of a trace"

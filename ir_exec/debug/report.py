@@ -19,6 +19,7 @@ from ir_exec.debug.steps import Jump
 
 __all__ = [
     "ComparedLayer",
+    "ComparedModule",
     "ComparedOutput",
     "Comparison",
     "LayerFault",
@@ -136,6 +137,20 @@ class ComparedOutput(Record):
     call: int = 1
 
 
+class ComparedModule(Record):
+    """A module of a recording. path: as the network's layers are named. layers: those that give its outputs.
+
+    status: wrong where a layer of it or of a module in it is wrong by itself. own: the error of that layer. carried:
+    that of its outputs.
+    """
+
+    path: str
+    layers: tuple[str, ...] = ()
+    status: Status
+    own: Difference | None = None
+    carried: Difference | None = None
+
+
 class Unmatched(Record):
     """A layer without a partner. side: whose it is. why: what is known of the reason."""
 
@@ -162,6 +177,7 @@ class Comparison(Record):
     too. failure: why it could not give all its values, None where it could: `equal` is false then.
     computes_in: the type in which the reference computed, where that is coarser than its values.
     weights: what the weights of one side are rounded to, where they are; no constant is wrong for it.
+    modules: those of a recording, in its order. first_module: the innermost module that has the first wrong layer.
     """
 
     format: Literal[1] = 1
@@ -189,6 +205,8 @@ class Comparison(Record):
     failure: str | None = None
     computes_in: str | None = None
     weights: WeightsNote | None = None
+    modules: tuple[ComparedModule, ...] = ()
+    first_module: str | None = None
 
     @model_validator(mode="before")
     @classmethod

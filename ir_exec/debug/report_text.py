@@ -205,6 +205,7 @@ def details(report: Comparison) -> Iterator[str]:
             yield f"    note           {fault.note}"
     if report.verdict != "equal" and len(report.faults) > _MOST_LISTED:
         yield f"  ... {len(report.faults) - _MOST_LISTED} more"
+    yield from _modules(report)
     for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
         yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"
     steps = [layer for layer in report.layers if layer.status == "step"]
@@ -222,6 +223,28 @@ def details(report: Comparison) -> Iterator[str]:
             yield f"  {title}: {len(listed)}: {_some(names)}"
     for note in report.notes:
         yield f"  note: {note}"
+
+
+def _modules(report: Comparison) -> Iterator[str]:
+    """The modules of a recording as a tree: those that are not equal, and where the first fault is."""
+    shown = [one for one in report.modules if one.status not in ("equal", "close", "unmatched")]
+    if report.modules:
+        found = sum(bool(one.layers) for one in report.modules)
+        yield f"  modules: {found} of {len(report.modules)} found, {len(shown)} not equal"
+    if report.first_module is not None and report.first_fault is not None:
+        yield f"  first wrong module: {report.first_module}, in it {_layer(report.first_fault)}"
+    paths = {one.path for one in shown}
+    for module in sorted(shown, key=lambda one: [_numbered(part) for part in one.path.split(".")]):
+        parts = module.path.split(".")
+        above = [size for size in range(1, len(parts)) if ".".join(parts[:size]) in paths]
+        name = ".".join(parts[above[-1] :] if above else parts)
+        own = "-" if module.own is None else number(module.own.max_abs)
+        carried = "-" if module.carried is None else number(module.carried.max_abs)
+        yield f"    {'  ' * len(above)}{name}: {module.status}, own {own}, carried {carried}"
+
+
+def _numbered(part: str) -> tuple[int, str]:
+    return (int(part), "") if part.isdecimal() and part.isascii() else (-1, part)
 
 
 def counts(report: Comparison) -> str:
