@@ -1,0 +1,11 @@
+# The public names, as those of ir_exec itself: each is imported when it is asked for.
+
+from ir_exec.text.checking import (
+    check_folder as check_folder,
+)
+from ir_exec.text.comparing import (
+    compare_tokens as compare_tokens,
+)
+from ir_exec.text.generation import (
+    load as load,
+)
