@@ -20,7 +20,7 @@ from ir_exec.testing import assert_same
 PAGES = (Path(__file__).resolve().parents[1] / "docs" / "reference").glob("*.md")
 TEXT = "\n".join(page.read_text("utf-8") for page in PAGES)
 SHOWN = re.findall(r"^::: (ir_exec\S*)$", TEXT, re.MULTILINE)
-PUBLIC = ["", ".batch", ".build", ".dask", ".debug", ".extension", ".onnx.backend", ".testing", ".view"]
+PUBLIC = ["", ".batch", ".build", ".dask", ".debug", ".extension", ".onnx.backend", ".testing", ".text", ".view"]
 
 
 def names_of(module: Any) -> list[str]:

@@ -103,8 +103,15 @@ def compare_tokens(
 ) -> TokenComparison:
     """Compare the greedy tokens of a reference with ours.
 
+    pipeline: of `ir_exec.text.load`.
     reference: `openvino`, `genai`, `transformers`, or a file of JSON with `ids` and, if the prompt is not given,
-        `prompt_ids`. source: the folder from which transformers reads the model.
+        `prompt_ids`.
+    prompt: text, or tokens.
+    count: how many tokens after it.
+    device: for openvino and genai.
+    source: the folder from which transformers reads the model.
+    timeout: seconds that an answer of the runtime may take.
+    progress: called with what is done next.
 
     Raises EvaluationError where the reference cannot run or be read.
     """
