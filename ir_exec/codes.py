@@ -126,6 +126,7 @@ class Code(StrEnum):
     part_versions = "IR808", "0.3.0"
     settings_contradict = "IR809", "0.3.0"
     unreadable_settings = "IR810", "0.3.0"
+    refused_by_target = "IR811", "0.3.0"
 
     unsupported = "IR900", "0.1.0"
     operator_not_implemented = "IR901", "0.1.0"

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 import click
 
@@ -47,6 +48,9 @@ from ir_exec.ir.markup import load
 from ir_exec.ir.urls import exists, suffix_of
 from ir_exec.readers import ENDINGS, is_readable
 
+if TYPE_CHECKING:
+    from ir_exec.text.targets import Target
+
 _LEVELS: tuple[Severity, ...] = ("error", "warning", "info")
 
 _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_element_type)
@@ -62,6 +66,13 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
     metavar="RELEASE",
     shell_complete=complete_releases,
     help="What this OpenVINO, say 2023.0, does not read is an error.",
+)
+@click.option(
+    "--for",
+    "targets",
+    multiple=True,
+    type=click.Choice(["npu", "gpu", "genai"]),
+    help="What this device or pipeline refuses is an error; what no document says is an info.",
 )
 @click.option("--weights-values", is_flag=True, help="Look for NaN and the like in constants of more than 1 MiB too.")
 @click.option(
@@ -113,6 +124,7 @@ def command(
     batch: int | None,
     requires: bool,
     target: str | None,
+    targets: tuple[Target, ...],
     weights_values: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -169,7 +181,7 @@ def command(
     files = partial(files_in, paths, skips_others=skip_others)
     is_shown = len(paths) > 1 or os.path.isdir(paths[0])
     jobs = jobs or (config.jobs if scheduler is None else None)
-    across = _across_files(paths)
+    across = _across_files(paths, targets)
     with pool_for(jobs, scheduler, modules) as pool, Bar(lambda: sum(1 for _ in files()), is_wanted=is_shown) as bar:
         for path, was_found, report in check_all(files(), question, pool):
             bar.advance()
@@ -212,11 +224,18 @@ def command(
     sys.exit(_exit_code(reports, strict=strict, is_to_change=diffs and fixed.changed > 0))
 
 
-def _across_files(paths: Sequence[str]) -> dict[str, Report]:
-    """What is wrong between the files of folders that are one model, by the real path of the file at fault."""
+def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, Report]:
+    """What is wrong between the files of folders that are one model, and what the targets refuse, by the real path of
+    the file at fault."""
     from ir_exec.text.checking import check_folder  # files alone do without it
+    from ir_exec.text.targets import check_for
 
     found: dict[str, Report] = {}
+    for path in paths:
+        for report in [one for target in targets for one in check_for(path, target)]:
+            key = os.path.realpath(report.path or path)
+            before = found[key].diagnostics if key in found else ()
+            found[key] = report.model_copy(update={"diagnostics": (*before, *report.diagnostics)})
     for path in paths:
         for place, folders, _ in os.walk(path) if os.path.isdir(path) else ():
             folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -225,7 +244,10 @@ def _across_files(paths: Sequence[str]) -> dict[str, Report]:
                 continue
             # The folders of a pipeline are its parts.
             folders.clear()
-            found |= {os.path.realpath(report.path or place): report for report in reports}
+            for report in reports:
+                key = os.path.realpath(report.path or place)
+                after = found[key].diagnostics if key in found else ()
+                found[key] = report.model_copy(update={"diagnostics": (*report.diagnostics, *after)})
     return found
 
 

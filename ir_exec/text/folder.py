@@ -28,7 +28,7 @@ from ir_exec.model import Loaded, load
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Folder", "FolderPart", "SettingsFile", "constant_of", "open_folder"]
+__all__ = ["Folder", "FolderPart", "SettingsFile", "constant_of", "open_folder", "read_part"]
 
 PART_FILES = {
     "model": "openvino_model.xml",
@@ -192,7 +192,7 @@ def open_folder(path: str | os.PathLike[str]) -> Folder | None:
     if not is_pipeline:
         return None
     settings = {name: _read_settings(os.path.join(path, name)) for name in SETTINGS_FILES if name in names}
-    parts = {name: _read_part(name, os.path.join(path, file)) for name, file in PART_FILES.items() if file in names}
+    parts = {name: read_part(name, os.path.join(path, file)) for name, file in PART_FILES.items() if file in names}
     template = _read_text(os.path.join(path, "chat_template.jinja")) if "chat_template.jinja" in names else None
     below = []
     if "model_index.json" in names:
@@ -228,7 +228,8 @@ def _names(node: Node, value: Value) -> tuple[str, ...]:
     return (*sorted(value.names), node.name) if value.names else (node.name,)
 
 
-def _read_part(name: str, path: str) -> FolderPart:
+def read_part(name: str, path: str) -> FolderPart:
+    """The network of a file, as far as it can be read."""
     faults: list[IRError] = []
     try:
         loaded = load(path, report=faults.append)

@@ -98,4 +98,13 @@ PIPELINE_RULES = (
         good='{"eos_token_id": 1}',
         in_files=False,
     ),
+    Rule(
+        Code.refused_by_target,
+        "error",
+        "A device or a pipeline that was asked about by `--for` refuses the network.",
+        why="It is said before the model is compiled on a machine that has the device; the hint names the document.",
+        bad="ir-exec check model --for npu   (an input of [?,3,224,224])",
+        good="ir-exec check model --for npu   (an input of [1,3,224,224])",
+        in_files=False,
+    ),
 )
