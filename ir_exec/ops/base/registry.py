@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, UnsupportedError
-from ir_exec.ops.base.known_extensions import EXTENSION_MODULES, EXTENSION_VERSIONS
+from ir_exec.ops.base.known_extensions import EXTENSION_MODULES, EXTENSION_VERSIONS, INTERNAL
 
 if TYPE_CHECKING:
     from ir_exec.ops.base.operator import Op
@@ -252,6 +252,11 @@ def _no_opset(type_name: str, version: str) -> IRError:
     if version.startswith("opset"):
         message = f"there is no {version}; the opsets are opset1 to opset{LAST_OPSET}"
         return GraphError(message, code=Code.unknown_opset)
+    what = INTERNAL.get(type_key(type_name))
+    if what is not None:
+        message = f"{type_name} of {version!r} is an internal operator of OpenVINO's runtime, {what}"
+        hint = "the file was saved from a compiled network: save the network before it is compiled"
+        return UnsupportedError(message, code=Code.extension_operator, hint=hint)
     message = f"{type_name} of {version!r} is an operator of an extension, which ir_exec does not know"
     return UnsupportedError(message, code=Code.extension_operator, hint="ir_exec.register_op registers a class for it")
 
