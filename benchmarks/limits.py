@@ -42,7 +42,7 @@ from benchmarks.measure import Paired, geometric_mean, measure_pair, write_json
 from benchmarks.networks import PRECISE, compare, networks
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.debug.drawing import drawn_inputs
-from ir_exec.debug.recording import bytes_moved
+from ir_exec.debug.profiles.recording import bytes_moved
 from ir_exec.kernels.gemm.blas import blas_is_single_threaded, takes_strips
 from ir_exec.kernels.gemm.panels import PackedMatrix
 from ir_exec.kernels.gemm.strips import multiply_in_strips

@@ -49,7 +49,11 @@ def test_running_a_network_loads_neither_the_command_line_nor_other_families() -
 def test_the_debugger_loads_what_is_asked_for() -> None:
     loaded = modules_after("from ir_exec.debug import drawn_inputs")
     assert "ir_exec.debug.drawing" in loaded
-    assert not loaded & {"ir_exec.debug.comparing", "ir_exec.debug.reducing", "ir_exec.debug.tracing"}
+    assert not loaded & {
+        "ir_exec.debug.comparison.comparing",
+        "ir_exec.debug.cuts.reducing",
+        "ir_exec.debug.traces.tracing",
+    }
 
 
 def test_small_networks_do_not_wait_for_what_limits_blas() -> None:

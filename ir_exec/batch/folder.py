@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 from ir_exec.batch.items import StoredItem
 from ir_exec.batch.running import Result
 from ir_exec.codes import Code
-from ir_exec.debug.files import store_npz
+from ir_exec.debug.values.files import store_npz
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.model import Model, ModelPort, PartialModel
 from ir_exec.types import Array

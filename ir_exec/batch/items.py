@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.files import damaged, load_npz, nearest
+from ir_exec.debug.values.files import damaged, load_npz, nearest
 from ir_exec.errors import EvaluationError
 from ir_exec.ir.urls import is_url, local_path, replaced_suffix, suffix_of
 from ir_exec.model import ModelPort

@@ -21,7 +21,7 @@ from ir_exec.cli.files import writing
 from ir_exec.cli.options import shape_option, shapes_by_input
 from ir_exec.cli.terminal import Unusable, echo
 from ir_exec.debug.drawing import Drawer, Drawn, Redraw
-from ir_exec.debug.files import NATIVE, RECORDS, objects_hint, storable, store_npz
+from ir_exec.debug.values.files import NATIVE, RECORDS, objects_hint, storable, store_npz
 from ir_exec.errors import IRError
 from ir_exec.hints import path_hint
 from ir_exec.ir.urls import is_url, local_path, suffix_of

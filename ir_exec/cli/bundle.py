@@ -14,9 +14,9 @@ from ir_exec.cli.options import MODEL
 from ir_exec.cli.reduce import outcomes, timeout_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Bundle, Command, bundle, rerun
-from ir_exec.debug.bundling import current_versions
-from ir_exec.debug.command import Outcome
-from ir_exec.debug.report_text import told
+from ir_exec.debug.comparison.report_text import told
+from ir_exec.debug.cuts.bundling import current_versions
+from ir_exec.debug.cuts.command import Outcome
 
 _GIB = 2**30
 

@@ -27,10 +27,10 @@ from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, terminal_width
 from ir_exec.debug import Comparison, compare
-from ir_exec.debug.items_report import ComparedItem, Comparisons, junit
-from ir_exec.debug.metrics import COLUMNS, Difference
-from ir_exec.debug.precision import lower_precision
-from ir_exec.debug.report_text import beyond, counts, details, headline, number, shown_layers
+from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, junit
+from ir_exec.debug.comparison.metrics import COLUMNS, Difference
+from ir_exec.debug.comparison.precision import lower_precision
+from ir_exec.debug.comparison.report_text import beyond, counts, details, headline, number, shown_layers
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
 

@@ -18,8 +18,8 @@ from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import Unusable, check_hint, echo, errors_as_messages, show
-from ir_exec.debug.engine_profile import EngineProfile
-from ir_exec.debug.profile_report import (
+from ir_exec.debug.profiles.engine_profile import EngineProfile
+from ir_exec.debug.profiles.profile_report import (
     OpenVINOProfile,
     Profile,
     Rates,
@@ -29,7 +29,7 @@ from ir_exec.debug.profile_report import (
     summary,
     type_text,
 )
-from ir_exec.debug.profiling import profile
+from ir_exec.debug.profiles.profiling import profile
 from ir_exec.engines.report import PartitionReport
 from ir_exec.runtime import CompiledModel, compile_model
 from ir_exec.runtime.precision import Precision

@@ -18,7 +18,7 @@ from ir_exec.cli.options import MODEL
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
-from ir_exec.debug.command import Outcome
+from ir_exec.debug.cuts.command import Outcome
 from ir_exec.ir import default_weights_path
 from ir_exec.types import Array
 

@@ -24,11 +24,11 @@ from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.run_output import TOP, labels_in, printed_top, printed_values, told_times
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_json, styled
+from ir_exec.debug.comparison.report_text import told
 from ir_exec.debug.drawing import Redraw
-from ir_exec.debug.reference import differences
-from ir_exec.debug.report_text import told
-from ir_exec.debug.run_report import RunInput, RunReport, output_of, require_labels, times_of
-from ir_exec.debug.walk import NotFinite, first_not_finite
+from ir_exec.debug.references.reference import differences
+from ir_exec.debug.traces.run_report import RunInput, RunReport, output_of, require_labels, times_of
+from ir_exec.debug.traces.walk import NotFinite, first_not_finite
 from ir_exec.engines.compiled import EngineModel
 from ir_exec.errors import IRError
 from ir_exec.ir.urls import suffix_of

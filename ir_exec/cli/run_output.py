@@ -8,7 +8,7 @@ import numpy as np
 
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import Unusable
-from ir_exec.debug.run_report import RunTimes, TopElement, elements_of, top
+from ir_exec.debug.traces.run_report import RunTimes, TopElement, elements_of, top
 from ir_exec.printable import printable
 from ir_exec.types import Array, ElementType, Shape
 

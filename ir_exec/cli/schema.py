@@ -10,11 +10,11 @@ from pydantic import BaseModel
 from ir_exec.check import Reports
 from ir_exec.cli.facts import NetworkFacts
 from ir_exec.debug import Bundle, Comparison, NetworkDiff, TraceIndex
-from ir_exec.debug.items_report import Comparisons
-from ir_exec.debug.precision import PrecisionReport
-from ir_exec.debug.profile_report import Profile
-from ir_exec.debug.run_report import RunReport
-from ir_exec.debug.shaping import ShapesReport
+from ir_exec.debug.comparison.items_report import Comparisons
+from ir_exec.debug.comparison.precision import PrecisionReport
+from ir_exec.debug.input_sizes.shaping import ShapesReport
+from ir_exec.debug.profiles.profile_report import Profile
+from ir_exec.debug.traces.run_report import RunReport
 from ir_exec.ir import Document
 from ir_exec.text.describing import FolderFacts
 from ir_exec.view import PageView

@@ -9,7 +9,7 @@ from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show
-from ir_exec.debug.shaping import InputDim, ShapesReport, shapes
+from ir_exec.debug.input_sizes.shaping import InputDim, ShapesReport, shapes
 from ir_exec.model import read_model
 
 

@@ -12,7 +12,7 @@ from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import check_hint, errors_as_messages, show
 from ir_exec.debug import Trace, trace
-from ir_exec.debug.report_text import number
+from ir_exec.debug.comparison.report_text import number
 from ir_exec.runtime.precision import Precision
 
 

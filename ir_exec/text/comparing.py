@@ -12,8 +12,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from ir_exec.codes import Code
-from ir_exec.debug.api import compare
-from ir_exec.debug.child import Child, ChildCrashed, ChildRefused
+from ir_exec.debug.comparison.api import compare
+from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused
 from ir_exec.errors import EvaluationError
 from ir_exec.text.decoders import decoder_of
 from ir_exec.text.generation import Pipeline

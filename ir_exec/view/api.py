@@ -10,7 +10,7 @@ from ir_exec import __version__
 from ir_exec.check import Report
 from ir_exec.codes import Code
 from ir_exec.debug import Comparison, Comparisons, NetworkDiff
-from ir_exec.debug.profile_report import Profile
+from ir_exec.debug.profiles.profile_report import Profile
 from ir_exec.errors import EvaluationError, IRError, ParseError
 from ir_exec.model import Model, Source, WeightsSource, read_model
 from ir_exec.readers import reader_of

@@ -7,9 +7,9 @@ from math import inf
 from typing import NamedTuple
 
 from ir_exec.debug import NetworkDiff, diff
-from ir_exec.debug.diffing import ChangedLayer
-from ir_exec.debug.pairing import Side, paired
-from ir_exec.debug.report_text import told
+from ir_exec.debug.comparison.report_text import told
+from ir_exec.debug.diffs.diffing import ChangedLayer
+from ir_exec.debug.pairing.structure import Side, paired
 from ir_exec.graph import Graph, Node
 from ir_exec.view.data import BodyView, ChangeView, GraphView, InputView, LayerView, Section
 from ir_exec.view.networks import OpenedFile

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from ir_exec.debug.facts import Number, Record
-from ir_exec.debug.metrics import Difference
+from ir_exec.debug.comparison.metrics import Difference
+from ir_exec.debug.values.facts import Number, Record
 
 __all__ = [
     "BodyView",

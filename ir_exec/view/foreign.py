@@ -12,8 +12,8 @@ from typing import Any
 from lxml import etree
 
 from ir_exec.codes import Code
-from ir_exec.debug.entries import Entry
-from ir_exec.debug.matching import matched
+from ir_exec.debug.pairing.matching import matched
+from ir_exec.debug.values.entries import Entry
 from ir_exec.errors import ParseError
 from ir_exec.ir import split_names
 from ir_exec.view.data import GraphView, InputView, LayerView, Link, NetworkView, OutputView

@@ -12,11 +12,11 @@ from pydantic import BaseModel, ValidationError
 
 from ir_exec.codes import Code
 from ir_exec.debug import ComparedLayer, Comparison, Comparisons
-from ir_exec.debug.facts import as_numbers, facts_of, pieces
-from ir_exec.debug.metrics import Difference
-from ir_exec.debug.profile_report import Profile, slowest, summary
-from ir_exec.debug.report_text import counts, details, headline
-from ir_exec.debug.walk import Visit, Walker
+from ir_exec.debug.comparison.metrics import Difference
+from ir_exec.debug.comparison.report_text import counts, details, headline
+from ir_exec.debug.profiles.profile_report import Profile, slowest, summary
+from ir_exec.debug.traces.walk import Visit, Walker
+from ir_exec.debug.values.facts import as_numbers, facts_of, pieces
 from ir_exec.errors import ParseError
 from ir_exec.graph import Node, Value
 from ir_exec.model import Model

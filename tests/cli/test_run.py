@@ -23,7 +23,7 @@ from ir_exec.cli import main, process
 from ir_exec.cli.arrays import statistics
 from ir_exec.cli.run_output import printed_top, printed_values
 from ir_exec.debug.drawing import draw
-from ir_exec.debug.run_report import output_of
+from ir_exec.debug.traces.run_report import output_of
 from ir_exec.kernels import limits
 from ir_exec.model import ModelPort
 from ir_exec.types import ALL, ElementType, Shape

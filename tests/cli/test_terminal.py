@@ -17,7 +17,8 @@ from ir_exec.cli import main
 from ir_exec.cli import progress as module
 from ir_exec.cli.names import columns_of
 from ir_exec.cli.tables import Table, wrapped
-from ir_exec.debug import compare, walk
+from ir_exec.debug import compare
+from ir_exec.debug.traces import walk
 from tests.conformance.networks import COPIES, arrays
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import openvino as ov
 import pytest
 
 from ir_exec.debug import compare, diff
-from ir_exec.debug.profiling import profile
+from ir_exec.debug.profiles.profiling import profile
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.view import Other, PageView, view
 from ir_exec.view.data import GraphView, LayerView

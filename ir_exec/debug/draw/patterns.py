@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
+from ir_exec.debug.input_sizes.probing import Outcome, OutOfProbesError, Prober, Sizes
 
 __all__ = ["Pattern", "pattern_of"]
 

@@ -8,7 +8,7 @@ from itertools import islice
 
 from ir_exec.debug.draw.targets import grown, met
 from ir_exec.debug.draw.usual import usual_sizes, with_past
-from ir_exec.debug.probing import Outcome, OutOfProbesError, Prober, Sizes
+from ir_exec.debug.input_sizes.probing import Outcome, OutOfProbesError, Prober, Sizes
 from ir_exec.errors import IRError
 from ir_exec.model import Model
 from ir_exec.types import Shape

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 
-from ir_exec.debug.probing import Outcome, Prober, Sizes
+from ir_exec.debug.input_sizes.probing import Outcome, Prober, Sizes
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.ops.base.registry import canonical

@@ -1,0 +1,278 @@
+"""`compare` and what it takes: references by their kind, inputs given or drawn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from ir_exec.codes import Code
+from ir_exec.debug.comparison.comparing import compare_with
+from ir_exec.debug.comparison.metrics import Metric, Settings, Tolerance, load_metric
+from ir_exec.debug.comparison.report import Comparison
+from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
+from ir_exec.debug.references.modules import RecordingReference, is_recording
+from ir_exec.debug.references.reference import (
+    ArraysReference,
+    IRReference,
+    Reference,
+    TraceReference,
+    arrays_in,
+    kinds_of,
+)
+from ir_exec.debug.traces.tracing import INDEX, Trace
+from ir_exec.debug.values.entries import Key, entries_of
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.hints import path_hint, suggested
+from ir_exec.model import Model, PartialModel, ShapeLike, Source, read_model
+from ir_exec.ops.infrastructure.values import ReadsVariable
+from ir_exec.runtime.arguments import Inputs, bind_inputs
+from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.specialising import ForCalls, for_calls
+from ir_exec.types import Array
+
+__all__ = ["Probe", "ReferenceLike", "compare"]
+
+ONNX_REFERENCE = "onnx-reference:"
+"""What stands before the path of an ONNX file that onnx.reference runs, not onnxruntime."""
+
+Probe: TypeAlias = Literal["all", "bisect", "outputs"]
+
+ReferenceLike: TypeAlias = Model | Trace | Mapping[str, Array] | str | os.PathLike[str]
+"""A network, what `trace` gave, arrays by name, "openvino", "onnx-reference:FILE.onnx", or a path: an .xml, an .onnx,
+an .npz, or a folder that holds a trace or .npy files."""
+
+
+def compare(
+    model: Model | Source,
+    reference: ReferenceLike,
+    inputs: Inputs | None = None,
+    seed: int = 0,
+    *,
+    then: Sequence[Inputs] = (),
+    calls: int | None = None,
+    shapes: Mapping[str, ShapeLike] | None = None,
+    rtol: float | Mapping[str, float] | None = None,
+    atol: float | Mapping[str, float] | None = None,
+    nan_equal: bool = False,
+    pairs: Mapping[str, str] | None = None,
+    metrics: Iterable[str | Metric] = (),
+    probe: Probe = "all",
+    device: str = "CPU",
+    hint: Literal["accuracy", "performance"] = "accuracy",
+    timeout: float = 600.0,
+    threads: int | None = None,
+    precision: Precision = "f32",
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Which layer of a network is wrong, by the values of a reference.
+
+    inputs: as for a call of a compiled model. Without them those of the reference, where it is a trace that holds them;
+        else they are drawn from `seed`, with `shapes`, and sizes that fit for dims that are still open.
+    then: the inputs of calls that follow, each of which goes on from the variables as its own network has left them.
+    calls: how many calls there are, where that is more: inputs that were given are given again, others drawn anew.
+        Without it and without inputs there are up to 4, until every body of the network has run.
+    rtol, atol: an element may differ by atol + rtol * (the reference's); without both, by what the element types and
+        the length of the layer's sums explain. A mapping gives them by the names of outputs, under "*" for all else.
+    nan_equal: count elements that are NaN or infinite on both sides as compared. Without it they are counted as not
+        compared, and where no other elements are left the verdict is "not compared".
+    pairs: names of values of MODEL, and of the reference's that go with them whatever their names are. Inputs and
+        outputs without a common name are paired by position, type and shape where only one choice makes sense.
+    metrics: functions of our value and the reference's, or `module:function`, to be told for each layer.
+    probe, device, hint, timeout: for "openvino". probe: which values are made outputs there: all at once, few in each
+        of several runs that close in on the first wrong one ("bisect"), or none but the outputs. hint: whether it
+        computes in the types of the file ("accuracy") or may choose shorter ones. timeout: seconds for one answer.
+    threads, precision: as for `compile_model`; an IR file that is the reference runs with the same.
+    progress: called with each layer's path, in bodies once for each iteration whose layers are looked at.
+    Raises what reading and running the networks raises, and EvaluationError IR705 where nothing can be compared, or
+    where several calls are to be compared with files of values.
+    """
+    model = model if isinstance(model, Model) else read_model(model)
+    options: dict[str, Any] = {"threads": threads, "precision": precision}
+    record: Drawn | None = None
+    notes: list[str] = []
+    if model.is_partial or (isinstance(model, PartialModel) and inputs is not None):
+        called, record = _whole(model, reference, inputs, then, seed, shapes, options)
+        model, (inputs, *then), _ = called
+        notes = [called.told] if called.told else []
+    if isinstance(reference, Model) and reference.is_partial and inputs is not None:
+        reference = reference.specialised(_for_reference(reference, model, inputs))
+    found = _reference(model, reference, options, probe=probe, device=device, hint=hint, timeout=timeout)
+    found.notes += notes
+    with closing(found):
+        known = found.inputs() if inputs is None else {}
+        drawn = inputs is None and len(known) < len(model.inputs)
+        shapes = None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()}
+        if drawn:
+            inputs, record = checked_inputs(model, seed, shapes, known, **options)
+        first = bind_inputs(known if inputs is None else inputs, model.inputs)
+        rows = [first, *(bind_inputs(one, model.inputs) for one in then)]
+
+        def drawn_again(number: int) -> list[Array]:
+            again, _ = checked_inputs(model, seed + number, shapes, known, **options)
+            return bind_inputs(again, model.inputs)
+
+        if isinstance(found, RecordingReference):
+            found.place(first)
+        draws_again = drawn and not then
+        while len(rows) < (calls or 1):
+            rows.append(drawn_again(len(rows)) if draws_again else rows[-1])
+        if len(rows) > 1 and isinstance(found, (TraceReference, ArraysReference)):
+            raise EvaluationError(f"{found.title} has the values of one call", code=Code.unknown_input)
+        named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
+        settings = Settings(
+            rtol=_general(rtol),
+            atol=_general(atol),
+            outputs=_output_tolerances(model, rtol, atol),
+            nan_equal=nan_equal,
+            metrics=named,
+            progress=progress,
+            threads=threads,
+            precision=precision,
+        )
+        name = model.graph.path or model.name
+        has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
+        further = drawn_again if draws_again and calls is None and not has_state and len(known) == 0 else None
+        compared = partial(compare_with, model, found, settings=settings, further=further, asked=pairs, name=name)
+        try:
+            report = compared(rows, drawn=record)
+            return found.explained(report) if isinstance(found, RecordingReference) else report
+        except IRError as error:
+            if not draws_again or not isinstance(found, IRReference) or len(rows) > 1:
+                raise
+            # The sizes that were drawn may fit this model alone: those that fit the reference may fit both.
+            try:
+                sizes = _sizes_of(found.model, model, seed, shapes)
+                inputs, record = checked_inputs(model, seed, sizes, known, **options)
+                return compared([bind_inputs(inputs, model.inputs)], drawn=record)
+            except IRError:
+                raise error from None
+
+
+def _whole(
+    model: Model,
+    reference: ReferenceLike,
+    inputs: Inputs | None,
+    then: Sequence[Inputs],
+    seed: int,
+    shapes: Mapping[str, ShapeLike] | None,
+    options: Mapping[str, Any],
+) -> tuple[ForCalls, Drawn | None]:
+    """The network that a partial model is for the calls; inputs that neither the caller nor a trace gives are drawn."""
+    record: Drawn | None = None
+    if inputs is None:
+        known: Mapping[str, Array] = {}
+        if isinstance(reference, Trace) or (isinstance(reference, (str, Path)) and Path(reference, INDEX).exists()):
+            known = TraceReference(reference).inputs()
+        shapes = None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()}
+        inputs, record = checked_inputs(model, seed, shapes, known, **options)
+        record = record if len(known) < len(model.inputs) else None
+    return for_calls(model, inputs, *then), record
+
+
+def _for_reference(reference: Model, model: Model, inputs: Inputs) -> Inputs:
+    """The inputs of a model as those of a reference: by name where it has the same names, else by position."""
+    arrays = bind_inputs(inputs, model.inputs)
+    named = {port.name: array for port, array in zip(model.inputs, arrays, strict=True)}
+    names = [port.name for port in reference.inputs]
+    return {name: named[name] for name in names} if set(names) <= named.keys() else arrays
+
+
+def _sizes_of(
+    reference: Model, model: Model, seed: int, shapes: Mapping[str, ShapeLike] | None
+) -> dict[str, ShapeLike]:
+    """Return the shapes of inputs that are drawn for a reference, by the names of the model's; `shapes` come first."""
+    theirs = [array.shape for array in drawn_inputs(reference, seed).values()]
+    ours = [port.name for port in model.inputs]
+    return {**dict(zip(ours, theirs, strict=False)), **(shapes or {})}
+
+
+_ALL = "*"
+"""In place of the name of an output: every value without tolerances of its own."""
+
+
+def _general(given: float | Mapping[str, float] | None) -> float | None:
+    return given.get(_ALL) if isinstance(given, Mapping) else given
+
+
+def _output_tolerances(
+    model: Model, rtol: float | Mapping[str, float] | None, atol: float | Mapping[str, float] | None
+) -> dict[Key, Tolerance]:
+    """Return the tolerances of outputs that have one of their own; raises EvaluationError for names of no output."""
+    by_name = {
+        name: result.values_in[0]
+        for result, port in zip(model.graph.results, model.outputs, strict=True)
+        for name in (*port.names, port.name)
+    }
+    given = [one if isinstance(one, Mapping) else {} if one is None else {_ALL: one} for one in (rtol, atol)]
+    found: dict[Key, Tolerance] = {}
+    for name in dict.fromkeys(name for one in given for name in one if name != _ALL):
+        if name not in by_name:
+            names = ", ".join(port.name for port in model.outputs)
+            message = f"there is no output {name!r} to have a tolerance; the outputs are: {names}"
+            raise EvaluationError(message, code=Code.unknown_input, hint=suggested(name, by_name))
+        relative, absolute = (one.get(name, one.get(_ALL, 0.0)) for one in given)
+        value = by_name[name]
+        found[(), value.node.id, value.position] = Tolerance(rtol=relative, atol=absolute)
+    return found
+
+
+def _name_of(metric: str | Metric) -> str:
+    return metric.rpartition(":")[2] if isinstance(metric, str) else getattr(metric, "__name__", "metric")
+
+
+def _reference(
+    model: Model,
+    reference: ReferenceLike,
+    options: Mapping[str, Any],
+    *,
+    probe: Probe,
+    device: str,
+    hint: str,
+    timeout: float,
+) -> Reference:
+    """options: of runs by ir_exec: threads and precision."""
+    outputs = [port.name for port in model.outputs]
+    if isinstance(reference, Model):
+        return IRReference(reference, reference.graph.path or reference.name, **options)
+    if isinstance(reference, Trace):
+        return TraceReference(reference)
+    if isinstance(reference, Mapping):
+        return ArraysReference(reference, "the given arrays", outputs, kinds_of(entries_of(model)))
+    path = Path(reference)
+    if os.fspath(reference) == "openvino":
+        from ir_exec.debug.references.openvino import OpenVINOReference
+
+        return OpenVINOReference(model, probe=probe, device=device, hint=hint, timeout=timeout, **options)
+    if os.fspath(reference) == "onnxruntime" and not path.exists():
+        from ir_exec.debug.references.exported_reference import ExportedReference
+
+        return ExportedReference(model, timeout=timeout, precision=options["precision"])
+    by_reference = os.fspath(reference).removeprefix(ONNX_REFERENCE)
+    if by_reference != os.fspath(reference):
+        from ir_exec.debug.references.onnx_reference import ONNXReference
+
+        return ONNXReference(Path(by_reference), timeout=timeout, engine="reference")
+    if path.suffix.lower() == ".onnx":
+        from ir_exec.debug.references.onnx_reference import ONNXReference
+
+        return ONNXReference(path, timeout=timeout)
+    if (path / INDEX).exists():
+        return TraceReference(path)
+    if path.is_dir() or path.suffix.lower() == ".npz":
+        entries = list(entries_of(model))
+        arrays = arrays_in(path, entries)
+        held = {name: array for name, array in arrays.items() if not isinstance(array, Path)}
+        if len(held) == len(arrays) and is_recording(model, held):
+            return RecordingReference(model, held, os.fspath(path))
+        return ArraysReference(arrays, os.fspath(path), outputs, kinds_of(entries))
+    if path.suffix.lower() == ".xml" or path.exists():
+        return IRReference(read_model(path), os.fspath(path), **options)
+    choices = "openvino, onnxruntime, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder of a trace"
+    choices += " or of .npy files"
+    message = f"{os.fspath(reference)!r} is no reference: expected {choices}"
+    near = suggested(os.fspath(reference), ["openvino", "onnxruntime"]) or path_hint(os.fspath(reference))
+    raise EvaluationError(message, code=Code.unknown_input, hint=near)

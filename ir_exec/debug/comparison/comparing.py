@@ -1,0 +1,553 @@
+"""Two runs of a network, layer by layer: the first layer that is wrong, and which are wrong by themselves.
+
+Our run goes along the reference's values. Beside each of our values stands an anchor: the value that the reference has
+in its place, or what our layers make of the anchors above where it has none. A layer computed from the anchors of its
+inputs shows the error that is its own; our value shows the error that was carried to it as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.debug.comparison.advice import advice_of, computed_type
+from ir_exec.debug.comparison.cancellation import cancelling_terms
+from ir_exec.debug.comparison.discontinuities import jump_of, on_steps
+from ir_exec.debug.comparison.fusions import Own, from_undoubted, in_doubt, is_doubtful
+from ir_exec.debug.comparison.judging import elements_not_compared, fits, judged_outputs, verdict_of
+from ir_exec.debug.comparison.known import SAME, Anchor, BodyPair, Found, Takers, as_type_of, maker_of, unmatched_of
+from ir_exec.debug.comparison.metrics import (
+    Difference,
+    Settings,
+    Tolerance,
+    difference,
+    no_difference,
+    same_bits,
+)
+from ir_exec.debug.comparison.report import ComparedLayer, Comparison, LayerFault, Status
+from ir_exec.debug.comparison.rounded import ROUNDED, RoundedWeights, same_storage
+from ir_exec.debug.comparison.sensitivity import Untested, driven_values, untested
+from ir_exec.debug.draw.record import Drawn
+from ir_exec.debug.pairing.partners import given_by_key, partners_of
+from ir_exec.debug.references.reference import Adviser, IRReference, Reference
+from ir_exec.debug.traces.walk import Visit, Walker, Where
+from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of, holder_names
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.model import Model
+from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable
+from ir_exec.runtime.precision import as_declared
+from ir_exec.types import Array, ElementType
+
+__all__ = ["compare_with"]
+
+_MOST_CALLS = 4
+"""With inputs that are drawn anew to run every branch."""
+
+_MOST_INCLUDED = 20
+"""Of a chain of layers without partners no more are named."""
+
+
+def compare_with(
+    model: Model,
+    reference: Reference,
+    calls: Sequence[Sequence[Array]],
+    settings: Settings,
+    *,
+    further: Callable[[int], Sequence[Array]] | None = None,
+    asked: Mapping[str, str] | None = None,
+    drawn: Drawn | None = None,
+    name: str | None = None,
+) -> Comparison:
+    """Run both from the same inputs, which are in the order of the network's, and compare every value.
+
+    calls: the inputs of calls in a row; each goes on from what its own network has left in the variables.
+    further: gives the inputs of a call from its number on, for calls after these while there are bodies that none has
+        run.
+    asked: names of values of both networks that go together, ours first.
+    drawn: what was drawn of the first inputs.
+    Raises what a run raises; a reference that fails on its way is told by `notes` and leaves values without partner.
+    """
+    ours = list(entries_of(model))
+    theirs = reference.entries()
+    partners, pairings = partners_of(ours, reference, asked or {})
+    stored, conversions = same_storage(ours, theirs, partners)
+    partners |= stored
+    if not any(not entry.is_input and not entry.is_constant for entry in ours if entry.key in partners):
+        message = f"{reference.title} has no value in common with the network: no name of a tensor or layer is the same"
+        hint = "name an output of each that go together: --map OURS=THEIRS"
+        raise EvaluationError(message, code=Code.unknown_input, hint=hint)
+    wanted = {partner.key for partner in partners.values()}
+    comparing = _Comparing(model, reference, by_key(ours), partners, settings)
+    pending = list(calls)
+    while pending:
+        arrays = pending.pop(0)
+        reference.run(given_by_key(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
+        comparing.settings = replace(comparing.settings, computes_in=reference.computes_in)
+        comparing.run(arrays)
+        if reference.failure is not None:
+            break
+        if not pending and further is not None and comparing.calls < _MOST_CALLS and comparing.not_run():
+            pending.append(further(comparing.calls))
+    shapes = {port.name: array.shape for port, array in zip(model.inputs, calls[0], strict=True)}
+    theirs = [entry for entry in theirs if entry.key not in conversions]
+    found = comparing.report(ours, theirs, name)
+    seed = None if drawn is None else drawn.seed
+    return found.model_copy(update={"seed": seed, "drawn": drawn, "inputs": shapes, "pairings": tuple(pairings)})
+
+
+class _Comparing:
+    """The visitor of our runs. calls: how many there were. settings: may be others for each call."""
+
+    def __init__(
+        self,
+        model: Model,
+        reference: Reference,
+        entries: Mapping[Key, Entry],
+        partners: Mapping[Key, Entry],
+        settings: Settings,
+    ) -> None:
+        self._model = model
+        self._reference = reference
+        self._partners = partners
+        self.settings = settings
+        self._walker = Walker(model, threads=settings.threads, precision=settings.precision)
+        self._entries = entries
+        self.calls = 0
+        self._outputs = {node.values_in[0] for node in model.graph.results}
+        self._assigned: dict[str, Array] = {}
+        self._kept: dict[str, Array] = {}
+        self._frames: list[tuple[Where, dict[int, Anchor]]] = []
+        self._found: dict[tuple[tuple[str, ...], str], Found] = {}
+        self._output_errors: dict[tuple[Key, int], Difference | None] = {}
+        self._visible_errors: dict[tuple[Key, int], Difference] = {}
+        self._output_shapes: dict[Key, tuple[int, ...]] = {}
+        self._on_steps: set[tuple[Where, str, int]] = set()
+        self._scopes = {"/".join((*entry.scope, entry.layer_name)): entry.scope for entry in entries.values()}
+        graphs = [model.graph, *(body.graph for node in model.graph.all_nodes() for body in node.bodies)]
+        self._driven = frozenset[Value]().union(*map(driven_values, graphs))
+        self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
+        self._bodies: dict[tuple[str, ...], BodyPair] = {}
+        self._rounded = RoundedWeights()
+        self._takers = Takers(model.graph)
+
+    def run(self, arrays: Sequence[Array]) -> None:
+        self.calls += 1
+        self._frames.clear()
+        # What the reference has assigned in the call before is what its layers are to read in this one.
+        self._kept, self._assigned = self._assigned, {}
+        whole = self._is_same_iteration if isinstance(self._reference, IRReference) else None
+        self._walker.run(list(arrays), self.visit, whole=whole, goes_on=self.calls > 1)
+
+    def visit(self, visit: Visit) -> None:
+        node, where = visit.node, visit.where
+        if self.settings.progress is not None:
+            self.settings.progress(visit.path)
+        frame = self._frame(where)
+        anchors = [frame[value.number] for value in node.values_in]
+        if isinstance(node.op, AssignsVariable) and anchors[0].is_known and not where.scope:
+            self._assigned[node.op.variable_id] = np.array(anchors[0].value(visit.inputs[0]))
+        if self._is_known_constant(node, where):
+            frame[node.outputs[0].number] = self._constants[where.scope, node]
+        elif node.outputs:
+            values = [self._value(node, where, position) for position in range(len(node.outputs))]
+            if not self._is_same_again(visit, anchors, values):
+                self._remember(self._layer(visit, anchors, values, frame), visit)
+            else:
+                frame.update((value.number, SAME) for value in node.outputs)
+        for number in visit.dying:
+            frame.pop(number, None)
+
+    def _frame(self, where: Where) -> dict[int, Anchor]:
+        """The anchors of a graph that runs now, by the numbers of its values; those of bodies that have ended go."""
+        depth = len(where.iterations)
+        del self._frames[depth + 1 :]
+        while len(self._frames) <= depth:
+            self._frames.append((where, {}))
+        if self._frames[depth][0] != where:
+            self._frames[depth] = where, {}
+        return self._frames[depth][1]
+
+    def _is_known_constant(self, node: Node, where: Where) -> bool:
+        """Whether this is a constant of a body that ran before, in the first iteration or in a later one of a loop
+        around it. Only what stands for it may be another in each iteration."""
+        if not isinstance(node.op, Const) or not any(where.iterations) or (where.scope, node) not in self._constants:
+            return False
+        partner = self._partners.get((where.scope, node.id, 0))
+        return partner is None or partner.is_constant
+
+    def _is_same_iteration(self, graph: Graph, where: Where, values: Mapping[int, Array]) -> bool:
+        """Whether nothing is to be added to what is known of the layers of a body but that they ran once more."""
+        assert isinstance(self._reference, IRReference), "others hold no iterations"
+        if self.settings.metrics:
+            return False
+        body = self._bodies.get(where.scope) or self._body(graph, where.scope, self._reference)
+        if body is None:
+            return False
+        self._bodies[where.scope] = body
+        theirs = self._reference.iteration(Where(body.scope, where.iterations))
+        if theirs is None or not body.is_same(values, theirs):
+            return False
+        for node, known in body.layers:
+            known.ran(node, [values[value.number] for value in node.outputs])
+        return True
+
+    def _body(self, graph: Graph, scope: tuple[str, ...], reference: IRReference) -> BodyPair | None:
+        """A body whose layers are all known, whose values have partners, and whose constants are the reference's."""
+        layers, partners = [], []
+        for node in graph.nodes:
+            if isinstance(node.op, Const):
+                anchor = self._constants.get((scope, node))
+                if anchor is None or not anchor.same:
+                    return None
+            elif node.outputs:
+                known = self._found.get((scope, node.id))
+                if known is None or known.layer.status == "unmatched":
+                    return None
+                layers.append((node, known))
+                partners += [(one.number, self._partners.get((scope, node.id, one.position))) for one in node.outputs]
+        keys = [(number, partner.key) for number, partner in partners if partner is not None]
+        if len(keys) < len(partners) or len({key[0] for _, key in keys}) != 1:
+            return None
+        return BodyPair(keys[0][1][0], [(number, reference.number(key)) for number, key in keys], layers)
+
+    def _is_same_again(self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]) -> bool:
+        """Whether a layer that has run before gives what the reference gives, so that nothing is to be added to what is
+        known; outputs of the network are looked at in every call."""
+        known = self._found.get((visit.where.scope, visit.node.id))
+        if known is None or known.layer.status == "unmatched" or self.settings.metrics:
+            return False
+        if not all(anchor.same for anchor in anchors) or any(value in self._outputs for value in visit.node.outputs):
+            return False
+        pairs = zip(visit.outputs, values, strict=False)
+        if not all(wanted is not None and self._is_same(ours, wanted) for ours, wanted in pairs):
+            return False
+        known.ran(visit.node, visit.outputs)
+        return True
+
+    def _is_same(self, ours: Array, wanted: Array) -> bool:
+        """Whether the reference has our value, as it is or rounded to the 16-bit type that the file says."""
+        if same_bits(ours, wanted):
+            return True
+        if not self._walker.wide.ops or ours.dtype == wanted.dtype or ours.shape != wanted.shape:
+            return False
+        return same_bits(as_declared(ours, ElementType.of(wanted)), wanted)
+
+    def _layer(
+        self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None], frame: dict[int, Anchor]
+    ) -> ComparedLayer:
+        node, where = visit.node, visit.where
+        computed = from_undoubted(partial(self._own, visit, values=values), anchors, values, self.settings, self._found)
+        anchors, (own, inputs, problem) = computed.anchors, computed.own
+        includes = tuple(dict.fromkeys(name for anchor in anchors for name in anchor.includes))
+        layers = []
+        is_read = [value.number not in visit.dying for value in node.outputs]
+        for position, (value, ours, wanted) in enumerate(zip(node.outputs, visit.outputs, values, strict=False)):
+            if any(is_read) and not is_read[position]:
+                continue  # whatever it holds, nothing comes of it
+            entry = self._entries[where.scope, node.id, position]
+            made = None if own is None else own[position]
+            layer, same = self._output(visit, entry, ours, wanted, made, inputs, includes)
+            layers.append((position, layer))
+            anchor = self._anchor(node, entry, where, ours, wanted, made, same, includes)
+            if not same:
+                makes = layer.own is not None and layer.own.max_abs > 0
+                anchor.maker = visit.path if makes else maker_of(anchors)
+            frame[value.number] = anchor
+            if isinstance(node.op, Const) and where.scope:
+                self._constants[where.scope, node] = frame[value.number]
+        position, layer = max(layers, key=lambda one: one[1].severity)
+        if problem is not None:
+            layer = layer.model_copy(
+                update={"note": problem, "status": "failed" if layer.status != "unmatched" else layer.status}
+            )
+        if layer.status == "wrong" and inputs is not None and own is not None:
+            tolerance = Tolerance(layer.own.rtol, layer.own.atol) if layer.own else Tolerance()
+            note = on_steps(node, inputs, own, values, tolerance, self.settings.computes_in)
+            if note is not None:
+                layer = layer.model_copy(update={"status": "step", "note": note})
+                self._note_steps(visit, values, tolerance)
+            else:
+                layer = self._with_advice(layer, visit, inputs, position, own[position], values[position], tolerance)
+        elif layer.status == "carried" and layer.own is not None and inputs is not None:
+            wanted = values[position]
+            assert layer.carried is not None, "it is known to be carried"
+            assert wanted is not None, "it was compared"
+            jump = jump_of(
+                node,
+                visit.inputs,
+                inputs,
+                visit.outputs[position],
+                wanted,
+                layer.carried,
+                self.settings.carried,
+                maker_of(anchors),
+            )
+            if jump is not None:
+                self._note_steps(visit, values, Tolerance(layer.carried.rtol, layer.carried.atol))
+                layer = layer.model_copy(update={"status": "step", "jump": jump, "note": str(jump)})
+        if isinstance(self._reference, Adviser) and self._reference.fuses and is_doubtful(layer, computed):
+            in_doubt(visit, computed, frame)
+        return layer
+
+    def _with_advice(
+        self,
+        layer: ComparedLayer,
+        visit: Visit,
+        inputs: Sequence[Array],
+        position: int,
+        made: Array,
+        wanted: Array | None,
+        tolerance: Tolerance,
+    ) -> ComparedLayer:
+        """The layer with what else is known of it: it may be the reference's fault."""
+        if visit.where.scope:
+            return layer
+        partners = [self._partners.get((visit.where.scope, visit.node.id, one.position)) for one in visit.node.outputs]
+        names = [None if one is None else one.layer_name for one in partners]
+        found = advice_of(
+            self._reference,
+            visit.node,
+            inputs,
+            position,
+            made,
+            wanted,
+            tolerance,
+            names,
+            is_chain=bool(layer.includes),
+        )
+        status = "reference" if found.is_reference else layer.status
+        return layer.model_copy(update={"status": status, "note": found.note})
+
+    def _note_steps(self, visit: Visit, values: Sequence[Array | None], tolerance: Tolerance) -> None:
+        """Remember layers whose outputs differ in ties and on steps alone, seen from our inputs as well."""
+        if on_steps(visit.node, visit.inputs, visit.outputs, values, tolerance, self.settings.computes_in) is not None:
+            self._on_steps.add((visit.where, visit.node.id, self.calls))
+
+    def _value(self, node: Node, where: Where, position: int) -> Array | None:
+        partner = self._partners.get((where.scope, node.id, position))
+        return None if partner is None else self._reference.value(partner.key, where.iterations)
+
+    def _own(self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]) -> Own:
+        """What the layer makes of the anchors of its inputs, those anchors, and why it cannot."""
+        node = visit.node
+        if isinstance(node.op, Parameter) and visit.where.scope:
+            return None, None, None
+        if not all(anchor.is_known for anchor in anchors):
+            return None, None, None
+        if isinstance(node.op, ReadsVariable) and (visit.where.scope or self.calls > 1):
+            # What the reference reads is what it wrote before, in which our layer has no part.
+            kept = None if visit.where.scope else self._kept.get(node.op.variable_id)
+            if kept is None:
+                return None, None, None
+            kept = as_declared(kept, self._walker.wide.variables.get(node.op.variable_id, ElementType.of(kept)))
+            return [kept], [kept], None
+        if all(anchor.same for anchor in anchors):
+            return visit.outputs, visit.inputs, None
+        try:
+            inputs = [as_type_of(anchor.value(ours), ours) for anchor, ours in zip(anchors, visit.inputs, strict=True)]
+            return self._walker.again(node, inputs), inputs, None
+        except (IRError, ValueError) as error:
+            message = error.message if isinstance(error, IRError) else str(error)
+            return None, None, f"does not run on the reference's inputs: {message}"
+
+    def _output(
+        self,
+        visit: Visit,
+        entry: Entry,
+        ours: Array,
+        wanted: Array | None,
+        made: Array | None,
+        inputs: Sequence[Array] | None,
+        includes: tuple[str, ...],
+    ) -> tuple[ComparedLayer, bool]:
+        layer: dict[str, Any] = {
+            "layer_id": entry.layer_id,
+            "layer_name": entry.layer_name,
+            "path": visit.path,
+            "type": visit.node.type,
+            "element_type": ElementType.of(ours).name,
+            "shape": ours.shape,
+            "iterations": visit.where.iterations,
+            "call": self.calls,
+        }
+        output = (entry.key, self.calls)
+        if entry.output:
+            self._output_shapes[entry.key] = ours.shape
+        if wanted is None:
+            if entry.output:
+                self._output_errors[output] = None
+            return ComparedLayer(**layer, status="unmatched"), made is ours
+        settings = self.settings
+        kinds = ElementType.of(ours), computed_type(wanted)
+        same = self._is_same(ours, wanted)
+        terms = partial(cancelling_terms, visit.node, visit.inputs)
+        if same:
+            carried = no_difference(ours, wanted, settings.metrics)
+        else:
+            carried = difference(ours, wanted, settings.carried(kinds, visit.node), settings.metrics, terms)
+        own = None
+        if made is not None and not isinstance(visit.node.op, Parameter):
+            own = carried
+            if made is not ours or not same:
+                tolerance = self._own_tolerance(visit.node, inputs or (), kinds, includes)
+                own_terms = partial(cancelling_terms, visit.node, inputs or ())
+                own = difference(made, wanted, tolerance, settings.metrics, own_terms)
+        if entry.output:
+            plain = self._reference.output(self._partners[entry.key].key)
+            tolerance = settings.outputs.get(entry.key, settings.carried(kinds, visit.node))
+            error = carried
+            if not same and entry.key in settings.outputs:
+                error = difference(ours, wanted, tolerance, settings.metrics)
+            if plain is not None and not same_bits(plain, wanted):
+                self._visible_errors[output] = error
+                error = difference(ours, plain, tolerance, settings.metrics, terms)
+            self._output_errors[output] = error
+        status: Status = "equal" if same else "close" if carried.is_within else "carried"
+        if own is not None and not own.is_within:
+            status = "wrong"
+            if isinstance(visit.node.op, Const) and self._is_rounded(visit.node.op, entry, ours, wanted, own):
+                status = "close"
+                own = carried = difference(ours, wanted, ROUNDED, settings.metrics)
+        partner = self._partners[entry.key]
+        found = {
+            "status": status,
+            "own": own,
+            "carried": carried,
+            "partner": partner.path or None,
+            "includes": includes[-_MOST_INCLUDED:] if status == "wrong" else (),
+        }
+        return ComparedLayer(**layer, **found), same
+
+    def _is_rounded(self, constant: Const, entry: Entry, ours: Array, wanted: Array, own: Difference) -> bool:
+        """Return True for weights that are those of the reference in another type; the tolerances then follow it."""
+        kind = self._partners[entry.key].element_type
+        stored = constant.element_type, None if kind is None else ElementType.parse(kind)
+        found = self.settings.given is None and self._rounded.add(entry.key, ours, wanted, own, stored)
+        self.settings = replace(self.settings, weights=self._rounded.element_type)
+        return found
+
+    def _own_tolerance(
+        self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType], includes: Sequence[str]
+    ) -> Tolerance:
+        """The tolerance of what a layer makes of the reference's inputs.
+
+        In the bodies of a layer there may be weights that are rounded: their effect is none of the layer's own.
+        """
+        if node.bodies and self.settings.weights is not None:
+            return self.settings.carried(kinds)
+        return self.settings.chain(kinds) if includes else self.settings.own(node, inputs, kinds)
+
+    def _anchor(
+        self,
+        node: Node,
+        entry: Entry,
+        where: Where,
+        ours: Array,
+        wanted: Array | None,
+        made: Array | None,
+        same: bool,
+        includes: tuple[str, ...],
+    ) -> Anchor:
+        if same and wanted is not None:
+            return SAME
+        if wanted is not None:
+            partner = self._partners[entry.key]
+            return Anchor(lambda: self._loaded(partner.key, where.iterations), same)
+        if isinstance(node.op, Const) or (isinstance(node.op, Parameter) and not where.scope):
+            return Anchor(lambda: ours, True)
+        if made is None:
+            return Anchor(lambda: ours, False, is_known=False)
+        chain = (*includes, entry.path)[-_MOST_INCLUDED:]
+        return Anchor(lambda: made, made is ours, includes=chain)
+
+    def _loaded(self, key: Key, iterations: tuple[int, ...]) -> Array:
+        array = self._reference.value(key, iterations)
+        assert array is not None, "it was there before"
+        return array
+
+    def _remember(self, layer: ComparedLayer, visit: Visit) -> None:
+        place = (visit.where.scope, layer.layer_id)
+        known = self._found.get(place)
+        if known is None:
+            self._found[place] = Found(layer, self._untested(visit))
+            return
+        known.ran(visit.node, visit.outputs)
+        # The first call that shows what is the matter with a layer tells more than later ones, which follow from it.
+        is_first = layer.call == known.layer.call or layer.severity > known.layer.severity
+        if is_first and layer.rank > known.layer.rank:
+            known.layer = layer
+
+    def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
+        layers = [one.counted for one in self._found.values()]
+        wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
+        inside = {scope[:depth] for (scope, _), _ in wrong for depth in range(1, len(scope), 2)}
+        faults = [
+            self._fault(place, layer)
+            for place, layer in wrong
+            if inside.isdisjoint((*place[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
+        ]
+        faults.sort(key=lambda fault: fault.call)
+        seen = self._output_errors, self._visible_errors, self._output_shapes
+        outputs = judged_outputs(self._model, self._partners, *seen, self._on_steps, self.calls)
+        not_compared = 0 if self.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
+        verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps)
+        beyond = [one for one in layers if one.status in ("carried", "step", "reference", "wrong") and not fits(one)]
+        computes_in = self._reference.computes_in
+        return Comparison(
+            model=name or self._model.name,
+            reference=self._reference.title,
+            verdict=verdict,
+            equal=verdict == "equal",
+            output_results=tuple(outputs),
+            not_compared=not_compared,
+            untested=sum(one.untested is not None for one in layers) + self.not_run(),
+            not_run=self.not_run(),
+            first_fault=faults[0] if faults else None,
+            faults=tuple(faults),
+            first_carried=min(beyond, key=lambda one: one.call).path if beyond else None,
+            layers=tuple(layers),
+            outputs=tuple(entry.path for entry in ours if entry.output),
+            unmatched=tuple(unmatched_of(ours, theirs, self._partners, self._found)),
+            notes=tuple(self._reference.notes),
+            weights=self._rounded.note(),
+            calls=self.calls,
+            rounds=self._reference.rounds,
+            failure=self._reference.failure,
+            computes_in=None if computes_in is None else computes_in.name,
+        )
+
+    def not_run(self) -> int:
+        """Return the number of layers in bodies that no call has run."""
+        run = {scope for scope, _ in self._found}
+        left = {(entry.scope, entry.layer_id) for entry in self._entries.values() if entry.scope not in run}
+        return sum(scope != () for scope, _ in left)
+
+    def _is_on_steps(self, layer: ComparedLayer) -> bool:
+        """Return True if a layer differs on steps and in ties alone, from our inputs and from the reference's."""
+        scope = self._scopes.get(layer.path, ())
+        return (Where(scope, layer.iterations), layer.layer_id, layer.call) in self._on_steps
+
+    def _untested(self, visit: Visit) -> Untested | None:
+        driven = any(value in self._driven for value in visit.node.outputs)
+        return untested(visit.node, visit.outputs) if driven and visit.inputs else None
+
+    def _fault(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
+        return LayerFault(
+            layer_id=layer.layer_id,
+            layer_name=layer.layer_name,
+            path=layer.path,
+            type=layer.type,
+            own=layer.own,
+            carried=layer.carried,
+            call=layer.call,
+            includes=layer.includes,
+            taken_by=self._takers(place) if canonical(layer.type) == "Const" else (),
+            note=layer.note,
+        )

@@ -1,0 +1,228 @@
+"""Differences that are nobody's fault: steps of functions that jump, ties, and layers that make much of little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
+from ir_exec.debug.values.facts import Number, Record, as_numbers
+from ir_exec.graph import Node
+from ir_exec.ops.base.registry import canonical
+from ir_exec.types import Array, ElementType
+
+__all__ = ["Jump", "jump_of", "on_steps"]
+
+
+_ROUNDING = {"Floor", "Ceiling", "Round", "FloorMod", "Mod", "Convert", "ConvertLike", "Sign"}
+_COMPARING = {"Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual"}
+"""Layers that have a step at whole numbers or between them, and those that have one where both operands are equal."""
+
+_NEAR = 64
+"""How many steps of its element type a number may be from where the function jumps."""
+
+
+def on_steps(
+    node: Node,
+    inputs: Sequence[Array],
+    ours: Sequence[Array],
+    reference: Sequence[Array | None],
+    tolerance: Tolerance,
+    computes_in: ElementType | None = None,
+) -> str | None:
+    """What to say where a layer differs in ties and on steps alone; None where it differs elsewhere too.
+
+    inputs: those from which `ours` was computed. reference: its outputs, as far as they are known.
+    computes_in: a coarser type than that of the inputs, in which the reference has computed.
+    """
+    kind = canonical(node.type)
+    coarse = 0.0 if computes_in is None else _STEPS[computes_in.name]
+    for found, wanted in zip(ours, reference, strict=False):
+        if wanted is not None and found.shape != wanted.shape:
+            return None
+    if kind == "TopK":
+        return _ties(node, inputs[0], ours, reference, coarse)
+    if not ours or not reference or reference[0] is None:
+        return None
+    found, wanted = ours[0], reference[0]
+    with np.errstate(all="ignore"):
+        a, b = as_numbers(found), as_numbers(wanted)
+        differs = (np.abs(a - b) > tolerance.atol + tolerance.rtol * np.abs(b)) & ~(np.isnan(a) & np.isnan(b))
+        count = int(np.count_nonzero(differs))
+        if kind in ("Convert", "ConvertLike") and ElementType.of(inputs[0]).is_float and found.dtype.kind in "iu":
+            undefined = differs & _has_no_place(as_numbers(inputs[0]), found.dtype)
+            differs &= ~undefined
+            if count and not differs.any():
+                return f"{count} of {found.size} elements are beyond the range of {ElementType.of(found)}: undefined"
+        if kind == "FakeQuantize":
+            excused = _quantized(node, inputs, a, b, coarse)
+        elif kind in _COMPARING:
+            excused = _near(inputs[0], inputs[1], coarse)
+        elif kind in _ROUNDING:
+            excused = _rounded(kind, inputs, a, b, coarse)
+        else:
+            return None
+    if not count or bool((differs & ~np.broadcast_to(excused, differs.shape)).any()):
+        return None
+    apart = "" if kind in _COMPARING else "; one step apart"
+    return f"{count} of {found.size} elements lie on a step{apart}"
+
+
+_STEPS = {"f64": 2.0**-52, "f16": 2.0**-10, "bf16": 2.0**-7}
+
+
+def _step_of(array: Array, coarse: float) -> float:
+    """The relative step of the element type, or a coarser one."""
+    return max(_STEPS.get(ElementType.of(array).name, 2.0**-23), coarse)
+
+
+def _has_no_place(numbers: Array, dtype: np.dtype[Any]) -> Array:
+    """Where a number has no counterpart among the integers of a type: what it becomes is left open, as in C++."""
+    limits = np.iinfo(dtype)
+    whole = np.trunc(numbers)
+    # The greatest integer of 64 bits is none of f64; the power of two above it is.
+    return ~((whole >= float(limits.min)) & (whole < float(limits.max) + 1.0))
+
+
+def _near(left: Array, right: Array, coarse: float) -> Array:
+    """Where two operands are as good as equal."""
+    a, b = as_numbers(left), as_numbers(right)
+    limit = _NEAR * max(_step_of(left, coarse), _step_of(right, coarse)) * np.maximum(np.abs(a), np.abs(b))
+    near: Array = np.abs(a - b) <= limit
+    return near
+
+
+def _rounded(kind: str, inputs: Sequence[Array], ours: Array, reference: Array, coarse: float) -> Array:
+    """Where the number is at the place where it is rounded the other way, and the results are one step apart."""
+    numbers = as_numbers(inputs[0])
+    unit: float | Array = 1.0
+    if kind in ("Mod", "FloorMod"):
+        divisor = as_numbers(inputs[1])
+        numbers, unit = numbers / divisor, np.abs(divisor)
+    # Round jumps between whole numbers, the others at them.
+    place = numbers - 0.5 if kind == "Round" else numbers
+    gap = np.abs(place - np.rint(place))
+    if kind == "Sign":
+        gap = np.abs(numbers)
+    near = gap <= _NEAR * _step_of(inputs[0], coarse) * np.maximum(np.abs(numbers), 1.0)
+    excused: Array = near & (np.abs(ours - reference) <= unit * (1 + 1e-6))
+    return excused
+
+
+def _quantized(node: Node, inputs: Sequence[Array], ours: Array, reference: Array, coarse: float) -> Array:
+    data, input_low, input_high, output_low, output_high = (as_numbers(array) for array in inputs)
+    levels = getattr(node.op, "levels", 256)
+    place = (data - input_low) / (input_high - input_low) * (levels - 1)
+    step = np.abs(output_high - output_low) / (levels - 1)
+    gap = np.abs(np.abs(place - np.rint(place)) - 0.5)
+    near = gap <= np.minimum(_NEAR / 4 * _step_of(inputs[0], coarse) * np.maximum(np.abs(place), levels), 0.5)
+    excused: Array = near & (np.abs(ours - reference) <= step * (1 + 1e-3))
+    return excused
+
+
+def _ties(
+    node: Node, data: Array, ours: Sequence[Array], reference: Sequence[Array | None], coarse: float
+) -> str | None:
+    """Of equal elements either may come first; what was chosen must be as large."""
+    if len(ours) < 2 or reference[1] is None:
+        return None
+    axis = getattr(node.op, "axis", -1)
+    mine, theirs = ours[1].astype(np.int64), reference[1].astype(np.int64)
+    size = data.shape[axis]
+    if theirs.size and (theirs.min() < 0 or theirs.max() >= size):
+        return None
+    numbers = as_numbers(data)
+    chosen, other = np.take_along_axis(numbers, mine, axis), np.take_along_axis(numbers, theirs, axis)
+    if getattr(node.op, "sort", "value") != "value":
+        chosen, other = np.sort(chosen, axis), np.sort(other, axis)
+    ordered = np.sort(theirs, axis)
+    if theirs.shape[axis] > 1 and bool((np.diff(ordered, axis=axis) == 0).any()):
+        return None
+    limit = _NEAR * _step_of(data, coarse) * np.maximum(np.abs(chosen), np.abs(other))
+    if bool((np.abs(chosen - other) > limit).any()):
+        return None
+    values = reference[0]
+    if values is not None and bool((np.abs(as_numbers(values) - other) > limit).any()):
+        return None
+    count = int(np.count_nonzero(mine != theirs))
+    return f"{count} of {mine.size} indices differ among equal elements" if count else None
+
+
+class Jump(Record):
+    """What a layer with steps, right by itself, makes of inputs that differ within the tolerance.
+
+    count: of `elements` those beyond the tolerance. input: the position of the input that differs most; max_abs,
+    max_ulp: by how much at most, at the elements beyond the tolerance where the output has the shape of that input.
+    made_by: the path of the layer whose own rounding the difference comes from, the nearest one above; None where that
+    is not known.
+    """
+
+    count: int
+    elements: int
+    input: int
+    max_abs: Number
+    max_ulp: Number
+    made_by: str | None = None
+
+    def __str__(self) -> str:
+        what = f"{self.count:,} of {self.elements:,} elements fall on the other side of a step"
+        maker = "" if self.made_by is None else f', made by layer "{self.made_by}"'
+        return f"{what}; input {self.input} differs there by {_ulps(self.max_ulp)} at most ({self.max_abs:.2g}){maker}"
+
+
+def _ulps(count: float) -> str:
+    return f"{max(count, 1):,.0f} ulp" if np.isfinite(count) else "infinity"
+
+
+def jump_of(
+    node: Node,
+    inputs: Sequence[Array],
+    theirs: Sequence[Array],
+    output: Array,
+    wanted: Array,
+    carried: Difference,
+    within: Callable[[Sequence[ElementType]], Tolerance],
+    made_by: str | None,
+) -> Jump | None:
+    """What to say of an output that differs from the one wanted by `carried`, though the layer makes it of `theirs`.
+
+    None where this output has no steps, or where an input is beyond the tolerance, `within` for its element types.
+    """
+    if ElementType.of(output).is_float and not (node.op is not None and node.op.jumps):
+        return None
+    apart = [
+        (position, *pair) for position, pair in enumerate(zip(inputs, theirs, strict=True)) if not same_bits(*pair)
+    ]
+    if not apart:
+        return None
+    for _, mine, other in apart:
+        if not difference(mine, other, within((ElementType.of(mine), ElementType.of(other)))).is_within:
+            return None
+    beyond = _beyond(output, wanted, carried)
+    found = []
+    for position, mine, other in apart:
+        if beyond is not None and mine.shape == beyond.shape:
+            mine, other = mine[beyond], other[beyond]
+        error = difference(mine, other, Tolerance())
+        found.append((error.max_ulp, error.max_abs, position))
+    max_ulp, max_abs, position = max(found)
+    return Jump(
+        count=carried.beyond_count,
+        elements=carried.elements,
+        input=position,
+        max_abs=max_abs,
+        max_ulp=max_ulp,
+        made_by=made_by,
+    )
+
+
+def _beyond(output: Array, wanted: Array, carried: Difference) -> Array | None:
+    """Which elements are beyond the tolerance; None where the shapes differ."""
+    if output.shape != wanted.shape:
+        return None
+    a, b = as_numbers(output), as_numbers(wanted)
+    with np.errstate(all="ignore"):
+        equal = (a == b) | (np.isnan(a) & np.isnan(b))
+        return np.asarray(~(np.abs(a - b) <= carried.atol + carried.rtol * np.abs(b)) & ~equal)

@@ -1,0 +1,150 @@
+"""What a comparison over many inputs answers.
+
+CI servers take it in the form of JUnit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any, Literal, NamedTuple
+from xml.sax.saxutils import quoteattr
+
+from ir_exec.debug.comparison.report import ComparedLayer, Comparison, rows_as_csv
+from ir_exec.debug.comparison.report_text import details, headline, told
+from ir_exec.debug.values.facts import Record
+
+__all__ = ["ComparedItem", "Comparisons", "WorstLayer", "junit"]
+
+
+class ComparedItem(Record):
+    """One set of inputs. item: its name. error: why it could not be compared; `comparison` is None then."""
+
+    item: str
+    error: str | None = None
+    comparison: Comparison | None = None
+
+    @property
+    def equal(self) -> bool:
+        """Whether it could be compared, and its outputs are within the tolerance."""
+        return self.comparison is not None and self.comparison.equal
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one line."""
+        if self.comparison is not None:
+            return headline(self.comparison)
+        return f"could not be compared: {self.error}".splitlines()[0]
+
+
+class WorstLayer(NamedTuple):
+    """A layer as it is in the item in which it is worst. wrong: in how many items it is wrong by itself."""
+
+    layer: ComparedLayer
+    item: str
+    wrong: int
+
+
+class Comparisons(Record):
+    """The answer of `compare` over many inputs, each compared for itself. equal: whether all are."""
+
+    format: Literal[1] = 1
+    model: str
+    reference: str
+    equal: bool
+    items: tuple[ComparedItem, ...]
+
+    @classmethod
+    def of(cls, model: str, reference: str, items: Sequence[ComparedItem]) -> Comparisons:
+        """The answer over these items, which are equal where each of them is."""
+        equal = all(item.equal for item in items)
+        return cls(model=model, reference=reference, equal=equal, items=tuple(items))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every item could be compared."""
+        unusable = ("failed", "not compared")
+        return all(item.comparison is not None and item.comparison.verdict not in unusable for item in self.items)
+
+    def worst_layers(self) -> list[WorstLayer]:
+        """Every layer that ran on any of the items, in the order of computation."""
+        found: dict[tuple[str, str], WorstLayer] = {}
+        for item in self.items:
+            for layer in () if item.comparison is None else item.comparison.layers:
+                known = found.get((layer.path, layer.layer_id))
+                wrong = (0 if known is None else known.wrong) + (layer.status == "wrong")
+                if known is None or layer.rank > known.layer.rank:
+                    known = WorstLayer(layer, item.item, wrong)
+                found[layer.path, layer.layer_id] = known._replace(wrong=wrong)
+        return list(found.values())
+
+    def to_csv(self) -> str:
+        """A row for each layer of each item, as `Comparison.to_csv` has them, and one for each item without."""
+        rows: list[dict[str, Any]] = []
+        for item in self.items:
+            if item.comparison is None:
+                rows.append({"item": item.item, "error": item.error})
+            else:
+                rows += [{"item": item.item, "error": None, **row} for row in item.comparison.to_rows()]
+        return rows_as_csv(rows)
+
+    def __str__(self) -> str:
+        equal = sum(item.equal for item in self.items)
+        lines = [f"{equal:,} of {len(self.items):,} items are equal"]
+        return "\n".join([*lines, *(f"{item.item}: {item.verdict}" for item in self.items)])
+
+
+def junit(report: Comparison | Comparisons) -> str:
+    """A test case for each layer: where outputs differ, those that are wrong by themselves fail; those that cannot be
+    judged are skipped; a further one for the whole comparison. Of many inputs each is a test suite."""
+    if isinstance(report, Comparison):
+        suites = [_suite(f"{report.model} against {report.reference}", report, None)]
+    else:
+        about = f"{report.model} against {report.reference}"
+        suites = [_suite(f"{item.item}: {about}", item.comparison, item.error) for item in report.items]
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", *suites, "</testsuites>"]
+    return "\n".join(lines) + "\n"
+
+
+def _suite(name: str, report: Comparison | None, error: str | None) -> str:
+    cases = [_whole(report, error)]
+    for layer in () if report is None else report.layers:
+        body = ""
+        if layer.status == "wrong" and report is not None and not report.equal:
+            body = _failure(f"{layer.type} is wrong by itself", [told(layer.own)] if layer.own else [])
+        elif layer.status in ("unmatched", "failed", "skipped"):
+            body = f"<skipped message={quoteattr(_clean(layer.note or 'no value to compare with'))}/>"
+        elif layer.status in ("step", "wrong", "reference"):
+            text = layer.note or ("" if layer.own is None else told(layer.own))
+            body = f"<system-out>{escape(_clean(text))}</system-out>"
+        cases.append(_case(layer.type, f"{layer.layer_id} {layer.path}", body))
+    counts = [sum(mark in case for case in cases) for mark in ("<failure", "<error", "<skipped")]
+    failures, errors, skipped = counts
+    heading = (
+        f'<testsuite name={quoteattr(_clean(name))} tests="{len(cases)}" '
+        f'failures="{failures}" errors="{errors}" skipped="{skipped}">'
+    )
+    return "\n".join([heading, *cases, "</testsuite>"])
+
+
+def _whole(report: Comparison | None, error: str | None) -> str:
+    body = ""
+    if report is None:
+        body = f"<error message={quoteattr(_clean(error or ''))}/>"
+    elif not report.equal:
+        body = _failure(headline(report), details(report))
+    return _case("comparison", "comparison", body)
+
+
+def _case(group: str, name: str, body: str) -> str:
+    return f"<testcase classname={quoteattr(_clean(group))} name={quoteattr(_clean(name))}>{body}</testcase>"
+
+
+def _failure(message: str, lines: Iterable[str]) -> str:
+    text = escape(_clean("\n".join(lines)))
+    return f"<failure message={quoteattr(_clean(message))}>{text}</failure>"
+
+
+def _clean(text: str) -> str:
+    """Without the characters that XML cannot hold."""
+    return "".join(one if one in "\t\n" or (one >= " " and one not in "\ufffe\uffff") else "?" for one in text)

@@ -1,0 +1,153 @@
+"""What is known of layers while a comparison goes on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from ir_exec.debug.comparison.metrics import same_bits
+from ir_exec.debug.comparison.report import ComparedLayer, Unmatched
+from ir_exec.debug.comparison.sensitivity import Untested, untested
+from ir_exec.debug.values.entries import Entry, Key
+from ir_exec.graph import Graph, Node
+from ir_exec.types import STRING, Array, ElementType, convert
+
+__all__ = ["SAME", "Anchor", "BodyPair", "Found", "Place", "Takers", "as_type_of", "maker_of", "unmatched_of"]
+
+
+Place: TypeAlias = tuple[tuple[str, ...], str]
+"""A layer: the scope that it is in, and its id."""
+
+
+@dataclass(slots=True)
+class Anchor:
+    """What the reference has in the place of one of our values.
+
+    load: the array. same: whether it is our value to the bit. is_known: whether the reference says anything of it.
+    includes: layers without a partner between the reference's values and this one. maker: the path of the nearest layer
+    above whose own error is in it. other: where the reference's value is in doubt, what our layers make in its place;
+    inside: of such a value, the layers whose values are in doubt.
+    """
+
+    load: Callable[[], Array]
+    same: bool
+    is_known: bool = True
+    includes: tuple[str, ...] = ()
+    maker: str | None = None
+    other: Anchor | None = None
+    inside: tuple[Place, ...] = ()
+
+    def value(self, ours: Array) -> Array:
+        return ours if self.same else self.load()
+
+
+def _ours() -> Array:
+    raise AssertionError("where both are the same ours is at hand")
+
+
+SAME = Anchor(_ours, same=True)
+
+
+@dataclass(slots=True)
+class Found:
+    """What is known of a layer after some of its runs. untested: why none of them could have shown a fault."""
+
+    layer: ComparedLayer
+    untested: Untested | None = None
+    runs: int = 1
+
+    def ran(self, node: Node, outputs: Sequence[Array]) -> None:
+        """Count a further run, which may be the first that could have shown a fault."""
+        self.runs += 1
+        if self.untested is not None:
+            self.untested = untested(node, outputs)
+
+    @property
+    def counted(self) -> ComparedLayer:
+        """The layer with the number of its runs, and why none of them could have shown a fault."""
+        agrees = self.layer.status in ("equal", "close", "unmatched")
+        untested = self.untested if agrees else None
+        if (self.layer.runs, self.layer.untested) == (self.runs, untested):
+            return self.layer
+        return self.layer.model_copy(update={"runs": self.runs, "untested": untested})
+
+
+class BodyPair(NamedTuple):
+    """A body beside the reference's.
+
+    scope: that of theirs. numbers: of values, ours and theirs. layers: ours, with what is known of them.
+    """
+
+    scope: tuple[str, ...]
+    numbers: list[tuple[int, int]]
+    layers: list[tuple[Node, Found]]
+
+    def is_same(self, ours: Mapping[int, Array], theirs: Mapping[int, Array]) -> bool:
+        """Whether the values of an iteration are the same."""
+        return all(same_bits(ours[number], theirs[other]) for number, other in self.numbers)
+
+
+class Takers:
+    """For the place of a layer the names of the layers that take its outputs."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._names: dict[tuple[str, ...], dict[str, dict[Node, None]]] = {}
+
+    def __call__(self, place: tuple[tuple[str, ...], str]) -> tuple[str, ...]:
+        scope, layer_id = place
+        if scope not in self._names:
+            self._names[scope] = self._in_scope(scope)
+        return tuple([node.name for node in self._names[scope].get(layer_id, ())])
+
+    def _in_scope(self, scope: tuple[str, ...]) -> dict[str, dict[Node, None]]:
+        graph = self._graph
+        for step in range(0, len(scope), 2):
+            node = next(node for node, name in graph.holder_names().items() if name == scope[step])
+            graph = next(body.graph for body in node.bodies if body.name == scope[step + 1])
+        found: dict[str, dict[Node, None]] = defaultdict(dict)
+        for node in graph.nodes:
+            for value in node.values_in:
+                found[value.node.id][node] = None
+        return found
+
+
+def unmatched_of(
+    ours: Sequence[Entry],
+    theirs: Sequence[Entry],
+    partners: Mapping[Key, Entry],
+    found: Mapping[tuple[tuple[str, ...], str], Found],
+) -> list[Unmatched]:
+    """Every value of either side that nothing stands for; what did not run on either side is not told of."""
+    listed = []
+    for entry in ours:
+        if entry.key not in partners:
+            why = "the reference has no layer or tensor that it could be"
+            listed.append(Unmatched(side="model", path=entry.path, type=entry.type, why=why))
+            continue
+        known = found.get((entry.scope, entry.layer_id))
+        if known is not None and known.layer.status == "unmatched":
+            listed.append(Unmatched(side="model", path=entry.path, type=entry.type, why="the reference gave no value"))
+    used = {partner.key for partner in partners.values()}
+    for entry in theirs:
+        if entry.key not in used:
+            why = "the network has no layer or tensor that it could be"
+            listed.append(Unmatched(side="reference", path=entry.path, type=entry.type, why=why))
+    return listed
+
+
+def maker_of(anchors: Sequence[Anchor]) -> str | None:
+    """The nearest layer above whose own error is in one of these."""
+    return next((anchor.maker for anchor in anchors if anchor.maker is not None), None)
+
+
+def as_type_of(array: Array, other: Array) -> Array:
+    """The array in the element type of another; ValueError where one of them has strings."""
+    if array.dtype == other.dtype:
+        return array
+    kind = ElementType.of(other)
+    if kind in STRING or ElementType.of(array) in STRING:
+        raise ValueError(f"it has {ElementType.of(array)} where this network has {kind}")
+    return convert(array, kind)

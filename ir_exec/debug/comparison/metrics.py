@@ -1,0 +1,367 @@
+"""How far two values are apart, and how far they may be."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.debug.comparison.tolerances import Tolerance, own_tolerance, relative_step, tolerance_of
+from ir_exec.debug.values.facts import PIECE, Number, Record, as_numbers, not_finite_in, pieces
+from ir_exec.errors import EvaluationError
+from ir_exec.graph import Node
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.runtime.precision import Precision
+from ir_exec.types import STRING, Array, ElementType
+
+__all__ = [
+    "COLUMNS",
+    "Difference",
+    "Metric",
+    "Settings",
+    "Tolerance",
+    "difference",
+    "load_metric",
+    "no_difference",
+    "own_tolerance",
+    "same_bits",
+    "tolerance_of",
+]
+
+
+Metric: TypeAlias = Callable[[Array, Array], float]
+"""A metric of one's own: a number from our value and the reference's, which have one shape."""
+
+COLUMNS = ("max_abs", "mean_abs", "max_rel", "rmse", "cosine", "sqnr_db", "max_ulp", "beyond")
+"""The metrics that every difference has."""
+
+
+class Difference(Record):
+    """How far our value is from the reference's.
+
+    max_abs, mean_abs, rmse: of the absolute error. max_rel: of the error relative to the reference's element. cosine:
+    of the angle between both as vectors; None where one is zero. sqnr_db: the signal to noise ratio in decibels; None
+    without noise. max_ulp: in steps of the coarser of both element types at the reference's element. beyond: the share
+    of elements beyond the tolerance, `beyond_count` of `elements`. not_finite: the number of elements that are NaN, or
+    the same infinity, on both sides: they are not beyond the tolerance, and show nothing. worst: the index of the worst
+    element, `ours` and `reference` the values there. Where one side alone is not finite the error is infinite and left
+    out of the means. rtol, atol: the tolerance, atol with its scale worked
+    in, and the size of the terms of the worst element where they cancel. problem: why the values cannot be compared by
+    elements. custom: by the names of metrics of one's own.
+    """
+
+    max_abs: Number = 0.0
+    mean_abs: Number = 0.0
+    max_rel: Number = 0.0
+    rmse: Number = 0.0
+    cosine: Number | None = None
+    sqnr_db: Number | None = None
+    max_ulp: Number = 0.0
+    beyond: float = 0.0
+    beyond_count: int = 0
+    not_finite: int = 0
+    elements: int = 0
+    worst: tuple[int, ...] | None = None
+    ours: Number | str | None = None
+    reference: Number | str | None = None
+    rtol: float = 0.0
+    atol: float = 0.0
+    problem: str | None = None
+    custom: Mapping[str, Number] = {}
+
+    @property
+    def is_within(self) -> bool:
+        """Whether no element is beyond the tolerance."""
+        return self.problem is None and not self.beyond_count
+
+    @property
+    def compared(self) -> int:
+        """The number of elements that could have shown a difference."""
+        return self.elements - self.not_finite
+
+
+def same_bits(ours: Array, reference: Array) -> bool:
+    """Whether both have one element type, one shape and the same elements; NaN is as good as NaN."""
+    if ours is reference:
+        return True
+    if ours.dtype != reference.dtype or ours.shape != reference.shape:
+        return False
+    if (
+        ours.dtype != object
+        and ours.flags.c_contiguous
+        and reference.flags.c_contiguous
+        and _same_bytes(ours, reference)
+    ):
+        return True
+    if ours.dtype.kind == "f" or (ours.dtype.kind == "V" and not ours.dtype.names):
+        # Other bits may be the same number: -0, and NaN of other bits.
+        return bool(((ours == reference) | ((ours != ours) & (reference != reference))).all())
+    if ours.dtype.names:
+        ours, reference = ours.view(np.uint8), reference.view(np.uint8)
+    return bool(np.array_equal(ours, reference))
+
+
+def _same_bytes(ours: Array, reference: Array) -> bool:
+    if ours.nbytes <= _FEW_BYTES:
+        return ours.tobytes() == reference.tobytes()
+    word = 8 if ours.nbytes % 8 == 0 else 1
+    a, b = (array.reshape(-1).view(np.uint8).view(f"u{word}") for array in (ours, reference))
+    # What differs mostly does so early.
+    return all(np.array_equal(a[i : i + PIECE], b[i : i + PIECE]) for i in range(0, a.size, PIECE))
+
+
+_FEW_BYTES = 2**14
+"""Bytes up to which copies are compared sooner than views of words are made."""
+
+
+def difference(
+    ours: Array,
+    reference: Array,
+    tolerance: Tolerance,
+    metrics: Mapping[str, Metric] | None = None,
+    terms: Callable[[], Array | None] | None = None,
+) -> Difference:
+    """How far our value is from the reference's; they are looked at piece by piece.
+
+    terms: what gives for each element the sum of the magnitudes of its terms, f64. It is called where elements are
+    beyond the tolerance without them.
+    """
+    size = ours.size
+    if ours.shape != reference.shape:
+        problem = f"the shape is {list(ours.shape)} here and {list(reference.shape)} in the reference"
+        return Difference(elements=size, beyond=1.0, beyond_count=max(size, 1), problem=problem)
+    kinds = ElementType.of(ours), ElementType.of(reference)
+    if any(kind in STRING for kind in kinds):
+        return _of_strings(ours, reference)
+    if same_bits(ours, reference):
+        return no_difference(ours, reference, metrics)
+    custom = _custom(ours, reference, metrics)
+    atol = tolerance.atol
+    if tolerance.scale:
+        atol += tolerance.scale * _greatest(reference)
+    sums = _Sums(relative_step(kinds))
+    with np.errstate(all="ignore"):
+        for start, (a, b) in pieces(ours, reference):
+            numbers = as_numbers(b)
+            sums.add(start, as_numbers(a), numbers, atol + tolerance.rtol * np.abs(numbers))
+    found = sums.result(ours, reference, atol, tolerance.rtol, custom)
+    sizes = None if found.is_within or not tolerance.terms or terms is None else terms()
+    if sizes is None or sizes.shape != ours.shape:
+        return found
+    sums = _Sums(relative_step(kinds))
+    with np.errstate(all="ignore"):
+        for start, (a, b, part) in pieces(ours, reference, sizes):
+            numbers = as_numbers(b)
+            limit = np.maximum(atol + tolerance.rtol * np.abs(numbers), tolerance.terms * part)
+            sums.add(start, as_numbers(a), numbers, limit)
+    found = sums.result(ours, reference, atol, tolerance.rtol, custom)
+    allowed = 0.0 if found.worst is None else tolerance.terms * float(sizes[found.worst])
+    return found.model_copy(update={"atol": max(atol, allowed)})
+
+
+def no_difference(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None = None) -> Difference:
+    """The difference of values of the same bits."""
+    found = _none_of(ours.size, not_finite_in(ours))
+    if not metrics:
+        return found
+    return found.model_copy(update={"custom": _custom(ours, reference, metrics)})
+
+
+@lru_cache(maxsize=256)
+def _none_of(size: int, not_finite: int) -> Difference:
+    return Difference(elements=size, not_finite=not_finite, cosine=1.0 if size > not_finite else None)
+
+
+def _custom(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None) -> dict[str, float]:
+    return {name: float(metric(ours, reference)) for name, metric in (metrics or {}).items()}
+
+
+def _greatest(array: Array) -> float:
+    greatest = 0.0
+    for _, (part,) in pieces(array):
+        magnitudes = np.abs(as_numbers(part))
+        finite = magnitudes[np.isfinite(magnitudes)]
+        greatest = max(greatest, float(finite.max(initial=0.0)))
+    return greatest
+
+
+_TINY = np.finfo(np.float64).tiny
+
+
+class _Sums:
+    """What is summed up over the pieces of two values."""
+
+    def __init__(self, step: float) -> None:
+        self._step = step
+        self._max_abs = self._max_rel = self._max_ulp = 0.0
+        self._total = self._noise = self._signal = self._ours = self._product = 0.0
+        self._finite = self._beyond = self._not_finite = 0
+        self._worst = (-1.0, 0)
+
+    def add(self, start: int, ours: Array, reference: Array, limit: Array) -> None:
+        if np.isfinite(ours).all() and np.isfinite(reference).all():
+            self._add_finite(start, ours, reference, limit)
+            return
+        error = np.abs(ours - reference)
+        equal = (ours == reference) | (np.isnan(ours) & np.isnan(reference))
+        error[equal] = 0.0
+        error[np.isnan(error)] = np.inf
+        magnitude = np.abs(reference)
+        is_finite = np.isfinite(magnitude)
+        if not is_finite.all():
+            self._not_finite += int(np.count_nonzero(equal & ~is_finite))
+            limit = np.where(is_finite, limit, 0.0)
+        excess = np.where(equal, 0.0, error / np.maximum(limit, np.finfo(np.float64).tiny))
+        self._beyond += int(np.count_nonzero((error > limit) & ~equal))
+        place = int(excess.argmax())
+        if excess[place] > self._worst[0]:
+            self._worst = float(excess[place]), start + place
+        self._max_abs = max(self._max_abs, float(error.max()))
+        relative = np.where(error > 0, error / magnitude, 0.0)
+        self._max_rel = max(self._max_rel, float(np.where(np.isnan(relative), np.inf, relative).max()))
+        if self._step:
+            steps = error / (np.exp2(np.floor(np.log2(np.maximum(magnitude, 2.0**-126)))) * self._step)
+            self._max_ulp = max(self._max_ulp, float(np.where(np.isnan(steps), np.inf, steps).max()))
+        finite = np.isfinite(ours) & np.isfinite(reference)
+        a, b, gap = (ours, reference, error) if finite.all() else (ours[finite], reference[finite], error[finite])
+        self._finite += a.size
+        self._total += float(gap.sum())
+        self._noise += float(np.dot(gap, gap))
+        self._signal += float(np.dot(b, b))
+        self._ours += float(np.dot(a, a))
+        self._product += float(np.dot(a, b))
+
+    def _add_finite(self, start: int, ours: Array, reference: Array, limit: Array) -> None:
+        """What `add` does, with fewer passes over the elements: what most layers need, and all that small ones take."""
+        error, magnitude = np.abs(ours - reference), np.abs(reference)
+        excess = error / np.maximum(limit, _TINY)
+        place = int(excess.argmax())
+        if excess[place] > self._worst[0]:
+            self._worst = float(excess[place]), start + place
+        self._beyond += int(np.count_nonzero(error > limit))
+        self._max_abs = max(self._max_abs, float(error.max()))
+        relative = np.divide(error, magnitude, out=np.zeros_like(error), where=error > 0)
+        self._max_rel = max(self._max_rel, float(relative.max()))
+        if self._step:
+            steps = error / (np.exp2(np.floor(np.log2(np.maximum(magnitude, 2.0**-126)))) * self._step)
+            self._max_ulp = max(self._max_ulp, float(steps.max()))
+        self._finite += ours.size
+        self._total += float(error.sum())
+        self._noise += float(np.dot(error, error))
+        self._signal += float(np.dot(reference, reference))
+        self._ours += float(np.dot(ours, ours))
+        self._product += float(np.dot(ours, reference))
+
+    def result(
+        self, ours: Array, reference: Array, atol: float, rtol: float, custom: Mapping[str, float]
+    ) -> Difference:
+        count = max(self._finite, 1)
+        lengths = math.sqrt(self._signal) * math.sqrt(self._ours)
+        worst = tuple(int(i) for i in np.unravel_index(self._worst[1], ours.shape))
+        noisy = self._noise > 0 and self._signal > 0
+        return Difference(
+            max_abs=self._max_abs,
+            mean_abs=self._total / count,
+            max_rel=self._max_rel,
+            rmse=math.sqrt(self._noise / count),
+            cosine=self._product / lengths if lengths > 0 and math.isfinite(lengths) else None,
+            sqnr_db=10 * math.log10(self._signal / self._noise) if noisy and math.isfinite(self._signal) else None,
+            max_ulp=self._max_ulp,
+            beyond=self._beyond / ours.size,
+            beyond_count=self._beyond,
+            not_finite=self._not_finite,
+            elements=ours.size,
+            worst=worst,
+            ours=float(as_numbers(ours[worst].reshape(1))[0]),
+            reference=float(as_numbers(reference[worst].reshape(1))[0]),
+            rtol=rtol,
+            atol=atol,
+            custom=custom,
+        )
+
+
+def _of_strings(ours: Array, reference: Array) -> Difference:
+    if ours.dtype != object or reference.dtype != object:
+        return Difference(elements=ours.size, beyond=1.0, beyond_count=max(ours.size, 1), problem="one side is strings")
+    differs = np.atleast_1d(ours != reference)
+    count = int(np.count_nonzero(differs))
+    if not count:
+        return Difference(elements=ours.size)
+    worst = tuple(int(i) for i in np.argwhere(differs)[0])[: ours.ndim]
+    return Difference(
+        elements=ours.size,
+        beyond=count / ours.size,
+        beyond_count=count,
+        max_abs=math.inf,
+        worst=worst,
+        ours=str(ours[worst]),
+        reference=str(reference[worst]),
+    )
+
+
+def load_metric(name: str) -> Metric:
+    """The metric `module:function`; raises EvaluationError where it cannot be imported."""
+    module, _, function = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise EvaluationError(f"there is no metric {name!r}: {error}", code=Code.unknown_input) from None
+    if not callable(found):
+        raise EvaluationError(f"metric {name!r} cannot be called", code=Code.unknown_input)
+    return found  # type: ignore[no-any-return]  # whatever it gives is made a float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
+    None is then 0. outputs: tolerances of outputs, by their values. nan_equal: whether NaN and infinity on both sides
+    count as compared. metrics: of one's own, by name. progress: called with each layer's path. precision: what f16 and
+    bf16 are computed in. computes_in: a coarser type than that of its values, in which the reference computes. weights:
+    the shorter type to which the weights of one side are rounded."""
+
+    rtol: float | None = None
+    atol: float | None = None
+    outputs: Mapping[tuple[tuple[str, ...], str, int], Tolerance] = field(default_factory=dict)
+    nan_equal: bool = False
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    progress: Callable[[str], None] | None = None
+    threads: int | None = None
+    precision: Precision = "f32"
+    computes_in: ElementType | None = None
+    weights: ElementType | None = None
+
+    @property
+    def given(self) -> Tolerance | None:
+        if self.rtol is None and self.atol is None:
+            return None
+        return Tolerance(rtol=self.rtol or 0.0, atol=self.atol or 0.0)
+
+    def own(self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
+        if self.given is not None:
+            return self.given
+        if isinstance(node.op, Const) and len(set(kinds)) == 1:
+            return Tolerance()
+        return own_tolerance(node, inputs, self._computed(kinds))
+
+    def carried(self, kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
+        if self.given is not None:
+            return self.given
+        computed = self._computed(kinds)
+        if self.weights is not None and any(kind.is_float for kind in kinds):
+            computed = [*computed, self.weights]
+        return tolerance_of(computed, node)
+
+    def chain(self, kinds: Sequence[ElementType]) -> Tolerance:
+        """The tolerance of the own error of a chain of layers: its rounding is that of a network."""
+        return replace(self, weights=None).carried(kinds)
+
+    def _computed(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:
+        if self.computes_in is None or not any(kind.is_float for kind in kinds):
+            return kinds
+        return [*kinds, self.computes_in]

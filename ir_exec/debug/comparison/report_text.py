@@ -1,0 +1,324 @@
+"""What a comparison answers, in words: the verdict first, then the layers that matter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from ir_exec.debug.comparison.metrics import Difference
+from ir_exec.debug.comparison.report import ComparedLayer, Comparison, LayerFault
+
+__all__ = [
+    "beyond",
+    "brief",
+    "counts",
+    "details",
+    "drawn",
+    "headline",
+    "number",
+    "number_pair",
+    "render",
+    "shown_layers",
+    "told",
+]
+
+
+_MOST_LISTED = 10
+
+_HOW = {
+    "structure": "by the layers around",
+    "position": "by position",
+    "type and shape": "by type and shape",
+    "asked": "as asked",
+}
+
+_NOTABLE = 1e-3
+"""The share of the elements of outputs that are not finite from which the first line counts them."""
+
+
+def render(report: Comparison) -> Iterator[str]:
+    """The report in lines, without the table of all layers."""
+    yield headline(report)
+    yield from details(report)
+    yield ""
+    yield counts(report)
+
+
+def headline(report: Comparison) -> str:
+    """The answer in one line: whether the outputs agree, then what was not compared, then the first wrong layer."""
+    calls = f" in {report.calls} calls" if report.calls > 1 else ""
+    if report.verdict == "failed":
+        return f"could not compare all: {report.failure}"
+    if report.verdict == "not compared":
+        return f"not compared: {_blind(report)}{calls}{_untested(report)}"
+    if report.verdict == "equal":
+        weights = "" if report.weights is None else f"; {report.weights}"
+        limits = weights + _not_compared(report) + _untested(report) + _beyond(report)
+        return f"equal: {_agreement(report)}{calls}{_paired(report)}{limits}"
+    what = _differing(report)
+    if report.verdict == "reference":
+        return f"the reference differs from itself: {what}{calls}{_second_opinion(report)}{_not_compared(report)}"
+    weights = "" if report.weights is None else f"; {report.weights}"
+    return f"different: {what}{weights}{_not_compared(report)}{_cause(report)}"
+
+
+def _agreement(report: Comparison) -> str:
+    matched = [one for one in report.output_results if one.error is not None]
+    if not matched:
+        return "the reference has none of the outputs, and every value that it has agrees"
+    errors = [one.error for one in matched if one.error is not None]
+    worst = max(errors, key=lambda error: error.max_abs)
+    if all(one.status in ("equal", "not compared") for one in matched):
+        how = "to the bit"
+    else:
+        how = f"the largest error is {number(worst.max_abs)}"
+        how += "" if worst.sqnr_db is None else f" (SQNR {min(_sqnrs(errors)):.1f} dB)"
+    if any(one.status == "step" for one in matched):
+        how += ", except on steps and in ties"
+    if report.computes_in is not None:
+        how += f", by the tolerances of {report.computes_in}"
+    count = len(matched)
+    subject = f'output "{matched[0].name}" agrees' if count == 1 else f"{count} outputs agree"
+    left = len(report.output_results) - count
+    return f"{subject}, {how}" + (f"; the reference has no other of {left + count} outputs" if left else "")
+
+
+def _sqnrs(errors: Sequence[Difference]) -> list[float]:
+    return [error.sqnr_db for error in errors if error.sqnr_db is not None]
+
+
+def _differing(report: Comparison) -> str:
+    """The outputs that differ, with the error of the first."""
+    differ = [one for one in report.output_results if one.status in ("different", "unmatched")]
+    if not differ:
+        beyond = [one for one in report.layers if one.partner is not None and not _fits(one)]
+        return f"{len(beyond)} of the values that the reference has"
+    first = differ[0]
+    call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
+    error = "the reference has no such output" if first.error is None else brief(first.error)
+    more = f" and {len(differ) - 1} more of {len(report.output_results)} outputs" if len(differ) > 1 else ""
+    return f'output "{first.name}" ({error}{call}){more}'
+
+
+def _second_opinion(report: Comparison) -> str:
+    """Where the reference's other answer agrees with this model, as the end of a sentence."""
+    layer = next((one for one in report.layers if one.status == "reference"), None)
+    if layer is not None:
+        return f'; layer {layer.layer_id} "{layer.path}" ({layer.type}): {layer.note}'
+    return "; with its inner values made outputs it agrees, so what it fuses between them changes its answer"
+
+
+def _cause(report: Comparison) -> str:
+    """The layer that explains outputs that differ, as the end of a sentence."""
+    if report.first_fault is not None:
+        fault = report.first_fault
+        more = f", and {len(report.faults) - 1} more" if len(report.faults) > 1 else ""
+        if fault.taken_by:
+            return f"; {_layer(fault)} holds other values{more}"
+        call = f" in call {fault.call} of {report.calls}" if report.calls > 1 else ""
+        return f"; {_layer(fault)} is the first that is wrong by itself{call}{more}"
+    first = next((one for one in report.layers if one.path == report.first_carried), None)
+    if first is None:
+        return ""
+    if first.status == "step":
+        where = f'layer {first.layer_id} "{first.path}" ({first.type})'
+        return f"; no layer is wrong by itself: {where} is a step that makes small errors large"
+    return f"; no layer is wrong by itself: errors pass the tolerance from {first.path} on"
+
+
+def _blind(report: Comparison) -> str:
+    """The outputs in which no fault could have shown."""
+    names = [f'"{one.name}"' for one in report.output_results if one.status == "not compared"]
+    if not names:
+        return "no value has a finite element on both sides"
+    subject = f"output {names[0]} has" if len(names) == 1 else f"outputs {_some(names)} have"
+    return f"{subject} no finite element on either side"
+
+
+def _not_compared(report: Comparison) -> str:
+    elements = sum(one.error.elements for one in report.output_results if one.error is not None)
+    if not report.not_compared or report.not_compared < _NOTABLE * elements:
+        return ""
+    return f"; not compared: {report.not_compared:,} of {elements:,} elements, NaN or infinite on both sides"
+
+
+def _untested(report: Comparison) -> str:
+    if not report.untested:
+        return ""
+    return f"; not tested by these inputs: {report.untested:,} of {len(report.layers) + report.not_run:,} layers"
+
+
+def _paired(report: Comparison) -> str:
+    """How many ends go together without a common name."""
+    count = sum(one.how != "asked" and one.end == "output" for one in report.pairings)
+    return f"; {count} output{'s' * (count > 1)} paired without a common name" if count else ""
+
+
+def _beyond(report: Comparison) -> str:
+    """The number of layers that are wrong while the outputs agree."""
+    count = len(report.faults)
+    return f"; {count:,} layer{'s' * (count > 1)} beyond tolerance" if count else ""
+
+
+def brief(error: Difference) -> str:
+    """A difference in a few words."""
+    if error.problem is not None:
+        return error.problem
+    sqnr = "" if error.sqnr_db is None else f", SQNR {error.sqnr_db:.1f} dB"
+    return f"max abs {number(error.max_abs)}{sqnr}"
+
+
+def _fits(layer: ComparedLayer) -> bool:
+    return layer.carried is not None and layer.carried.is_within
+
+
+def is_output(layer: ComparedLayer, report: Comparison) -> bool:
+    """Whether an output of the network is one of the layer's: `split:1` is one of `split`."""
+    names = {layer.path, *(f"{layer.path}:{name.rpartition(':')[2]}" for name in report.outputs)}
+    return not names.isdisjoint(report.outputs)
+
+
+def beyond(report: Comparison) -> Iterator[str]:
+    """The layers that are wrong by themselves while the outputs agree, a line each."""
+    for fault in report.faults[:_MOST_LISTED]:
+        note = f"; {fault.note}" if fault.note else ""
+        yield f"  beyond tolerance: {_layer(fault)}: {'' if fault.own is None else told(fault.own)}{note}"
+    if len(report.faults) > _MOST_LISTED:
+        yield f"  ... {len(report.faults) - _MOST_LISTED} more"
+
+
+def details(report: Comparison) -> Iterator[str]:
+    """What explains the verdict: the faults, steps and ties, layers without partner, notes."""
+    if report.verdict == "equal":
+        yield from beyond(report)
+    for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:
+        yield f"  {_layer(fault)}"
+        if fault.own is not None:
+            yield f"    own error      {told(fault.own)}"
+        if fault.carried is not None:
+            yield f"    carried error  {told(fault.carried)}"
+        if fault.taken_by:
+            yield f"    taken by       {_some(fault.taken_by)}"
+        if fault.includes:
+            yield f"    or above it    {_some(fault.includes)} (the reference has no values there)"
+        if fault.note:
+            yield f"    note           {fault.note}"
+    if report.verdict != "equal" and len(report.faults) > _MOST_LISTED:
+        yield f"  ... {len(report.faults) - _MOST_LISTED} more"
+    yield from _modules(report)
+    for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
+        yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"
+    steps = [layer for layer in report.layers if layer.status == "step"]
+    for layer in steps[:_MOST_LISTED]:
+        yield f"  no fault: {layer.path} ({layer.type}): {layer.note}"
+    failed = [layer for layer in report.layers if layer.status == "failed"]
+    for layer in failed[:_MOST_LISTED]:
+        yield f"  not judged: {layer.path} ({layer.type}): {layer.note}"
+    for one in report.pairings:
+        yield f"  paired: {one.end} {one.model} with {one.reference}: {_HOW[one.how]}"
+    for side, title in (("model", "without partner"), ("reference", "in the reference alone")):
+        listed = [one for one in report.unmatched if one.side == side]
+        if listed:
+            names = [f"{one.path} ({one.type})" if one.type else one.path for one in listed]
+            yield f"  {title}: {len(listed)}: {_some(names)}"
+    for note in report.notes:
+        yield f"  note: {note}"
+
+
+def _modules(report: Comparison) -> Iterator[str]:
+    """The modules of a recording as a tree: those that are not equal, and where the first fault is."""
+    shown = [one for one in report.modules if one.status not in ("equal", "close", "unmatched")]
+    if report.modules:
+        found = sum(bool(one.layers) for one in report.modules)
+        yield f"  modules: {found} of {len(report.modules)} found, {len(shown)} not equal"
+    if report.first_module is not None and report.first_fault is not None:
+        yield f"  first wrong module: {report.first_module}, in it {_layer(report.first_fault)}"
+    paths = {one.path for one in shown}
+    for module in sorted(shown, key=lambda one: [_numbered(part) for part in one.path.split(".")]):
+        parts = module.path.split(".")
+        above = [size for size in range(1, len(parts)) if ".".join(parts[:size]) in paths]
+        name = ".".join(parts[above[-1] :] if above else parts)
+        own = "-" if module.own is None else number(module.own.max_abs)
+        carried = "-" if module.carried is None else number(module.carried.max_abs)
+        yield f"    {'  ' * len(above)}{name}: {module.status}, own {own}, carried {carried}"
+
+
+def _numbered(part: str) -> tuple[int, str]:
+    return (int(part), "") if part.isdecimal() and part.isascii() else (-1, part)
+
+
+def counts(report: Comparison) -> str:
+    """How many layers are in which state."""
+    kinds = ("equal", "close", "step", "carried", "reference", "wrong", "failed", "skipped", "unmatched")
+    found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
+    parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
+    reasons: Counter[str] = Counter(layer.untested for layer in report.layers if layer.untested is not None)
+    if report.not_run:
+        reasons["not run"] = report.not_run
+    if reasons:
+        parts += "; not tested by these inputs: " + ", ".join(f"{count} {why}" for why, count in reasons.items())
+    return f"{len(report.layers)} layers: {parts}{drawn(report.seed, report.inputs)}"
+
+
+def drawn(seed: int | None, shapes: Mapping[str, Sequence[int]]) -> str:
+    """The end of a line: with which seed inputs of these shapes were drawn, where they were."""
+    if seed is None:
+        return ""
+    named = [f"{name}[{','.join(map(str, shape))}]" for name, shape in shapes.items()]
+    return f"; inputs drawn with seed {seed}: {_some(named)}"
+
+
+def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]:
+    """The layers of the table: all, or those that are not equal, the worst by themselves first."""
+    if every:
+        return list(report.layers)
+    chosen = [layer for layer in report.layers if layer.status in ("wrong", "reference", "step", "failed", "carried")]
+    if not chosen:
+        chosen = [layer for layer in report.layers if layer.status == "close"]
+    order = {"wrong": 0, "reference": 1, "failed": 2, "step": 3, "carried": 4, "close": 5}
+    return sorted(chosen, key=lambda layer: order[layer.status])
+
+
+def told(found: Difference) -> str:
+    """A difference in a line."""
+    if found.problem is not None:
+        return found.problem
+    text = f"max abs {number(found.max_abs)}, rel {number(found.max_rel)}"
+    if found.sqnr_db is not None:
+        text += f", SQNR {found.sqnr_db:.1f} dB"
+    text += f"; {found.beyond_count:,} of {found.elements:,} beyond the tolerance"
+    if found.worst is not None:
+        place = list(found.worst)
+        ours, reference = number_pair(found.ours, found.reference)
+        text += f"; at {place} {ours} instead of {reference}"
+    return text
+
+
+def number_pair(value: float | str | None, other: float | str | None) -> tuple[str, str]:
+    """Return two numbers with as many digits as it takes to see that they differ."""
+    if isinstance(value, str) or isinstance(other, str) or value is None or other is None or value == other:
+        return number(value), number(other)
+    pair = number(value), number(other)
+    digits = 4
+    while pair[0] == pair[1] and digits < 17:
+        digits += 1
+        pair = f"{value:.{digits}g}", f"{other:.{digits}g}"
+    if digits > 4 and max(abs(value), abs(other)) < 2**53 and value == int(value) and other == int(other):
+        pair = str(int(value)), str(int(other))
+    return pair
+
+
+def number(value: float | str | None) -> str:
+    """A number as tables show it; a dash for none."""
+    if value is None:
+        return "-"
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _layer(fault: LayerFault) -> str:
+    return f'layer {fault.layer_id} "{fault.path}" ({fault.type})'
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f", ... {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more

@@ -1,0 +1,93 @@
+"""Values in which a fault could not have shown: not finite, constant, or saturated in every element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ir_exec.debug.values.facts import as_numbers, not_finite_in, pieces
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.types import STRING, Array, ElementType
+
+__all__ = ["Untested", "driven_values", "untested"]
+
+Untested: TypeAlias = Literal["not finite", "constant", "saturated"]
+"""not finite: every element is NaN or infinite. constant: all elements are the same number. saturated: every element is
+at a limit of a bounded function."""
+
+_LIMITS: dict[str, tuple[float, ...]] = {
+    "Sigmoid": (0.0, 1.0),
+    "HardSigmoid": (0.0, 1.0),
+    "HSigmoid": (0.0, 1.0),
+    "Tanh": (-1.0, 1.0),
+    "Erf": (-1.0, 1.0),
+    "SoftSign": (-1.0, 1.0),
+    "SoftMax": (0.0, 1.0),
+}
+"""The limits of bounded functions, by the canonical type. Faults above a saturated layer do not change it."""
+
+_GLIMPSE = 32
+"""Elements that are looked at first: in nearly all values they differ, and no pass over the others is needed."""
+
+
+def driven_values(graph: Graph) -> frozenset[Value]:
+    """Return the values of a graph that follow from the values of its Parameters, and not from their shapes alone."""
+    driven: set[Value] = set()
+    for node in graph.nodes:
+        if isinstance(node.op, Const) or canonical(node.type) == "ShapeOf":
+            continue
+        if not node.values_in or node.bodies or any(value in driven for value in node.values_in):
+            driven.update(node.outputs)
+    return frozenset(driven)
+
+
+def untested(node: Node, outputs: Sequence[Array]) -> Untested | None:
+    """Return why no element of a layer's outputs could have shown a fault; None where one could.
+
+    Args:
+        node: A layer that depends on the inputs of the model.
+        outputs: Its outputs. Those of integers, booleans and strings are taken as able to show a fault, and so are
+            finite outputs of a single element.
+    """
+    limits = _LIMITS.get(canonical(node.type), ())
+    reasons = [_reason(array, limits) for array in outputs]
+    if not reasons or None in reasons:
+        return None
+    return reasons[0]
+
+
+def _reason(array: Array, limits: Sequence[float]) -> Untested | None:
+    if ElementType.of(array) in STRING or not ElementType.of(array).is_float or not array.size:
+        return None
+    if not limits and not _is_suspect(array):
+        return None
+    if not_finite_in(array) == array.size:
+        return "not finite"
+    if array.size > 1 and _consists_of(array, [_number_at(array, 0)]):
+        return "constant"
+    return "saturated" if limits and _consists_of(array, limits) else None
+
+
+def _is_suspect(array: Array) -> bool:
+    """Return True unless the first elements have two finite numbers that differ."""
+    with np.errstate(all="ignore"):
+        numbers = as_numbers(array.reshape(-1)[:_GLIMPSE] if array.flags.c_contiguous else array.flat[:_GLIMPSE])
+        finite = numbers[np.isfinite(numbers)]
+        return finite.size < 2 or bool((finite == finite[0]).all())
+
+
+def _number_at(array: Array, position: int) -> float:
+    return float(as_numbers(np.asarray(array.flat[position : position + 1]))[0])
+
+
+def _consists_of(array: Array, numbers: Sequence[float]) -> bool:
+    with np.errstate(all="ignore"):
+        for _, (part,) in pieces(array):
+            found = as_numbers(part)
+            if not np.isin(found, numbers).all():
+                return False
+    return True

@@ -1,0 +1,323 @@
+"""A network with its inputs, outputs, versions and reports in one .zip, and what it computes elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import secrets
+import shutil
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import IO, Annotated, Literal
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from ir_exec.codes import Code
+from ir_exec.debug.comparison.metrics import Difference
+from ir_exec.debug.cuts.anonymizing import anonymous, redrawn
+from ir_exec.debug.references.reference import differences
+from ir_exec.debug.values.facts import Record
+from ir_exec.debug.values.files import damaged, load_npz, nearest, unwritable, write_npz
+from ir_exec.errors import EvaluationError
+from ir_exec.model import Model, ModelPort, Source, read_model
+from ir_exec.runtime import compile_model
+from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.specialising import for_calls
+from ir_exec.types import BOOLEAN, Array, ElementType
+
+__all__ = ["Bundle", "Rerun", "bundle", "current_versions", "rerun"]
+
+_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS = "model.xml", "model.bin", "model.inputs.npz", "model.outputs.npz"
+_ABOUT, _READ_ME, _REPORTS = "bundle.json", "README.txt", "reports/"
+
+_MOST_MEMBERS = 100
+_MOST_ABOUT = 2**20
+_MOST_BYTES = 2**34
+_CHUNK = 2**20
+
+_UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error, struct.error)
+"""What reading a damaged .zip may raise: a RuntimeError for members that are encrypted or compressed unknown ways."""
+
+_TRIED_SEEDS = 3
+
+_TOLD = """\
+A network in OpenVINO IR with inputs, and the outputs that ir_exec computed of them.
+
+    ir-exec bundle --run {name}
+
+runs it again and tells whether it gives the same. bundle.json tells the versions that were used.
+"""
+
+_PACKAGES = ("ir-exec", "numpy", "ml_dtypes", "openvino", "onnxruntime")
+
+
+class Member(Record):
+    """A file of a bundle. digest: SHA-256."""
+
+    name: str
+    size: Annotated[int, Field(ge=0)]
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class Bundle(Record):
+    """`bundle.json`: what is in the .zip, and what it was made with.
+
+    versions: of ir_exec and packages beside it, where they are installed. anonymous: whether names and weights are
+    others than those of the network that it was made of. command: what was asked whether the network fails, left
+    out where it is anonymous. fails: the answer; None where nothing was asked.
+    """
+
+    format: Literal[1] = 1
+    versions: dict[str, str]
+    python: str
+    machine: str
+    anonymous: bool = False
+    command: str | None = None
+    fails: bool | None = None
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """A bundle that was run again.
+
+    differences: by output, from what the bundle holds; None for one that it has no array for.
+    """
+
+    bundle: Bundle
+    differences: dict[str, Difference | None]
+
+    @property
+    def equal(self) -> bool:
+        """Whether every output is within the tolerance."""
+        return all(found is not None and found.is_within for found in self.differences.values())
+
+
+def bundle(
+    model: Model | Source,
+    inputs: Inputs,
+    *,
+    output: str | os.PathLike[str],
+    reports: Sequence[str | os.PathLike[str]] = (),
+    anonymously: bool = False,
+    seed: int = 0,
+    fails: Callable[..., bool] | None = None,
+    command: str | None = None,
+) -> Bundle:
+    """Put a network, its inputs, the outputs that ir_exec computes, versions and reports into one .zip.
+
+    output: the .zip to write. reports: files to add.
+    anonymously: with other names and weights, as `anonymous` says, and other inputs of the same
+    distribution; integers of more than 8 bits and booleans stay. seed: for these.
+    fails: called as by `reduce`, with the network itself and with the anonymous one; where that does not fail, other
+        seeds are tried. The answer stands in the bundle, beside `command`, its text, which an anonymous bundle leaves
+        out: it may name what the bundle does not.
+    Raises what a run raises, EvaluationError where the network itself does not fail, and ResourceError where a file
+    cannot be written or a report not be read.
+    """
+    model = model if isinstance(model, Model) else read_model(model)
+    model, (arrays,), _ = for_calls(model, inputs)
+    with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
+        place = Path(folder)
+        answer = None
+        if fails is not None:
+            answer = _fails(fails, model, arrays, place)
+            if not answer:
+                raise EvaluationError("it does not fail on the network itself", code=Code.bad_value)
+        if anonymously:
+            whole, given = model, arrays
+            for tried in range(seed, seed + (_TRIED_SEEDS if fails is not None else 1)):
+                model = anonymous(whole, seed=tried)
+                arrays = [_other_input(one, np.random.default_rng((tried, at))) for at, one in enumerate(given)]
+                if fails is None or (answer := _fails(fails, model, arrays, place)):
+                    break
+        _store(model, arrays, place)
+        results = compile_model(model, precision="file")(arrays).to_tuple()
+        write_npz(place / _OUTPUTS, {port.name: one for port, one in zip(model.outputs, results, strict=True)})
+        named = {name: place / name for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)}
+        named |= {f"{_REPORTS}{Path(report).name}": Path(report) for report in reports}
+        about = Bundle(
+            versions=current_versions(),
+            python=platform.python_version(),
+            machine=f"{platform.system()} {platform.machine()}",
+            anonymous=anonymously,
+            command=None if anonymously else command,
+            fails=answer,
+            members=tuple(_described(name, path) for name, path in named.items()),
+        )
+        _write(Path(output), named, about)
+    return about
+
+
+def _store(model: Model, arrays: Sequence[Array], folder: Path) -> dict[str, Array]:
+    """Write a network and its inputs; returns these by name."""
+    given = {port.name: array for port, array in zip(model.inputs, arrays, strict=True)}
+    model.save(folder / _MODEL)
+    write_npz(folder / _INPUTS, given)
+    return given
+
+
+def _fails(fails: Callable[..., bool], model: Model, arrays: Sequence[Array], folder: Path) -> bool:
+    given = _store(model, arrays, folder)
+    return bool(fails(read_model(folder / _MODEL), given))
+
+
+def _other_input(array: Array, random: np.random.Generator) -> Array:
+    kind = ElementType.of(array)
+    stays = kind in BOOLEAN or (not kind.is_float and kind.bits > 8)
+    return array if stays else redrawn(array, random)
+
+
+def current_versions() -> dict[str, str]:
+    """Of ir_exec and the packages beside it that are installed."""
+    found = {}
+    for name in _PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
+def _described(name: str, path: Path) -> Member:
+    try:
+        with open(path, "rb") as file:
+            return Member(name=name, size=path.stat().st_size, digest=hashlib.file_digest(file, "sha256").hexdigest())
+    except OSError as error:
+        raise damaged(path, error) from None
+
+
+def _write(target: Path, named: Mapping[str, Path], about: Bundle) -> None:
+    """The .zip beside its place, then in it; equal content makes equal files."""
+    new = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        try:
+            with zipfile.ZipFile(new, "x", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
+                archive.writestr(_info(_READ_ME), _TOLD.format(name=target.name))
+                archive.writestr(_info(_ABOUT), about.model_dump_json(indent=1) + "\n")
+                for name, path in named.items():
+                    with open(path, "rb") as file, archive.open(_info(name), "w", force_zip64=True) as member:
+                        shutil.copyfileobj(file, member, _CHUNK)
+            os.replace(new, target)
+        finally:
+            with suppress(OSError):
+                os.remove(new)
+    except OSError as error:
+        raise unwritable(target, error).changed(code=Code.unwritable) from None
+
+
+def _info(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    info.external_attr = 0o644 << 16
+    return info
+
+
+def rerun(path: str | os.PathLike[str], *, most_bytes: int = _MOST_BYTES, threads: int | None = None) -> Rerun:
+    """Run the network of a bundle on its inputs and compare the outputs with those that it holds.
+
+    Nothing of a bundle is executed but the network, by ir_exec; its command is only told. Only members of known names
+    are read, into a folder that goes again, and of these no more bytes than `bundle.json` says, `most_bytes` in all.
+    threads: as for `compile_model`.
+    Raises EvaluationError for a file that is no bundle or a damaged one, ResourceError for one that is too large, and
+    what a run raises.
+    """
+    with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
+        about = _unpacked(Path(path), Path(folder), most_bytes)
+        model = read_model(Path(folder, _MODEL))
+        results = compile_model(model, precision="file", threads=threads)(_inputs(Path(folder, _INPUTS), model.inputs))
+        _check_arrays(Path(folder, _OUTPUTS))
+        return Rerun(about, differences(results, Path(folder, _OUTPUTS)))
+
+
+def _inputs(path: Path, ports: Sequence[ModelPort]) -> dict[str, Array]:
+    _check_arrays(path)
+    kinds = {port.name: port.element_type for port in ports}
+    return {name: nearest(array, kinds.get(name, ElementType.dynamic)) for name, array in load_npz(path).items()}
+
+
+def _unpacked(path: Path, folder: Path, most_bytes: int) -> Bundle:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = archive.infolist()
+            names = [info.filename for info in infos]
+            if len(infos) > _MOST_MEMBERS or len(set(names)) < len(names):
+                raise ValueError("it holds too many members, or some twice")
+            if _ABOUT not in names:
+                raise ValueError("it is no bundle: it holds no bundle.json")
+            with archive.open(_ABOUT) as file:
+                text = file.read(_MOST_ABOUT + 1)
+            if len(text) > _MOST_ABOUT:
+                raise ValueError("its bundle.json is too long")
+            about = Bundle.model_validate_json(text)
+            members = {member.name: member for member in about.members}
+            if lost := [name for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS) if name not in members]:
+                raise ValueError(f"its bundle.json does not tell of {lost[0]}")
+            wanted = [members[name] for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)]
+            if sum(member.size for member in wanted) > most_bytes:
+                raise ValueError(f"unpacked it takes more than {most_bytes:,} bytes")
+            for member in wanted:
+                with archive.open(member.name) as source, open(folder / member.name, "xb") as target:
+                    _copy(source, target, member)
+    except ValidationError:
+        raise damaged(path, ValueError("its bundle.json is not one of a bundle")) from None
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        RuntimeError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+    ) as error:
+        # A RuntimeError is an encrypted member, or a method of compression that is not there.
+        reason = error if isinstance(error, (OSError, ValueError)) else ValueError(str(error).strip("'\""))
+        raise damaged(path, reason) from None
+    return about
+
+
+def _copy(source: IO[bytes], target: IO[bytes], member: Member) -> None:
+    """Exactly as many bytes as the bundle tells, and those."""
+    left, hashed = member.size, hashlib.sha256()
+    while left >= 0 and (chunk := source.read(min(_CHUNK, left + 1))):
+        left -= len(chunk)
+        hashed.update(chunk)
+        target.write(chunk)
+    if left or hashed.hexdigest() != member.digest:
+        raise ValueError(f"{member.name} is not what its bundle.json tells")
+
+
+def _check_arrays(path: Path) -> None:
+    """Raise EvaluationError for an .npz whose arrays take more than its bytes: it is stored, not compressed."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            total = sum(info.file_size for info in archive.infolist())
+            if total > path.stat().st_size:
+                raise ValueError("its arrays are compressed, which those of a bundle are not")
+            for info in archive.infolist():
+                with archive.open(info) as member:
+                    _check_header(member, info)
+    except _UNREADABLE as error:
+        reason = error if isinstance(error, (OSError, ValueError)) else ValueError(str(error))
+        raise EvaluationError(damaged(path.name, reason).message, code=Code.unknown_input) from None
+
+
+def _check_header(member: IO[bytes], info: zipfile.ZipInfo) -> None:
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    major = np.lib.format.read_magic(member)
+    if major not in read:
+        raise ValueError(f"{info.filename} is of an unknown version of .npy")
+    shape, _, dtype = read[major](member)
+    needed = dtype.itemsize
+    for size in shape:
+        needed *= size
+    if dtype.hasobject or needed > info.file_size:
+        raise ValueError(f"{info.filename} says that it holds more than it does")

@@ -1,0 +1,249 @@
+"""The part of a network between some of its values, as a network with the values at the cut."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ir_exec.build.cutting import Cut, Region, cut, is_counted, region_at, source, with_variables
+from ir_exec.build.cutting import needed as needed_by
+from ir_exec.codes import Code
+from ir_exec.debug.traces.walk import Visit, Walker, Where
+from ir_exec.debug.values.entries import Entry, entries_of, find
+from ir_exec.debug.values.files import write_npz
+from ir_exec.errors import EvaluationError
+from ir_exec.graph import Node, Value
+from ir_exec.model import Model, PartialModel, Source, read_model
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
+from ir_exec.plan.passes.fold import constant_values
+from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.specialising import for_calls
+from ir_exec.types import Array
+
+__all__ = ["Extracted", "extract", "values_at"]
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """A network that was cut out of another one.
+
+    inputs, outputs: the values at the cut by the names of its inputs and outputs; None without inputs of the whole.
+    """
+
+    model: Model
+    inputs: dict[str, Array] | None = None
+    outputs: dict[str, Array] | None = None
+
+    def save(self, path: str | os.PathLike[str]) -> list[Path]:
+        """Write `cut.xml`, `cut.bin`, and with values `cut.inputs.npz` and `cut.outputs.npz`; returns these paths.
+
+        Raises IRError where a file cannot be written.
+        """
+        target = Path(path)
+        self.model.save(target)
+        written = [target, target.with_suffix(".bin")]
+        for part, arrays in (("inputs", self.inputs), ("outputs", self.outputs)):
+            if arrays is not None:
+                written.append(target.with_suffix(f".{part}.npz"))
+                write_npz(written[-1], arrays)
+        return written
+
+
+def extract(
+    model: Model | Source,
+    inputs: Inputs | None = None,
+    *,
+    from_: str | Iterable[str] = (),
+    to: str | Iterable[str] = (),
+    iteration: int | Sequence[int] = 0,
+    output: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+) -> Extracted:
+    """The layers between some values and others, as a network.
+
+    from_, to: names of tensors or layers, `split:1` for one of several outputs, `loop/body/name` inside of bodies; all
+        in one body. Values `from_` become inputs. Without them everything stays that the others need, without `to`
+        everything that leads from them to outputs.
+    inputs: of the whole network, for the values at the cut. iteration: of the body, for them; for a body in a body one
+        number each, from the outside.
+    output: an .xml to write, as `Extracted.save` does. threads: of the run, as for `compile_model`.
+
+    Between them are layers that depend on `from_` (or on a variable that they change) and that `to` depends on. Other
+    values that these read become inputs too; those that follow from weights stay, and those that inference knows become
+    constants. A variable stays where it is read and assigned between them.
+
+    Raises EvaluationError IR705 for names that do not exist and those between which there is nothing, and what a run
+    raises.
+    """
+    model = model if isinstance(model, Model) else read_model(model)
+    if inputs is None:
+        model.require_whole()
+    elif isinstance(model, PartialModel):
+        model, (inputs,), _ = for_calls(model, inputs)
+    starts, ends = (list(dict.fromkeys([one] if isinstance(one, str) else one)) for one in (from_, to))
+    if not starts and not ends:
+        raise EvaluationError("name a value to begin at or one to end at", code=Code.unknown_input)
+    region, found = _found(model, [*starts, *ends])
+    begin = list(dict.fromkeys(value for name in starts for value in found[name]))
+    end = list(dict.fromkeys(value for name in ends for value in found[name]))
+    made = _between(region, begin, end, {value: name for name, values in found.items() for value in values})
+    values = None
+    if inputs is not None:
+        values = values_at(region, inputs, [*made.inputs, *made.outputs], iteration, threads=threads)
+    extracted = with_values(made, values)
+    if output is not None:
+        extracted.save(output)
+    return extracted
+
+
+def with_values(made: Cut, values: Mapping[Value, Array] | None) -> Extracted:
+    """What was cut out, with the values at the cut by name."""
+    if values is None:
+        return Extracted(made.model)
+    inputs = {port.name: values[value] for port, value in zip(made.model.inputs, made.inputs, strict=True)}
+    outputs = {port.name: values[value] for port, value in zip(made.model.outputs, made.outputs, strict=True)}
+    return Extracted(made.model, inputs, outputs)
+
+
+def _found(model: Model, names: Sequence[str]) -> tuple[Region, dict[str, list[Value]]]:
+    """The region that the names are in, and the values of each; a layer of several outputs means all of them."""
+    entries = list(entries_of(model))
+    chosen = {name: _meant(entries, name) for name in names}
+    scopes = {entry.scope: name for name, found in chosen.items() for entry in found}
+    if len(scopes) > 1:
+        one, other = list(scopes.values())[:2]
+        raise EvaluationError(f"{one!r} and {other!r} are not in the same body", code=Code.unknown_input)
+    region = region_at(model, next(iter(scopes)))
+    nodes = {node.id: node for node in region.graph.nodes}
+    return region, {
+        name: [nodes[entry.layer_id].outputs[entry.port] for entry in found] for name, found in chosen.items()
+    }
+
+
+def _meant(entries: Sequence[Entry], name: str) -> list[Entry]:
+    found = find(entries, name)
+    if found.ports == 1 or name in found.names or name == found.path:
+        return [found]
+    return [entry for entry in entries if (entry.scope, entry.layer_id) == (found.scope, found.layer_id)]
+
+
+def _between(region: Region, starts: Sequence[Value], ends: Sequence[Value], names: Mapping[Value, str]) -> Cut:
+    """names: what the values were called by who asked for them."""
+    stops = set(starts)
+    behind = _dependent(region, stops, ())
+    if not ends:
+        results = [node.values_in[0] for node in region.graph.results]
+        ends = [value for value in map(source, results) if value.node in behind and value not in stops]
+        if not ends:
+            raise EvaluationError(f"no output depends on {names[starts[0]]!r}", code=Code.unknown_input)
+    targets = [source(value) for value in ends]
+    if both := [names[value] for value in ends if source(value) in stops]:
+        raise EvaluationError(f"nothing lies between {both[0]!r} and itself", code=Code.unknown_input)
+    keep, needed = _kept(region, stops, targets)
+    for asked, target in zip(ends, targets, strict=True):
+        if target.node not in keep and (stops or isinstance(target.node.op, Const)):
+            what = f"{names.get(asked, asked.name)!r} does not depend on " + _listed(starts, names)
+            raise EvaluationError(what, code=Code.unknown_input)
+    read = {source(value) for node in keep for value in node.values_in}
+    for start in starts:
+        if start not in read:
+            what = f"{_listed(ends, names)} does not depend on {names[start]!r}"
+            raise EvaluationError(what, code=Code.unknown_input)
+    constant = constant_values(region.graph)
+    keep |= {node for node in needed if _is_among(constant, node) and not set(node.outputs) & stops}
+    constants = {}
+    for value in {source(value) for node in keep for value in node.values_in} - stops:
+        known = None if value.node in keep or not value.node.values_in else region.known(value)
+        if known is not None:
+            constants[value] = known
+    return cut(region, keep, list(dict.fromkeys(targets)), constants=constants, opened=stops)
+
+
+def _listed(values: Sequence[Value], names: Mapping[Value, str]) -> str:
+    return " or ".join(repr(names.get(value, value.name)) for value in values[:3])
+
+
+def _is_among(constant: set[Value], node: Node) -> bool:
+    """Whether a layer makes something of weights alone; Consts themselves stay with whatever reads them."""
+    return bool(node.values_in) and bool(node.outputs) and constant.issuperset(node.outputs)
+
+
+def _kept(region: Region, stops: set[Value], targets: Sequence[Value]) -> tuple[set[Node], set[Node]]:
+    """The layers between, and all that the targets need; variables that are read and assigned between stay."""
+    nodes = region.graph.nodes
+    assigns = {node.op.variable_id: node for node in nodes if isinstance(node.op, AssignsVariable)}
+    variables: dict[str, Node] = {}
+    while True:
+        sinks = [value.node for value in targets] + [assigns[name] for name in variables]
+        needed = needed_by(sinks, stops)
+        behind = _dependent(region, stops, variables.values()) if stops else set(nodes)
+        more = {
+            node.op.variable_id: node
+            for node in needed
+            if isinstance(node.op, ReadsVariable)
+            and node.op.variable_id not in variables
+            and assigns.get(node.op.variable_id) in behind
+        }
+        if not more:
+            break
+        variables |= more
+    keep = {node for node in needed & behind if is_counted(node)}
+    others = {node for node in keep if isinstance(node.op, ReadsVariable) and node.op.variable_id not in variables}
+    return with_variables(region, keep - others), needed
+
+
+def _dependent(region: Region, starts: set[Value], also: Iterable[Node]) -> set[Node]:
+    """The layers that depend on one of the values, and those named with what depends on them."""
+    found = set(also)
+    for node in region.graph.nodes:
+        if any(value in starts or value.node in found for value in map(source, node.values_in)):
+            found.add(node)
+    return found
+
+
+class _Enough(BaseException):
+    """All values are there: the rest of the run is not needed. No error, so that no layer takes it for its own."""
+
+
+def values_at(
+    region: Region,
+    inputs: Inputs,
+    wanted: Sequence[Value],
+    iteration: int | Sequence[int] = 0,
+    *,
+    threads: int | None = None,
+) -> dict[Value, Array]:
+    """These values of a run from the inputs of the whole network, in one iteration of the body that they are in.
+
+    Raises what a run raises, and EvaluationError where the body does not run so often.
+    """
+    depth = len(region.scope) // 2
+    asked = (iteration,) if isinstance(iteration, int) else tuple(iteration)
+    if len(asked) > max(depth, 1) or min(asked, default=0) < 0:
+        times, bodies = (
+            ",".join(map(str, asked)),
+            f"{depth} bodies" if depth > 1 else "one body" if depth else "no body",
+        )
+        raise EvaluationError(f"iteration {times} of a part that is in {bodies}", code=Code.unknown_input)
+    where = Where(region.scope, ((0,) * depth + asked)[-depth:] if depth else ())
+    left = dict.fromkeys(value for value in wanted)
+    found: dict[Value, Array] = {}
+
+    def keep(visit: Visit) -> None:
+        if visit.where != where:
+            return
+        for value, array in zip(visit.node.outputs, visit.outputs, strict=False):
+            if value in left:
+                found[value] = array.copy()
+                del left[value]
+        if not left:
+            raise _Enough
+
+    try:
+        Walker(region.model, threads=threads).run(inputs, keep)
+    except _Enough:
+        return found
+    times = ",".join(map(str, where.iterations))
+    raise EvaluationError(f"{'/'.join(region.scope)} has no iteration {times} with these inputs", code=Code.bad_value)

@@ -1,0 +1,479 @@
+"""What differs between two networks, whatever the ids, the order and the generated names of their layers.
+
+Constants are compared as arrays, and by what weights in few bits stand for; `listed` gives programs that compare lines
+a network as text without ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
+from ir_exec.debug.comparison.report_text import told
+from ir_exec.debug.comparison.rounded import WeightsNote
+from ir_exec.debug.diffs.stored import StoredWeights
+from ir_exec.debug.pairing.structure import Side, is_generated, paired, plain_attributes
+from ir_exec.debug.values.facts import Record, as_numbers
+from ir_exec.errors import IRError, raise_error
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.ir import RtInfo, Weights
+from ir_exec.model import Loaded, Model, Source, WeightsSource, load
+from ir_exec.ops.base.registry import canonical, type_key
+from ir_exec.ops.infrastructure.values import Const, Result
+from ir_exec.printable import printable
+from ir_exec.types import STRING, Array
+
+__all__ = [
+    "Change",
+    "ChangedLayer",
+    "NetworkDiff",
+    "Place",
+    "constant_difference",
+    "constants_behind",
+    "diff",
+    "listed",
+    "numbers_behind",
+    "opened",
+]
+
+
+class Place(Record):
+    """A layer that one network has alone. path: `loop/body/name`. outputs: types. inputs: names of what it reads."""
+
+    layer_id: str
+    path: str
+    type: str
+    opset: str | None
+    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+
+class Change(Record):
+    """What differs (`attribute strides`, `input 1`, `output`), before and after; None for what is not there."""
+
+    what: str
+    before: str | None = None
+    after: str | None = None
+
+
+class ChangedLayer(Record):
+    """A layer of both networks. path, layer_id: in the first; path_b, layer_id_b: in the second.
+
+    constant: how far the array of a constant of the second is from that of the first, where they differ.
+    """
+
+    path: str
+    path_b: str
+    type: str
+    layer_id: str
+    layer_id_b: str
+    changes: tuple[Change, ...]
+    constant: Difference | None = None
+
+
+class NetworkDiff(Record):
+    """What differs between the networks `a` and `b`.
+
+    unchanged: the number of layers that do not differ. constants_not_compared: the number of constants that a missing
+    .bin hides. order: what stands in another order, and what differs in the network itself. consequences: layers whose
+    types or dims differ because those of their inputs do; they do not make networks differ by themselves.
+    weights: constants that one network holds in a shorter type of float than the other, where that is all by which they
+    differ; they and their conversions are in no other list.
+    """
+
+    a: str
+    b: str
+    equal: bool
+    unchanged: int
+    constants_not_compared: int = 0
+    order: tuple[str, ...] = ()
+    added: tuple[Place, ...] = ()
+    removed: tuple[Place, ...] = ()
+    changed: tuple[ChangedLayer, ...] = ()
+    consequences: tuple[ChangedLayer, ...] = ()
+    weights: WeightsNote | None = None
+
+    @property
+    def summary(self) -> str:
+        """Both networks in a line."""
+        constants = sum(layer.constant is not None for layer in self.changed)
+        parts = [f"{len(self.added):,} added, {len(self.removed):,} removed, {len(self.changed):,} changed"]
+        parts[0] += f" ({constants:,} constant{'s'[: constants != 1]})" if constants else ""
+        if self.consequences:
+            parts.append(f"{len(self.consequences):,} with other types as a consequence")
+        parts.append(f"{self.unchanged:,} unchanged")
+        if self.constants_not_compared:
+            parts.append(f"{self.constants_not_compared:,} constants not compared: a .bin is missing")
+        stored = "" if self.weights is None else f"{self.weights}; "
+        return ("equal" if self.equal else "different") + f": {stored}layers: {'; '.join(parts)}"
+
+    def lines(self, *, every: bool = False) -> Iterator[tuple[str, str]]:
+        """Each line with what it tells of: added, removed, changed, or "". every: consequences too, all of them."""
+        for line in self.order:
+            yield "changed", f"~ {line}"
+        for sign, role, places in (("-", "removed", self.removed), ("+", "added", self.added)):
+            for place in places:
+                yield role, f"{sign} {_told(place)}"
+        shown = (*self.changed, *(self.consequences if every else ()))
+        for layer in shown:
+            yield "changed", f"~ {_of_layer(layer)}"
+            for change in layer.changes:
+                yield "", f"    {change.what}: {_or_none(change.before)} -> {_or_none(change.after)}"
+            if layer.constant is not None:
+                yield "", f"    values: {told(layer.constant).replace(' beyond the tolerance', ' elements differ')}"
+
+    def __str__(self) -> str:
+        return "\n".join([self.summary, *(line for _, line in self.lines())])
+
+
+def _or_none(text: str | None) -> str:
+    return "(none)" if text is None else text
+
+
+def _of_layer(layer: ChangedLayer) -> str:
+    name = repr(layer.path) if layer.path == layer.path_b else f"{layer.path!r}, now {layer.path_b!r}"
+    return f"{name} ({layer.type})"
+
+
+def _told(place: Place) -> str:
+    outputs = f" -> {', '.join(place.outputs)}" if place.outputs else ""
+    return f"{place.path!r} ({place.type} of {place.opset}) of ({', '.join(place.inputs)}){outputs}"
+
+
+def diff(
+    a: Model | Loaded | Source,
+    b: Model | Loaded | Source,
+    *,
+    weights: tuple[WeightsSource | None, WeightsSource | None] = (None, None),
+    rt_info: bool = False,
+) -> NetworkDiff:
+    """What differs between the networks `a` and `b`: layers added, removed, changed, and how far constants are apart.
+
+    Types and dims are those that the files declare. weights: the .bin files where they are not beside the .xml; where
+    one is missing the constants are not compared, and the report says so. rt_info: compare it as well.
+    Raises what `read_model` raises, missing weights left out.
+    """
+    mine, theirs = opened(a, weights[0]), opened(b, weights[1])
+    found = _Diff((mine.weights, theirs.weights), rt_info)
+    found.graphs(mine.graph, theirs.graph, (), is_touched=False)
+    if rt_info:
+        found.order += [f"{one.what} of the network" for one in _info_changes(mine.rt_info, theirs.rt_info)]
+    weights_note = found.stored.note()
+    return NetworkDiff(
+        a=mine.graph.path or mine.graph.name,
+        b=theirs.graph.path or theirs.graph.name,
+        equal=not (found.added or found.removed or found.changed or found.order or weights_note),
+        unchanged=found.unchanged,
+        constants_not_compared=found.not_compared,
+        order=tuple(found.order),
+        added=tuple(found.added),
+        removed=tuple(found.removed),
+        changed=tuple(found.changed),
+        consequences=tuple(found.consequences),
+        weights=weights_note,
+    )
+
+
+class Opened(NamedTuple):
+    """A network whose types are not inferred. weights: None where the .bin is missing."""
+
+    graph: Graph
+    weights: Weights | None
+    rt_info: RtInfo
+
+
+def opened(source: Model | Loaded | Source, weights: WeightsSource | None) -> Opened:
+    """The network of a file, with its weights if these are there."""
+    if isinstance(source, (Model, Loaded)):
+        return Opened(source.graph, source.weights, source.document.rt_info)
+    loaded = load(source, weights, report=_unless_missing if weights is None else raise_error)
+    assert loaded is not None, "a reader that raises leaves nothing unread"
+    return Opened(loaded.graph, loaded.weights, loaded.document.rt_info)
+
+
+def _unless_missing(fault: IRError) -> None:
+    if fault.code != Code.weights_missing:
+        raise_error(fault)
+
+
+class _Diff:
+    """What was found so far, in all graphs of both networks."""
+
+    def __init__(self, weights: tuple[Weights | None, Weights | None], rt_info: bool) -> None:
+        self._weights = weights
+        self._rt_info = rt_info
+        self.unchanged = 0
+        self.not_compared = 0
+        self.order: list[str] = []
+        self.added: list[Place] = []
+        self.removed: list[Place] = []
+        self.changed: list[ChangedLayer] = []
+        self.consequences: list[ChangedLayer] = []
+        self.stored = StoredWeights(weights)
+
+    def graphs(self, a: Graph, b: Graph, scope: tuple[str, ...], *, is_touched: bool) -> None:
+        """Compare two graphs. is_touched: whether what comes from the graph around them differs."""
+        mine, theirs = Side(a, self._weights[0]), Side(b, self._weights[1])
+        pairs = paired(mine, theirs)
+        partners = set(pairs.values())
+        removed = [node for node in mine.nodes if node not in pairs]
+        added = [node for node in theirs.nodes if node not in partners]
+        conversions = self.stored.add(pairs, (*removed, *added), scope)
+        self.removed += [_place(node, scope) for node in removed if node not in conversions]
+        self.added += [_place(node, scope) for node in added if node not in conversions]
+        for what, nodes, others in (("inputs", a.parameters, b.parameters), ("outputs", a.results, b.results)):
+            kept = [pairs[node] for node in nodes if node in pairs]
+            if kept != [node for node in others if node in partners]:
+                self.order.append(f"the order of the {what}" + (f" of {'/'.join(scope)}" if scope else ""))
+        touched = set(a.parameters) if is_touched else set()
+        for node in mine.nodes:
+            is_below = any(value.node in touched for value in node.values_in) or node in touched
+            if node in conversions:
+                continue
+            if node not in pairs or self._layers(node, pairs[node], pairs, scope, is_below=is_below) or is_below:
+                touched.add(node)
+
+    def _layers(self, a: Node, b: Node, pairs: dict[Node, Node], scope: tuple[str, ...], *, is_below: bool) -> bool:
+        """Compare two layers; whether they differ. is_below: whether something that they depend on does."""
+        if self.stored.is_pair(a, b):
+            return False
+        changes = [*self._own_changes(a, b), *self._edges(a, b, pairs)]
+        changes += self._requantised(a, b, pairs)
+        constant = None
+        if isinstance(a.op, Const) and isinstance(b.op, Const):
+            constant = constant_difference(a, b, self._weights)
+            if None in self._weights:
+                self.not_compared += 1
+                constant = None
+        types = list(_type_changes(a, b))
+        differs = bool(changes) or constant is not None or (bool(types) and not is_below)
+        if differs:
+            self.changed.append(_changed(a, b, scope, (*changes, *types), constant))
+        elif types:
+            self.consequences.append(_changed(a, b, scope, tuple(types), None))
+        else:
+            self.unchanged += 1
+        for body in a.bodies:
+            other = next((one for one in b.bodies if one.name == body.name), None)
+            if other is not None:
+                before = len(self.changed) + len(self.added) + len(self.removed)
+                self.graphs(body.graph, other.graph, (*scope, a.name, body.name), is_touched=is_below or differs)
+                differs |= len(self.changed) + len(self.added) + len(self.removed) > before
+        return differs
+
+    def _own_changes(self, a: Node, b: Node) -> Iterator[Change]:
+        if a.name != b.name and not (is_generated(a.name) or is_generated(b.name) or isinstance(a.op, Result)):
+            yield Change(what="name", before=a.name, after=b.name)
+        if type_key(a.type) != type_key(b.type):
+            yield Change(what="type", before=a.type, after=b.type)
+        elif a.layer.version != b.layer.version and (a.op is None or type(a.op) is not type(b.op)):
+            # Where the class is the same, both opsets hold one version of the operator.
+            yield Change(what="opset", before=a.layer.version, after=b.layer.version)
+        if type_key(a.type) == type_key(b.type):
+            mine, theirs = plain_attributes(a), plain_attributes(b)
+            written = {*a.layer.data, *b.layer.data}
+            for name in sorted({*mine, *theirs}):
+                # A version without the attribute does what another does by default.
+                if mine.get(name) != theirs.get(name) and (name in written or (name in mine and name in theirs)):
+                    yield Change(what=f"attribute {name}", before=mine.get(name), after=theirs.get(name))
+        for position, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=False)):
+            before = sorted(name for name in one.names if not is_generated(name))
+            after = sorted(name for name in other.names if not is_generated(name))
+            if before and after and before != after:
+                what = "tensor names" if len(a.outputs) == 1 else f"tensor names of output {position}"
+                yield Change(what=what, before=", ".join(before), after=", ".join(after))
+        if len(a.outputs) != len(b.outputs):
+            yield Change(what="outputs", before=str(len(a.outputs)), after=str(len(b.outputs)))
+        if self._rt_info:
+            yield from _info_changes(a.layer.rt_info, b.layer.rt_info)
+
+    def _edges(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
+        for position in range(max(len(a.inputs), len(b.inputs))):
+            mine, theirs = (self.stored.through(_input(node, position)) for node in (a, b))
+            if mine is None or theirs is None:
+                same = mine is theirs
+            else:
+                same = pairs.get(mine.node) is theirs.node and mine.position == theirs.position
+            if not same:
+                before, after = _named(mine), _named(theirs)
+                if before == after and mine is not None and theirs is not None:
+                    before, after = f"{before} ({mine.node.type})", f"{after} ({theirs.node.type})"
+                yield Change(what=f"input {position}", before=before, after=after)
+
+    def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
+        """Weights that are stored otherwise, by what they stand for."""
+        if canonical(a.type) in ("Convert", "Subtract", "Multiply") or None in self._weights:
+            return
+        for position in range(min(len(a.inputs), len(b.inputs))):
+            mine, theirs = (self.stored.through(_input(node, position)) for node in (a, b))
+            if mine is None or theirs is None or mine.node.op.__class__ is theirs.node.op.__class__ is Const:
+                continue
+            stored, restored = list(constants_behind(mine)), list(constants_behind(theirs))
+            if not stored or not restored or not self._differ(stored, restored, pairs):
+                continue
+            apart = _apart(mine, theirs, self._weights)
+            if apart is not None:
+                what = f"weights of input {position}, requantised: max abs {apart.max_abs:.4g}"
+                if apart.sqnr_db is not None:
+                    what += f", SQNR {apart.sqnr_db:.1f} dB"
+                yield Change(what=what, before=_kinds(stored), after=_kinds(restored))
+
+    def _differ(self, a: list[Node], b: list[Node], pairs: dict[Node, Node]) -> bool:
+        if len(a) != len(b) or any(pairs.get(one) is not other for one, other in zip(a, b, strict=True)):
+            return True
+        return any(
+            not self.stored.is_pair(one, other) and constant_difference(one, other, self._weights)
+            for one, other in zip(a, b, strict=True)
+        )
+
+
+def _apart(a: Value, b: Value, weights: tuple[Weights | None, Weights | None]) -> Difference | None:
+    assert weights[0] is not None
+    assert weights[1] is not None
+    try:
+        mine, theirs = numbers_behind(a, weights[0]), numbers_behind(b, weights[1])
+    except ValueError:
+        return None
+    return difference(theirs, mine, Tolerance()) if mine.shape == theirs.shape else None
+
+
+def _kinds(constants: list[Node]) -> str:
+    return " ".join(dict.fromkeys(str(node.op.element_type) for node in constants if isinstance(node.op, Const)))
+
+
+def _input(node: Node, position: int) -> Value | None:
+    return node.inputs[position] if position < len(node.inputs) else None
+
+
+def _named(value: Value | None) -> str | None:
+    return None if value is None else value.name
+
+
+def _type_changes(a: Node, b: Node) -> Iterator[Change]:
+    for position, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=False)):
+        if str(one.declared) != str(other.declared):
+            what = "output" if len(a.outputs) == 1 else f"output {position}"
+            yield Change(what=what, before=str(one.declared), after=str(other.declared))
+
+
+def _info_changes(a: RtInfo, b: RtInfo) -> Iterator[Change]:
+    mine, theirs = _entries(a), _entries(b)
+    for name in sorted({*mine, *theirs}):
+        if mine.get(name) != theirs.get(name):
+            yield Change(what=f"rt_info {name}", before=mine.get(name), after=theirs.get(name))
+
+
+def _entries(info: RtInfo) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for child in info.children:
+        name = child.attributes.get("name", child.name)
+        rest = [f"{key}={value}" for key, value in sorted(child.attributes.items()) if key != "name"]
+        inner = [f"{key}: {value}" for key, value in _entries(child).items()]
+        found[name] = " ".join([*rest, child.text.strip(), *inner]).strip()
+    return found
+
+
+def _place(node: Node, scope: tuple[str, ...]) -> Place:
+    return Place(
+        layer_id=node.id,
+        path="/".join((*scope, node.name)),
+        type=node.type,
+        opset=node.layer.version,
+        outputs=tuple([str(value.declared) for value in node.outputs]),
+        inputs=tuple([value.name for value in node.values_in]),
+    )
+
+
+def _changed(
+    a: Node, b: Node, scope: tuple[str, ...], changes: tuple[Change, ...], constant: Difference | None
+) -> ChangedLayer:
+    return ChangedLayer(
+        path="/".join((*scope, a.name)),
+        path_b="/".join((*scope, b.name)),
+        type=a.type,
+        layer_id=a.id,
+        layer_id_b=b.id,
+        changes=changes,
+        constant=constant,
+    )
+
+
+def listed(source: Model | Source, weights: WeightsSource | None = None) -> Iterator[str]:
+    """A line for each layer in the order of computation, one below it for each attribute; constants by a digest.
+
+    Raises what `read_model` raises, missing weights left out.
+    """
+    network = opened(source, weights)
+    yield from _lines(network.graph, network.weights, "")
+
+
+def _lines(graph: Graph, weights: Weights | None, indent: str) -> Iterator[str]:
+    for node in (*graph.nodes, *graph.unreachable):
+        inputs = ", ".join(value.name for value in node.values_in)
+        outputs = ", ".join(str(value.declared) for value in node.outputs)
+        yield indent + printable(f"{node.name} = {node.layer.version} {node.type}({inputs}) {outputs}".rstrip())
+        for name, value in plain_attributes(node).items():
+            yield f"{indent}    {name} = {printable(value)}"
+        if isinstance(node.op, Const):
+            yield f"{indent}    values = {_digest(node, weights)}"
+        for body in node.bodies:
+            yield f"{indent}    {printable(body.name)}:"
+            yield from _lines(body.graph, weights, f"{indent}        ")
+
+
+def _digest(node: Node, weights: Weights | None) -> str:
+    if weights is None:
+        return "not known: the .bin is missing"
+    assert isinstance(node.op, Const)
+    return blake2b(weights.slice(node.op.offset, node.op.size), digest_size=16).hexdigest()
+
+
+_DEEPEST = 8
+"""Layers between a weight in few bits and the layer that multiplies by it: conversions, zero point, scale, no more."""
+
+_STEPS = {"Convert", "Subtract", "Multiply"}
+
+
+def constant_difference(a: Node, b: Node, weights: tuple[Weights | None, Weights | None]) -> Difference | None:
+    """How far two constants are apart; None where they are the same, bit by bit. One side's weights may be missing."""
+    if weights[0] is None or weights[1] is None:
+        return Difference(problem="not compared: the .bin is missing")
+    assert isinstance(a.op, Const)
+    assert isinstance(b.op, Const)
+    mine, theirs = a.op.evaluate(weights=weights[0]), b.op.evaluate(weights=weights[1])
+    if same_bits(mine, theirs):
+        return None
+    if mine.shape != theirs.shape:
+        return Difference(problem="the shapes differ")
+    if (a.op.element_type in STRING) != (b.op.element_type in STRING):
+        return Difference(problem="one holds strings, the other numbers")
+    return difference(theirs, mine, Tolerance())
+
+
+def constants_behind(value: Value, depth: int = 0) -> Iterator[Node]:
+    """The constants that a value is made of by conversions, differences and products; none where others take part."""
+    node = value.node
+    if isinstance(node.op, Const):
+        yield node
+    elif canonical(node.type) in _STEPS and depth < _DEEPEST:
+        parts = [list(constants_behind(one, depth + 1)) for one in node.values_in]
+        if all(parts):
+            for part in parts:
+                yield from part
+
+
+def numbers_behind(value: Value, weights: Weights) -> Array:
+    """What the constants behind a value stand for, in f64. ValueError where they do not broadcast, and for strings."""
+    node = value.node
+    if isinstance(node.op, Const):
+        return as_numbers(node.op.evaluate(weights=weights))
+    parts = [numbers_behind(one, weights) for one in node.values_in]
+    if canonical(node.type) == "Convert":
+        return parts[0]
+    with np.errstate(all="ignore"):
+        return parts[0] - parts[1] if canonical(node.type) == "Subtract" else parts[0] * parts[1]

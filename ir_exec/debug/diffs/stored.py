@@ -1,0 +1,66 @@
+"""Constants of two networks that are the same but for the element type in which one of them stores its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ir_exec.debug.comparison.metrics import difference
+from ir_exec.debug.comparison.rounded import RoundedWeights, WeightsNote
+from ir_exec.debug.comparison.tolerances import Tolerance
+from ir_exec.graph import Node, Value
+from ir_exec.ir import Weights
+from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.infrastructure.values import Const
+
+__all__ = ["StoredWeights"]
+
+
+class StoredWeights:
+    """Pairs of constants of which one is the other one rounded, and the conversions that stand behind these alone."""
+
+    def __init__(self, weights: tuple[Weights | None, Weights | None]) -> None:
+        self._weights = weights
+        self._rounded = RoundedWeights()
+        self._pairs: dict[Node, Node] = {}
+        self._conversions: set[Node] = set()
+
+    def add(self, pairs: Mapping[Node, Node], unpaired: Iterable[Node], scope: tuple[str, ...]) -> set[Node]:
+        """Look through the pairs of a graph, and return the conversions of those that are rounded.
+
+        unpaired: the layers of either graph without a partner.
+        """
+        found = {a: b for a, b in pairs.items() if self._is_rounded(a, b, scope)}
+        self._pairs |= found
+        stored = {*found, *found.values()}
+        conversions = {
+            node
+            for node in unpaired
+            if canonical(node.type) == "Convert" and node.values_in and node.values_in[0].node in stored
+        }
+        self._conversions |= conversions
+        return conversions
+
+    def is_pair(self, a: Node, b: Node) -> bool:
+        """Return True if one of these constants is the other one rounded."""
+        return self._pairs.get(a) is b
+
+    def through(self, value: Value | None) -> Value | None:
+        """Return the constant behind a conversion that the other network does not have; other values as they are."""
+        return value.node.values_in[0] if value is not None and value.node in self._conversions else value
+
+    def note(self) -> WeightsNote | None:
+        """Return what to say of all of them."""
+        found = self._rounded.note()
+        if found is None:
+            return None
+        return found.model_copy(update={"side": "b" if found.side == "reference" else "a"})
+
+    def _is_rounded(self, a: Node, b: Node, scope: tuple[str, ...]) -> bool:
+        mine, theirs = self._weights
+        if mine is None or theirs is None or not isinstance(a.op, Const) or not isinstance(b.op, Const):
+            return False
+        kinds = a.op.element_type, b.op.element_type
+        if kinds[0] == kinds[1] or not all(kind.is_float for kind in kinds) or a.op.shape != b.op.shape:
+            return False
+        ours, other = a.op.evaluate(weights=mine), b.op.evaluate(weights=theirs)
+        return self._rounded.add((scope, a.id, 0), ours, other, difference(ours, other, Tolerance()))

@@ -1,0 +1,1 @@
+"""The input sizes that a model accepts."""

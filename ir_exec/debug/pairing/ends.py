@@ -1,0 +1,127 @@
+"""Inputs and outputs of two networks that have no name in common: paired by what they are, or as the caller says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from ir_exec.debug.values.entries import Entry, Key, find
+from ir_exec.debug.values.facts import Record
+from ir_exec.types import ElementType
+
+__all__ = ["Pairing", "agree", "asked_pairs", "paired_ends", "same_family", "unnamed_pairs"]
+
+
+class Pairing(Record):
+    """A value of MODEL and one of the reference that go together by something else than a name.
+
+    end: "value" for a value inside of the network. how: by the layers around it, by position, by an element type and
+    shape that no other has, or as the caller asked.
+    """
+
+    end: Literal["input", "output", "value"]
+    model: str
+    reference: str
+    how: Literal["structure", "position", "type and shape", "asked"]
+
+
+End: TypeAlias = Literal["input", "output", "value"]
+
+
+def asked_pairs(
+    ours: Sequence[Entry], theirs: Sequence[Entry], asked: Mapping[str, str]
+) -> tuple[dict[Key, Entry], list[Pairing]]:
+    """Return the partners that the caller names, ours first; raises EvaluationError for a name of no value."""
+    found: dict[Key, Entry] = {}
+    pairings = []
+    for name, other in asked.items():
+        entry, partner = find(ours, name), find(theirs, other)
+        found[entry.key] = partner
+        end: End = "input" if entry.is_input else "output" if entry.output else "value"
+        pairings.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how="asked"))
+    return found, pairings
+
+
+def paired_ends(
+    ours: Sequence[Entry], theirs: Sequence[Entry], partners: Mapping[Key, Entry]
+) -> tuple[dict[Key, Entry], list[Pairing]]:
+    """Return the partners of inputs and outputs that have none yet, where only one choice makes sense.
+
+    Args:
+        ours: The values of MODEL.
+        theirs: Those of the reference.
+        partners: The pairs that are known.
+    """
+    found: dict[Key, Entry] = {}
+    pairings: list[Pairing] = []
+    used = {partner.key for partner in partners.values()}
+    ends: tuple[tuple[End, Callable[[Entry], bool]], ...]
+    ends = ("input", lambda one: one.is_input), ("output", lambda one: one.output)
+    for end, is_end in ends:
+        mine = [one for one in ours if is_end(one) and one.key not in partners]
+        other = [one for one in theirs if is_end(one) and one.key not in used]
+        for entry, partner, how in _paired(mine, other):
+            found[entry.key] = partner
+            pairings.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how=how))
+    return found, pairings
+
+
+def unnamed_pairs(ours: Sequence[Entry], partners: Mapping[Key, Entry], known: Sequence[Pairing]) -> list[Pairing]:
+    """Return the inputs and outputs that have a partner without a common name, those of `known` left out."""
+    told = {one.model for one in known}
+    found = []
+    for entry in ours:
+        partner = partners.get(entry.key)
+        if not entry.is_end or partner is None or _title(entry) in told:
+            continue
+        if {entry.layer_name, *entry.names}.isdisjoint({partner.layer_name, *partner.names}):
+            end: End = "input" if entry.is_input else "output"
+            found.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how="structure"))
+    return found
+
+
+def _title(entry: Entry) -> str:
+    return entry.names[0] if entry.names else entry.path
+
+
+def _paired(
+    ours: Sequence[Entry], theirs: Sequence[Entry]
+) -> Iterable[tuple[Entry, Entry, Literal["position", "type and shape"]]]:
+    """The pairs, where there is one way to make them: as many on both sides, and alike."""
+    if len(ours) != len(theirs):
+        return
+    if all(_are_alike(entry, partner) for entry, partner in zip(ours, theirs, strict=True)):
+        for entry, partner in zip(ours, theirs, strict=True):
+            yield entry, partner, "position"
+        return
+    kinds, others = (Counter((one.element_type, one.shape) for one in side) for side in (ours, theirs))
+    if kinds == others and max(kinds.values()) == 1:
+        by_kind = {(one.element_type, one.shape): one for one in theirs}
+        for entry in ours:
+            yield entry, by_kind[entry.element_type, entry.shape], "type and shape"
+
+
+def _are_alike(entry: Entry, partner: Entry) -> bool:
+    """Return True if type and shape do not differ as far as they are known; floats of other widths are alike."""
+    return same_family(entry, partner) and agree(entry.shape, partner.shape)
+
+
+def same_family(entry: Entry, partner: Entry) -> bool:
+    """Return True if both are floats, or both are not, as far as that is known."""
+    kinds = [entry.element_type, partner.element_type]
+    if None in kinds or str(ElementType.dynamic) in kinds:
+        return True
+    return ("f" in str(kinds[0])) == ("f" in str(kinds[1]))
+
+
+def agree(shape: str | None, other: str | None) -> bool:
+    """Return True if two shapes are the same as far as they are known."""
+    if shape is None or other is None or shape == other:
+        return True
+    if "..." in shape + other:
+        return True  # any rank
+    dims, others = ([dim for dim in text[1:-1].split(",") if dim] for text in (shape, other))
+    if len(dims) != len(others):
+        return False
+    return all(a == b or not a.isdigit() or not b.isdigit() for a, b in zip(dims, others, strict=True))

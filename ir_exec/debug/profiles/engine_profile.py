@@ -1,0 +1,103 @@
+"""Where the time of a run on another engine goes: its own times, joined to our layers by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from ir_exec.debug.values.facts import Record
+from ir_exec.engines.compiled import EngineModel
+from ir_exec.engines.report import PartitionReport
+from ir_exec.model import Model
+from ir_exec.types import Array
+
+__all__ = ["EngineLayer", "EngineProfile", "profile_engine"]
+
+
+class EngineLayer(Record):
+    """What the engine computes for one of our layers.
+
+    name: our layer; "" for what the engine has made itself. kernels: what computes it there. seconds: of one run, by
+    the engine's own counters. ours: our seconds for the layer, with its bodies, where it runs as it is.
+    """
+
+    name: str
+    kernels: tuple[str, ...]
+    seconds: float
+    share: float
+    ours: float
+
+
+class EngineProfile(Record):
+    """The engine's runs of the same inputs.
+
+    first_seconds: of the first run. run_seconds: the median of the others, without counters; timed_seconds: with them.
+    partition: what the engine runs, and why not the rest.
+    """
+
+    engine: str
+    compile_seconds: float
+    first_seconds: float
+    run_seconds: float
+    timed_seconds: float
+    partition: PartitionReport
+    layers: tuple[EngineLayer, ...]
+
+
+def profile_engine(
+    model: Model,
+    arrays: Sequence[Array],
+    ours: Mapping[str, float],
+    *,
+    repeat: int,
+    tell: Callable[[str], None],
+    how: Mapping[str, Any],
+) -> EngineProfile:
+    """how: the arguments of an EngineModel. ours: our seconds by the names of layers."""
+    tell("compiling for the engine")
+    start = perf_counter()
+    with EngineModel(model, **how) as plain:
+        compiled = perf_counter() - start
+        first = _seconds(plain, arrays)
+        runs = [_seconds(plain, arrays) for _ in range(repeat)]
+    options = {**(how.get("options") or {}), "profile": True}
+    tell("the engine's own counters")
+    with EngineModel(model, **{**how, "options": options}) as watched:
+        _seconds(watched, arrays)
+        timed = [_seconds(watched, arrays) for _ in range(repeat)]
+        partition = watched.partition
+        times = watched.engine_times()
+    seconds: dict[str, float] = {}
+    kernels: dict[str, list[str]] = {}
+    for time in times:
+        seconds[time.layer] = seconds.get(time.layer, 0.0) + time.seconds
+        kernels.setdefault(time.layer, []).append(time.kind)
+    total = sum(seconds.values()) or 1.0
+    layers = [
+        EngineLayer(
+            name=name,
+            kernels=tuple(dict.fromkeys(kernels[name])),
+            seconds=spent,
+            share=spent / total,
+            ours=ours.get(name, 0.0),
+        )
+        for name, spent in seconds.items()
+    ]
+    return EngineProfile(
+        engine=plain.engine,
+        compile_seconds=compiled,
+        first_seconds=first,
+        run_seconds=median(runs),
+        timed_seconds=median(timed),
+        partition=partition,
+        layers=tuple(sorted(layers, key=lambda layer: -layer.seconds)),
+    )
+
+
+def _seconds(compiled: EngineModel, arrays: Sequence[Array]) -> float:
+    compiled.reset_state()
+    start = perf_counter()
+    compiled(list(arrays))
+    return perf_counter() - start

@@ -1,0 +1,327 @@
+"""What a profile tells, in words too, and what this machine can do, by a short measurement."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from functools import partial
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+
+from ir_exec.debug.profiles.engine_profile import EngineProfile
+from ir_exec.debug.values.facts import Record
+from ir_exec.kernels.gemm.product import matrix_product
+from ir_exec.kernels.parallel import for_ranges
+from ir_exec.runtime.threads import RunThreads
+from ir_exec.types import Array
+
+__all__ = [
+    "IN_CACHE",
+    "GroupProfile",
+    "LayerProfile",
+    "Machine",
+    "OpenVINOLayer",
+    "OpenVINOProfile",
+    "Profile",
+    "Rates",
+    "bytes_text",
+    "measure_machine",
+    "render",
+    "seconds_text",
+    "slowest",
+    "summary",
+    "type_text",
+]
+
+
+IN_CACHE = 2**20
+"""Bytes up to which what a layer reads and writes is likely to lie in a cache of a core."""
+
+_MATRIX = 768
+_LARGE = 2**26
+_PIECE = 2**20
+
+
+class Machine(Record):
+    """The best of a few tries. threads: those of a run, which copied and multiplied.
+
+    gflops: billions of multiplications and additions a second of an f32 matrix product, two for each multiply-add.
+    gbytes: 10^9 bytes a second, read and written together, of copies that no cache holds. cache_gbytes: of copies
+    within a cache, by one thread.
+    """
+
+    threads: int
+    gflops: float
+    gbytes: float
+    cache_gbytes: float
+
+    def least_seconds(self, multiply_adds: int, bytes_moved: int) -> float:
+        """The least time that so much work takes here: of computing and moving whatever takes longer."""
+        speed = self.cache_gbytes if bytes_moved <= IN_CACHE else self.gbytes
+        return max(2e-9 * multiply_adds / self.gflops, 1e-9 * bytes_moved / speed)
+
+
+def measure_machine(threads: int) -> Machine:
+    """Takes about a quarter of a second."""
+    matrix = np.full((_MATRIX, _MATRIX), 1.5, np.float32)
+    source, target = np.zeros(_LARGE // 2, np.uint8), np.zeros(_LARGE // 2, np.uint8)
+    near, nearer = source[: IN_CACHE // 4].copy(), target[: IN_CACHE // 4].copy()
+    with RunThreads(threads):
+        multiplied = _least(partial(matrix_product, matrix, matrix))
+        copied = _least(lambda: _copy(source, target))
+        cached = _least(partial(np.copyto, nearer, near))
+    gbytes = 2e-9 * source.nbytes / copied
+    return Machine(
+        threads=threads,
+        gflops=2e-9 * _MATRIX**3 / multiplied,
+        gbytes=gbytes,
+        # On a busy machine the short copies may be the slower ones.
+        cache_gbytes=max(2e-9 * near.nbytes / cached, gbytes),
+    )
+
+
+def _copy(source: Array, target: Array) -> None:
+    def work(start: int, stop: int) -> None:
+        target[start:stop] = source[start:stop]
+
+    for_ranges(source.size, _PIECE, work)
+
+
+def _least(work: Callable[[], object], seconds: float = 0.08, tries: int = 5) -> float:
+    """The least time of at least so many tries."""
+    best, end, count = float("inf"), perf_counter() + seconds, 0
+    while count < tries or perf_counter() < end:
+        start = perf_counter()
+        work()
+        best = min(best, perf_counter() - start)
+        count += 1
+    return best
+
+
+class Rates(Record):
+    """Time and work, in one run.
+
+    seconds: the median over the runs of the time spent here; what the layers of bodies take counts for them and not for
+    the layer around them. share: of the time of all layers. calls: how often layers ran. bytes_moved: those of the
+    tensors read and written, each element once. multiply_adds: of matrix products, convolutions, recurrent cells and
+    attention. gflops, gbytes: billions of operations (two for a multiply-add) and of bytes a second. of_peak: the least
+    time that this machine needs for so much work, relative to the time that was spent; None without work.
+    """
+
+    seconds: float
+    share: float
+    calls: int
+    bytes_moved: int
+    multiply_adds: int
+    gflops: float
+    gbytes: float
+    of_peak: float | None
+
+
+class LayerProfile(Rates):
+    """One layer. path: `loop/body/name` for layers of bodies. with_bodies: its seconds with those of its bodies.
+
+    element_type, shape: of the first output in the last call. memory: the most bytes that the run held while the layer
+    ran. fused: the paths of the layers that the plan computes together, of which this is the last; `type` is then what
+    they are together. openvino: the layer of OpenVINO that computes it, None where there is none or it was not asked.
+    """
+
+    layer_id: str
+    layer_name: str
+    path: str
+    type: str
+    element_type: str | None
+    shape: tuple[int, ...] | None
+    with_bodies: float
+    memory: int
+    fused: tuple[str, ...] = ()
+    openvino: str | None = None
+
+
+class GroupProfile(Rates):
+    """Layers of a type, or with a prefix of their paths."""
+
+    name: str
+    layers: int
+
+
+class OpenVINOLayer(Record):
+    """A layer that OpenVINO executes.
+
+    type: what it is. kernel: the implementation. seconds: the median over the runs of its own counter. layers: the
+    layers of MODEL that it stands for, our paths, by the `originalLayersNames` of OpenVINO. ours: our seconds for
+    these, with their bodies.
+    """
+
+    name: str
+    type: str
+    kernel: str
+    precision: str
+    seconds: float
+    share: float
+    layers: tuple[str, ...]
+    ours: float
+
+
+class OpenVINOProfile(Record):
+    """OpenVINO's run of the same inputs. run_seconds: the median without counters, counted_seconds: with them."""
+
+    version: str
+    device: str
+    hint: str
+    run_seconds: float
+    counted_seconds: float
+    layers: tuple[OpenVINOLayer, ...]
+
+
+class Profile(Record):
+    """The answer of `profile`.
+
+    measured: what it is that was measured. repeat: runs that the medians are of. run_seconds: the median of runs
+    without a clock at every layer; least_seconds: the fastest. timed_seconds: the median with the clock.
+    layer_seconds: the sum of what the layers take. overhead_seconds: the median of what a run spends outside of them.
+    layers: those that ran, in the order of their first
+    ends. not_run: layers that did not run, for their values are constants or follow from the input shapes, or their
+    bodies were not chosen. peak_memory: the most bytes that a run held, without inputs and constants; peak_layer: the
+    path of the layer that ran then. constants: bytes of constants that stay in memory. seed: of drawn inputs.
+    specialised: what the network depends on, by inputs, where it is an ONNX file that needs them ("shape [2,3]").
+    """
+
+    format: Literal[1] = 1
+    model: str
+    measured: str
+    threads: int
+    repeat: int
+    run_seconds: float
+    least_seconds: float
+    timed_seconds: float
+    layer_seconds: float
+    overhead_seconds: float
+    layers: tuple[LayerProfile, ...]
+    by_type: tuple[GroupProfile, ...]
+    by_prefix: tuple[GroupProfile, ...]
+    not_run: int
+    peak_memory: int
+    peak_layer: str | None
+    constants: int
+    machine: Machine
+    openvino: OpenVINOProfile | None = None
+    engine: EngineProfile | None = None
+    seed: int | None = None
+    specialised: dict[str, str] | None = None
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A flat row for each layer: what `--format csv` writes."""
+        rows = [layer.model_dump() for layer in self.layers]
+        for row in rows:
+            row["fused"] = " ".join(row["fused"])
+            row["shape"] = None if row["shape"] is None else str(list(row["shape"]))
+        return rows
+
+    def to_dataframe(self) -> Any:
+        """The rows as a pandas DataFrame; ImportError where pandas is not installed."""
+        import pandas  # type: ignore[import-untyped]  # its stubs are a package of their own
+
+        return pandas.DataFrame(self.to_rows())
+
+    def to_csv(self) -> str:
+        """The rows as text with a heading."""
+        text = io.StringIO()
+        names = [*LayerProfile.model_fields]
+        leading = ["layer_id", "path", "type", "element_type", "shape"]
+        writer = csv.DictWriter(text, [*leading, *(n for n in names if n not in leading)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.to_rows())
+        return text.getvalue()
+
+    def __str__(self) -> str:
+        """The summary and the layers that take longest, as text."""
+        # The renderer needs the models above, so it cannot be imported before them.
+        from ir_exec.debug.profiles.profile_report import render
+
+        return "\n".join(render(self))
+
+
+_MOST_LISTED = 10
+
+
+def render(report: Profile) -> Iterator[str]:
+    """The summary, and the layers that take longest."""
+    yield from summary(report)
+    yield ""
+    for layer in slowest(report)[:_MOST_LISTED]:
+        yield f"{layer.share:6.1%}  {seconds_text(layer.seconds):>9}  {layer.path} ({type_text(layer)})"
+    if len(report.layers) > _MOST_LISTED:
+        yield f"... {len(report.layers) - _MOST_LISTED:,} more"
+
+
+def summary(report: Profile) -> Iterator[str]:
+    """What one run takes, beside what the machine can do."""
+    of = f"median of {report.repeat}" if report.repeat > 1 else "one run"
+    yield f"one run takes {seconds_text(report.run_seconds)} ({of}, least {seconds_text(report.least_seconds)})"
+    if report.specialised is not None:
+        yield f"specialised to {', '.join(f'{name}: {what}' for name, what in report.specialised.items())}"
+    both = report.layer_seconds + report.overhead_seconds
+    share = report.overhead_seconds / both if both else 0.0
+    yield (
+        f"layers take {seconds_text(report.layer_seconds)}, what is between them "
+        f"{seconds_text(report.overhead_seconds)} ({share:.1%}); "
+        f"a run with a clock at every layer {seconds_text(report.timed_seconds)}"
+    )
+    more = f"; {report.not_run:,} more have constant values or did not run" if report.not_run else ""
+    yield f"measured: {report.measured}; {len(report.layers):,} layers ran{more}"
+    work = sum(layer.multiply_adds for layer in report.layers)
+    moved = sum(layer.bytes_moved for layer in report.layers)
+    seconds = report.run_seconds or 1.0
+    yield (
+        f"work: {work:,} multiply-adds ({2e-9 * work / seconds:.3g} GFLOP/s), "
+        f"{bytes_text(moved)} moved ({1e-9 * moved / seconds:.3g} GB/s)"
+    )
+    machine = report.machine
+    yield (
+        f"the machine, measured: {machine.gflops:.3g} GFLOP/s (f32 matrix product), {machine.gbytes:.3g} GB/s copied "
+        f"in memory, {machine.cache_gbytes:.3g} GB/s in a cache; {machine.threads} thread{'s'[: machine.threads > 1]}"
+    )
+    if report.peak_layer is not None:
+        yield (
+            f"memory: {bytes_text(report.peak_memory)} at most, while {report.peak_layer} ran, "
+            f"and {bytes_text(report.constants)} of constants"
+        )
+    if report.openvino is not None:
+        found = report.openvino
+        times = report.run_seconds / found.run_seconds if found.run_seconds else 0.0
+        yield (
+            f"OpenVINO {found.version} ({found.device}, {found.hint}) takes {seconds_text(found.run_seconds)} "
+            f"({seconds_text(found.counted_seconds)} with its counters): this run takes {times:.3g} times as long"
+        )
+    if report.seed is not None:
+        yield f"inputs drawn with seed {report.seed}"
+
+
+def slowest(report: Profile) -> list[LayerProfile]:
+    """The layers, those that take longest first."""
+    return sorted(report.layers, key=lambda layer: -layer.seconds)
+
+
+def type_text(layer: LayerProfile) -> str:
+    """The type of a layer, and how many layers it stands for."""
+    return f"{layer.type}, {len(layer.fused)} layers" if layer.fused else layer.type
+
+
+def seconds_text(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if abs(seconds) >= size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds * 1e6:.3g} µs"
+
+
+def bytes_text(size: int) -> str:
+    """A size in the unit that suits it."""
+    for unit, one in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= one:
+            return f"{size / one:.3g} {unit}"
+    return f"{size} B"

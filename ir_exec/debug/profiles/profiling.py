@@ -1,0 +1,348 @@
+"""Where the time of a run goes: by layer, by type, by prefix of names, beside what the machine can do.
+
+What is measured is the network as `compile_model` runs it: constants folded, buffers reused, the kernels that the plan
+chose, layers computed together where the plan was rewritten. These are one entry, with the name of the last of them.
+Each layer's time is taken around its kernel; memory and work are counted in a run of their own, which is not timed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import median
+from time import perf_counter_ns
+from typing import Any, Literal, NamedTuple
+
+from ir_exec.codes import Code
+from ir_exec.debug.drawing import drawn_inputs
+from ir_exec.debug.profiles.engine_profile import profile_engine
+from ir_exec.debug.profiles.profile_report import (
+    GroupProfile,
+    LayerProfile,
+    Machine,
+    OpenVINOProfile,
+    Profile,
+    Rates,
+    measure_machine,
+)
+from ir_exec.debug.profiles.recording import Counted, Event, Recorder
+from ir_exec.debug.profiles.recording import trace_events as as_trace_events
+from ir_exec.debug.values.files import write_file
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.graph import Graph, Node
+from ir_exec.model import Model, ShapeLike, Source, read_model
+from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.runtime.arguments import Inputs, whole_number
+from ir_exec.runtime.compiled import CompiledModel
+from ir_exec.runtime.precision import Precision, run_as_f32
+from ir_exec.runtime.specialising import ForCalls, for_calls
+from ir_exec.runtime.threads import chosen_threads
+from ir_exec.types import Array
+
+__all__ = ["profile"]
+
+
+def profile(
+    model: Model | Source,
+    inputs: Inputs | None = None,
+    seed: int = 0,
+    *,
+    shapes: Mapping[str, ShapeLike] | None = None,
+    repeat: int = 10,
+    reference: Literal["openvino"] | None = None,
+    device: str = "CPU",
+    hint: Literal["accuracy", "performance"] = "performance",
+    timeout: float = 600.0,
+    threads: int | None = None,
+    precision: Precision = "f32",
+    trace_events: str | os.PathLike[str] | None = None,
+    progress: Callable[[str], None] | None = None,
+    engine: str | None = None,
+    providers: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Profile:
+    """Time, memory and work of every layer of a network, as it runs.
+
+    inputs: as for a call of a compiled model; without them they are drawn from `seed`, with `shapes` for dims that are
+        not known. Every run begins with the initial values of the variables.
+    repeat: how many runs the medians are of, after warming up.
+    reference, device, hint, timeout: "openvino" for its own counters beside ours; as for `compare`.
+    threads, precision: as for `compile_model`.
+    trace_events: a file for the run whose time is nearest to the median, in Trace Event Format.
+    progress: called with what is done next.
+    engine, providers, options: as for `compile_model`; the times of the engine stand beside ours, in `Profile.engine`.
+    Raises what reading and running the network raises, EvaluationError where OpenVINO cannot run it, and IRError where
+    `trace_events` cannot be written.
+    """
+    repeat = whole_number(repeat, "repeat", 1)
+    if reference not in (None, "openvino"):
+        raise EvaluationError(f"{reference!r} cannot be profiled beside it: only openvino", code=Code.unknown_input)
+    model = model if isinstance(model, Model) else read_model(model)
+    called = for_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
+    model, (arrays,), _ = called
+    tell = progress or (lambda _: None)
+    runs = _Runs(model, arrays, repeat, threads, precision, tell)
+    tell("measuring the machine")
+    machine = measure_machine(chosen_threads(threads))
+    layers = dict(_layers(model, runs, machine))
+    openvino = None
+    if reference is not None:
+        tell("OpenVINO")
+        openvino = _openvino(model, arrays, layers, repeat, device, hint, timeout, threads)
+        layers = dict(_joined(layers, openvino))
+    on_engine = None
+    if engine is not None:
+        ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
+        how = {"threads": threads, "precision": precision, "engine": engine, "providers": providers, "options": options}
+        on_engine = profile_engine(model, arrays, ours, repeat=repeat, tell=tell, how=how)
+    if trace_events is not None:
+        usual = min(runs.timed, key=lambda run: abs(run.seconds - runs.timed_seconds))
+        content = as_trace_events(usual.start, usual.end, usual.events, layers, openvino)
+        try:
+            write_file(trace_events, content)
+        except OSError as error:
+            message = f"cannot write {os.fspath(trace_events)}: {error.strerror or error}"
+            raise IRError(message, code=Code.unwritable) from None
+    report = _report(model, runs, machine, list(layers.values()), openvino, seed if inputs is None else None, called)
+    return report if on_engine is None else report.model_copy(update={"engine": on_engine})
+
+
+class _Timed(NamedTuple):
+    start: int
+    end: int
+    events: list[Event]
+
+    @property
+    def seconds(self) -> float:
+        return (self.end - self.start) / 1e9
+
+    @property
+    def overhead(self) -> float:
+        return self.seconds - sum(event.own for event in self.events) / 1e9
+
+
+class _Runs:
+    """The runs of a network: warm ones without and with a clock, in turn, and one that counts work and memory."""
+
+    def __init__(
+        self,
+        model: Model,
+        arrays: Sequence[Array],
+        repeat: int,
+        threads: int | None,
+        precision: Precision,
+        tell: Callable[[str], None],
+    ) -> None:
+        self.recorder = Recorder()
+        plain = CompiledModel(model, threads=threads, precision=precision)
+        watched = CompiledModel(model, threads=threads, precision=precision, instrument=self.recorder.instrument)
+        self.is_wide = precision == "f32" and bool(run_as_f32(model).ops)
+        self.plain: list[float] = []
+        self.timed: list[_Timed] = []
+        tell("first run")
+        for compiled in (plain, watched):
+            self._run(compiled, arrays)
+        with self.recorder.counted() as self.counted:
+            self._run(watched, arrays)
+        for number in range(1, repeat + 1):
+            tell(f"run {number} of {repeat}")
+            start, end = self._run(plain, arrays)
+            self.plain.append((end - start) / 1e9)
+            with self.recorder.timed() as events:
+                start, end = self._run(watched, arrays)
+            self.timed.append(_Timed(start, end, events))
+        given = {port.name: array.shape for port, array in zip(plain.inputs, arrays, strict=True)}
+        self.constants = plain.memory_plan(given).constants
+
+    @staticmethod
+    def _run(compiled: CompiledModel, arrays: Sequence[Array]) -> tuple[int, int]:
+        compiled.reset_state()
+        start = perf_counter_ns()
+        compiled(list(arrays))
+        return start, perf_counter_ns()
+
+    @property
+    def timed_seconds(self) -> float:
+        return median([run.seconds for run in self.timed])
+
+    def seconds_by_node(self) -> dict[Node, tuple[float, float]]:
+        """The medians of each layer's own seconds, and of those with its bodies."""
+        own: dict[Node, list[float]] = defaultdict(list)
+        whole: dict[Node, list[float]] = defaultdict(list)
+        for run in self.timed:
+            mine, around = Counter[Node](), Counter[Node]()
+            for event in run.events:
+                mine[event.node] += event.own
+                around[event.node] += event.end - event.start
+            for node in mine:
+                own[node].append(mine[node] / 1e9)
+                whole[node].append(around[node] / 1e9)
+        return {node: (_usual(own[node], self), _usual(whole[node], self)) for node in own}
+
+
+def _usual(seconds: list[float], runs: _Runs) -> float:
+    """The median over all runs; in those in which a layer did not run it took no time."""
+    return median(seconds + [0.0] * (len(runs.timed) - len(seconds)))
+
+
+def _layers(model: Model, runs: _Runs, machine: Machine) -> Iterator[tuple[Node, LayerProfile]]:
+    paths = dict(_paths(model.graph))
+    seconds = runs.seconds_by_node()
+    total = sum(own for own, _ in seconds.values()) or 1.0
+    # What runs in some of the runs alone, by random numbers, may not be in the one that counts.
+    for node in dict.fromkeys([*runs.counted, *seconds]):
+        counted = runs.counted.get(node, Counted())
+        own, whole = seconds.get(node, (0.0, 0.0))
+        yield (
+            node,
+            LayerProfile(
+                layer_id=node.id,
+                layer_name=node.name,
+                path=paths[node],
+                type=counted.fused_type or node.type,
+                fused=tuple([paths[member] for member in counted.fused]),
+                element_type=None if counted.element_type is None else str(counted.element_type),
+                shape=None if counted.element_type is None else counted.shape,
+                with_bodies=whole,
+                memory=counted.memory,
+                **_rates(own, total, counted.calls, counted.bytes_moved, counted.multiply_adds, machine).model_dump(),
+            ),
+        )
+
+
+def _paths(graph: Graph, scope: str = "") -> Iterator[tuple[Node, str]]:
+    holders = graph.holder_names()
+    for node in graph.nodes:
+        yield node, scope + node.name
+        for body in node.bodies:
+            yield from _paths(body.graph, f"{scope}{holders[node]}/{body.name}/")
+
+
+def _rates(seconds: float, total: float, calls: int, moved: int, multiply_adds: int, machine: Machine) -> Rates:
+    # A layer of many calls moves little in each of them.
+    least = calls * machine.least_seconds(multiply_adds // max(calls, 1), moved // max(calls, 1))
+    return Rates(
+        seconds=seconds,
+        share=seconds / total,
+        calls=calls,
+        bytes_moved=moved,
+        multiply_adds=multiply_adds,
+        gflops=2e-9 * multiply_adds / seconds if seconds else 0.0,
+        gbytes=1e-9 * moved / seconds if seconds else 0.0,
+        of_peak=least / seconds if seconds and least else None,
+    )
+
+
+def _group(name: str, layers: Sequence[LayerProfile]) -> GroupProfile:
+    seconds = sum(layer.seconds for layer in layers)
+    least = sum(layer.of_peak * layer.seconds for layer in layers if layer.of_peak is not None)
+    moved, multiply_adds = sum(layer.bytes_moved for layer in layers), sum(layer.multiply_adds for layer in layers)
+    return GroupProfile(
+        name=name,
+        layers=len(layers),
+        seconds=seconds,
+        share=sum(layer.share for layer in layers),
+        calls=sum(layer.calls for layer in layers),
+        bytes_moved=moved,
+        multiply_adds=multiply_adds,
+        gflops=2e-9 * multiply_adds / seconds if seconds else 0.0,
+        gbytes=1e-9 * moved / seconds if seconds else 0.0,
+        of_peak=least / seconds if seconds and least else None,
+    )
+
+
+def _by_type(layers: Iterable[LayerProfile]) -> Iterator[GroupProfile]:
+    members: dict[str, list[LayerProfile]] = defaultdict(list)
+    for layer in layers:
+        members[layer.type].append(layer)
+    for name, some in members.items():
+        yield _group(name, some)
+
+
+_PARTS = re.compile(r"[^/.]*(?:[/.]+|$)")
+"""The parts of a name: converters put `/` and `.` between modules."""
+
+
+def _by_prefix(layers: Sequence[LayerProfile]) -> Iterator[GroupProfile]:
+    """Every prefix that several layers share, without those whose layers all have a longer one."""
+    members: dict[str, list[LayerProfile]] = defaultdict(list)
+    for layer in layers:
+        parts = [part for part in _PARTS.findall(layer.path) if part][:-1]
+        for count in range(1, len(parts) + 1):
+            members["".join(parts[:count])].append(layer)
+    longest: dict[tuple[int, ...], str] = {}
+    for prefix, some in sorted(members.items(), key=lambda item: len(item[0])):
+        longest[tuple(map(id, some))] = prefix
+    for prefix in sorted(longest.values()):
+        if len(members[prefix]) > 1:
+            yield _group(prefix, members[prefix])
+
+
+def _openvino(
+    model: Model,
+    arrays: Sequence[Array],
+    layers: Mapping[Node, LayerProfile],
+    repeat: int,
+    device: str,
+    hint: str,
+    timeout: float,
+    threads: int | None,
+) -> OpenVINOProfile:
+    from ir_exec.debug.references.openvino import profile_openvino
+
+    ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
+    asked = chosen_threads(threads)
+    return profile_openvino(
+        model, arrays, ours, repeat=repeat, device=device, hint=hint, timeout=timeout, threads=asked
+    )
+
+
+def _joined(layers: Mapping[Node, LayerProfile], openvino: OpenVINOProfile) -> Iterator[tuple[Node, LayerProfile]]:
+    theirs = {name: layer.name for layer in openvino.layers for name in layer.layers}
+    for node, layer in layers.items():
+        is_inside = layer.path != layer.layer_name
+        yield node, layer if is_inside else layer.model_copy(update={"openvino": theirs.get(layer.layer_name)})
+
+
+def _report(
+    model: Model,
+    runs: _Runs,
+    machine: Machine,
+    layers: Sequence[LayerProfile],
+    openvino: OpenVINOProfile | None,
+    seed: int | None,
+    called: ForCalls,
+) -> Profile:
+    peak = max(layers, key=lambda layer: layer.memory, default=None)
+    # Of the layers that hold the peak the innermost is told, which ended first.
+    whole = sum(not isinstance(node.op, (Const, Parameter, Result)) for node in model.graph.all_nodes())
+    ran = sum(max(len(layer.fused), 1) for layer in layers if layer.type not in ("Const", "Constant"))
+    together = sum(len(layer.fused) for layer in layers)
+    fused = (
+        f", {together:,} layers computed in {sum(bool(layer.fused) for layer in layers):,} steps" if together else ""
+    )
+    wide = ", f16 and bf16 computed in f32" if runs.is_wide else ""
+    return Profile(
+        model=model.graph.path or model.name,
+        measured=f"the network as it runs: constants folded, buffers reused{fused}{wide}",
+        threads=machine.threads,
+        repeat=len(runs.timed),
+        run_seconds=median(runs.plain),
+        least_seconds=min(runs.plain),
+        timed_seconds=runs.timed_seconds,
+        layer_seconds=sum(layer.seconds for layer in layers),
+        overhead_seconds=median([run.overhead for run in runs.timed]),
+        layers=tuple(layers),
+        by_type=tuple(sorted(_by_type(layers), key=lambda group: -group.seconds)),
+        by_prefix=tuple(_by_prefix(layers)),
+        not_run=whole - ran,
+        peak_memory=0 if peak is None else peak.memory,
+        peak_layer=None if peak is None else peak.path,
+        constants=runs.constants,
+        machine=machine,
+        openvino=openvino,
+        seed=seed,
+        specialised=called.depends or None,
+    )

@@ -1,0 +1,236 @@
+"""What the steps of a run take: their time, and in a run of its own their memory and how much they do.
+
+Perfetto and chrome://tracing open a run as Trace Event Format; its times are microseconds. Source: the document "Trace
+Event Format" of the Chromium project.
+"""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from math import prod
+from threading import get_ident, local
+from time import perf_counter_ns
+from typing import Any, NamedTuple, TypeAlias
+
+from ir_exec.debug.profiles.profile_report import LayerProfile, OpenVINOProfile
+from ir_exec.graph import Node
+from ir_exec.kernels.limits import owner_of, owners
+from ir_exec.ops import Op
+from ir_exec.plan.planner import Kernel, Step
+from ir_exec.types import Array, ElementType
+
+__all__ = ["Counted", "Event", "Recorder", "bytes_moved", "trace_events"]
+
+
+_Around: TypeAlias = Callable[[Step, Kernel, tuple[Array, ...]], Any]
+
+
+class Event(NamedTuple):
+    """A step that ran, times in nanoseconds. inside: what the layers of its bodies took of it. thread: who ran it."""
+
+    node: Node
+    start: int
+    end: int
+    inside: int
+    thread: int
+
+    @property
+    def own(self) -> int:
+        return self.end - self.start - self.inside
+
+
+@dataclass(slots=True)
+class Counted:
+    """What a layer does in a run. memory: the most bytes in use while it ran, those of all other layers included.
+
+    fused: the layers that it is, itself last, where the plan computes several together, as the operator `fused_type`.
+    """
+
+    calls: int = 0
+    bytes_moved: int = 0
+    multiply_adds: int = 0
+    memory: int = 0
+    element_type: ElementType | None = None
+    shape: tuple[int, ...] = ()
+    fused: tuple[Node, ...] = ()
+    fused_type: str = ""
+
+
+class Recorder:
+    """Instruments the steps of a compiled model; outside of `timed` and `counted` they run as they are."""
+
+    def __init__(self) -> None:
+        self._around: _Around | None = None
+
+    def instrument(self, step: Step) -> Step:
+        """The same step, under observation."""
+        kernel = step.evaluate
+
+        def observed(*arrays: Array) -> Any:
+            around = self._around
+            return kernel(*arrays) if around is None else around(step, kernel, arrays)
+
+        return replace(step, evaluate=observed)
+
+    @contextmanager
+    def timed(self) -> Iterator[list[Event]]:
+        """The steps that run meanwhile, in the order of their ends."""
+        clock = _Clock()
+        with self._with(clock):
+            yield clock.events
+
+    @contextmanager
+    def counted(self) -> Iterator[dict[Node, Counted]]:
+        """What the layers that run meanwhile do, in the order of their first ends; this takes many times as long."""
+        was_tracing = tracemalloc.is_tracing()
+        if not was_tracing:
+            tracemalloc.start()
+        try:
+            gauge = _Gauge(tracemalloc.get_traced_memory()[0])
+            with self._with(gauge):
+                yield gauge.counted
+        finally:
+            if not was_tracing:
+                tracemalloc.stop()
+
+    @contextmanager
+    def _with(self, around: _Around) -> Iterator[None]:
+        self._around = around
+        try:
+            yield
+        finally:
+            self._around = None
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._local = local()
+
+    def __call__(self, step: Step, compute: Kernel, arrays: tuple[Array, ...]) -> Any:
+        mine = self._local
+        around = getattr(mine, "inside", 0)
+        mine.inside = 0
+        start = perf_counter_ns()
+        result = compute(*arrays)
+        end = perf_counter_ns()
+        self.events.append(Event(step.node, start, end, mine.inside, get_ident()))
+        mine.inside = around + end - start
+        return result
+
+
+class _Gauge:
+    """before: the traced bytes that were in use before the run."""
+
+    def __init__(self, before: int) -> None:
+        self.counted: dict[Node, Counted] = {}
+        self._before = before
+        self._highest = 0
+
+    def __call__(self, step: Step, compute: Kernel, arrays: tuple[Array, ...]) -> Any:
+        around, self._highest = self._highest, 0
+        tracemalloc.reset_peak()
+        result = compute(*arrays)
+        # Layers of bodies have begun their peaks anew.
+        most = max(self._highest, tracemalloc.get_traced_memory()[1] - self._before)
+        self._highest = max(around, most)
+        outputs = list(result) if isinstance(result, tuple) else [result]
+        found = self.counted.setdefault(step.node, Counted())
+        found.calls += 1
+        found.memory = max(found.memory, most)
+        if len(step.members) > 1:
+            found.fused, found.fused_type = step.members, step.op.type_name
+        if not step.node.bodies:
+            found.bytes_moved += bytes_moved(step.op, arrays, outputs)
+            shapes = [array.shape for array in arrays], [array.shape for array in outputs]
+            found.multiply_adds += step.op.multiply_adds(*shapes)
+        if outputs:
+            found.element_type, found.shape = ElementType.of(outputs[0]), outputs[0].shape
+        tracemalloc.reset_peak()
+        return result
+
+
+def bytes_moved(op: Op, inputs: tuple[Array, ...], outputs: list[Array]) -> int:
+    """The bytes of the inputs and of the outputs, each element once: what a layer must read and write at least.
+
+    A view moves nothing, what is repeated by broadcasting counts once, and of an input that a layer picks elements from
+    no more counts than the outputs have.
+    """
+    given = owners(inputs)
+    made = [array for array in outputs if not op.views or id(owner_of(array)) not in given]
+    if outputs and not made:
+        return 0
+    written = sum(map(_extent, made))
+    picked = {position for position, declared in enumerate(op.inputs) if declared.name in op.picks}
+    return written + sum(
+        min(_extent(array), written) if position in picked else _extent(array) for position, array in enumerate(inputs)
+    )
+
+
+def _extent(array: Array) -> int:
+    sizes: list[int] = [size for size, stride in zip(array.shape, array.strides, strict=True) if stride or not size]
+    return array.itemsize * prod(sizes)
+
+
+_OURS, _OPENVINO = 1, 2
+
+
+def trace_events(
+    start: int,
+    end: int,
+    events: Sequence[Event],
+    layers: Mapping[Node, LayerProfile],
+    openvino: OpenVINOProfile | None,
+) -> bytes:
+    """One run from `start` to `end`, in nanoseconds, as JSON. OpenVINO's counters say how long its layers take, and not
+    when they run: they stand one after the other."""
+    threads = {thread: number for number, thread in enumerate(dict.fromkeys(event.thread for event in events), 1)}
+    shown: list[dict[str, Any]] = [_named("process_name", "ir_exec", _OURS)]
+    shown += [_named("thread_name", f"thread {number}", _OURS, number) for number in threads.values()]
+    shown.append(_slice("run", "run", 0.0, (end - start) / 1e3, _OURS, 1, {}))
+    for event in sorted(events, key=lambda event: (event.start, -event.end)):
+        layer = layers[event.node]
+        since = (event.start - start) / 1e3
+        took = (event.end - event.start) / 1e3
+        shown.append(_slice(layer.path, layer.type, since, took, _OURS, threads[event.thread], _arguments(layer)))
+        memory = {"bytes": layer.memory}
+        shown.append({"name": "memory", "ph": "C", "ts": since, "pid": _OURS, "args": memory})
+    if openvino is not None:
+        shown += _of_openvino(openvino)
+    return json.dumps({"traceEvents": shown, "displayTimeUnit": "ms"}, separators=(",", ":")).encode()
+
+
+def _of_openvino(openvino: OpenVINOProfile) -> Iterable[dict[str, Any]]:
+    yield _named(
+        "process_name", f"OpenVINO {openvino.version} {openvino.device} (in order, its own counters)", _OPENVINO
+    )
+    since = 0.0
+    for layer in openvino.layers:
+        arguments = {"kernel": layer.kernel, "precision": layer.precision, "layers": ", ".join(layer.layers)}
+        yield _slice(layer.name, layer.type, since, layer.seconds * 1e6, _OPENVINO, 1, arguments)
+        since += layer.seconds * 1e6
+
+
+def _arguments(layer: LayerProfile) -> dict[str, Any]:
+    shape = ",".join(map(str, layer.shape or ()))
+    return {
+        "id": layer.layer_id,
+        "output": f"{layer.element_type}[{shape}]" if layer.element_type else "",
+        "bytes moved": layer.bytes_moved // max(layer.calls, 1),
+        "multiply-adds": layer.multiply_adds // max(layer.calls, 1),
+    }
+
+
+def _slice(
+    name: str, kind: str, since: float, took: float, process: int, thread: int, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    place = {"ts": since, "dur": took, "pid": process, "tid": thread}
+    return {"name": name, "cat": kind, "ph": "X", **place, "args": dict(arguments)}
+
+
+def _named(what: str, name: str, process: int, thread: int = 0) -> dict[str, Any]:
+    return {"name": what, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}

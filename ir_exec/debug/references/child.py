@@ -1,0 +1,164 @@
+"""A program that runs networks in a process of its own, for it may crash; requests and answers are lines of JSON."""
+
+from __future__ import annotations
+
+import json
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ir_exec.debug.values.files import damaged, unwritable
+from ir_exec.ir.packing import decode, encode
+from ir_exec.types import Array, ElementType
+
+__all__ = ["Child", "ChildCrashed", "ChildRefused", "Stored", "load_stored", "store_arrays"]
+
+
+class ChildRefused(Exception):  # noqa: N818  # an answer as good as others
+    """The child has an error to tell; it lives on."""
+
+
+class ChildCrashed(Exception):  # noqa: N818
+    """The child died or did not answer in time; the next question starts another."""
+
+
+class Child:
+    """A script of this package that answers requests in their order.
+
+    timeout: seconds that one answer may take; the child is killed when they have passed.
+    """
+
+    def __init__(self, script: str, timeout: float) -> None:
+        self._script = Path(__file__).parent / script
+        self._timeout = timeout
+        self._process: subprocess.Popen[bytes] | None = None
+        self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed in `close`
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """The answer; raises ChildRefused and ChildCrashed."""
+        process = self._process or self._start()
+        assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
+            line = self._answers.get(timeout=self._timeout)
+        except queue.Empty:
+            self._end()
+            raise ChildCrashed(f"did not answer within {self._timeout:g} s") from None
+        except OSError:
+            line = b""
+        if not line:
+            raise ChildCrashed(self._epitaph())
+        answer: dict[str, Any] = json.loads(line)
+        if "refused" in answer:
+            raise ChildRefused(answer["refused"])
+        return answer
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # -P: the folder of the script must not stand before the installed packages.
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(self._script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+        )
+        self._process = process
+        self._answers = queue.SimpleQueue()
+        threading.Thread(target=_forward, args=(process, self._answers), daemon=True).start()
+        return process
+
+    def _epitaph(self) -> str:
+        """How the child died, with the last line that it wrote to stderr."""
+        process = self._process
+        assert process is not None
+        try:
+            code = process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            code = 0
+        self._end()
+        self._errors.seek(0)
+        lines = self._errors.read().decode("utf-8", "replace").strip().splitlines()
+        reason = f"crashed with exit code {code}"
+        if code < 0:
+            try:
+                reason = f"crashed with {signal.Signals(-code).name}"
+            except ValueError:
+                reason = f"crashed with signal {-code}"
+        return f"{reason}: {lines[-1][:200]}" if lines else reason
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:
+                    continue  # what was not sent has no one to read it
+
+    def close(self) -> None:
+        self._end()
+        self._errors.close()
+
+
+def _forward(process: subprocess.Popen[bytes], answers: queue.SimpleQueue[bytes]) -> None:
+    """Hand on each line of the child, and an empty one when there are no more."""
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            answers.put(line)
+    except (OSError, ValueError):
+        pass  # it was closed
+    answers.put(b"")
+
+
+Stored = dict[str, Any]
+"""An array in a file: `type`, `shape`, `file`, and where its elements are there, as in a .bin: `size` bytes at `start`;
+the whole file without these."""
+
+
+def store_arrays(arrays: Sequence[Array], folder: Path) -> list[Stored]:
+    """Write arrays for a child; raises ResourceError where the disk is full."""
+    stored = []
+    for number, array in enumerate(arrays):
+        path = folder / f"input{number}.bin"
+        try:
+            path.write_bytes(encode(array))
+        except OSError as error:
+            raise unwritable(path, error) from None
+        stored.append({"type": str(ElementType.of(array)), "shape": list(array.shape), "file": str(path)})
+    return stored
+
+
+def load_stored(stored: Stored, mapped: dict[str, Array] | None = None) -> Array:
+    """The array that a child wrote, mapped and not read.
+
+    mapped: files that are mapped already, by their paths, which gets those that are not.
+    """
+    path, kind, shape = stored["file"], ElementType.parse(stored["type"]), tuple(stored["shape"])
+    mapped = {} if mapped is None else mapped
+    try:
+        if path not in mapped:
+            mapped[path] = (
+                np.asarray(np.memmap(path, np.uint8, "r")) if Path(path).stat().st_size else np.empty(0, "u1")
+            )
+        start = stored.get("start", 0)
+        return decode(kind, shape, mapped[path][start : start + stored.get("size", len(mapped[path]))])
+    except (OSError, ValueError) as error:
+        raise damaged(path, error) from None

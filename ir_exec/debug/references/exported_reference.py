@@ -1,0 +1,51 @@
+"""onnxruntime as a reference for an IR file: the network as ONNX, whose tensors have the names of the values."""
+
+from __future__ import annotations
+
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from ir_exec.codes import Code
+from ir_exec.debug.references.onnx_reference import ONNXReference
+from ir_exec.errors import EvaluationError
+from ir_exec.model import Model
+from ir_exec.runtime.precision import Precision
+
+__all__ = ["ExportedReference"]
+
+
+class ExportedReference(ONNXReference):
+    """The network itself as ONNX; every tensor is seen, in a child process.
+
+    precision: what 16-bit floats are computed in, as for `compile_model`. Raises EvaluationError where onnxruntime or
+    onnx is not installed, and for a network with variables; UnsupportedError where ONNX cannot express its layers.
+    """
+
+    def __init__(self, model: Model, *, timeout: float, precision: Precision = "f32") -> None:
+        missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
+        if missing:
+            hint = "pip install 'ir-exec[onnxruntime]' installs it"
+            raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
+        from ir_exec.engines.widening import widened
+        from ir_exec.onnx.export.files import write_exported
+        from ir_exec.onnx.export.lower import lower_model
+
+        exported = lower_model(model, functions=False)
+        if exported.states:
+            names = ", ".join(exported.states)
+            message = f"onnxruntime cannot be compared with over calls, and the network has the variables {names}"
+            raise EvaluationError(message, code=Code.unknown_input)
+        self._exported = tempfile.TemporaryDirectory(prefix="ir-exec-")
+        path = Path(self._exported.name, "network.onnx")
+        write_exported(widened(exported) if precision == "f32" else exported, path)
+        super().__init__(path, timeout=timeout)
+        self.title = "onnxruntime"
+
+    def lowered(self) -> Model | None:
+        # Its tensors have the names of the network's.
+        return None
+
+    def close(self) -> None:
+        super().close()
+        self._exported.cleanup()

@@ -1,0 +1,497 @@
+"""OpenVINO as a reference: its own run of the network, with values made outputs so that they can be seen.
+
+An output between two layers keeps OpenVINO from fusing them, so what is seen may not be what runs otherwise; the report
+says when the outputs of the network change with it.
+
+Its own counters for the layers of a network are joined to ours.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ir_exec.build.cutting import cut, region_at
+from ir_exec.codes import Code
+from ir_exec.debug.comparison.metrics import Difference, difference, tolerance_of
+from ir_exec.debug.profiles.profile_report import OpenVINOLayer, OpenVINOProfile
+from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
+from ir_exec.debug.traces.walk import Visit, Walker
+from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
+from ir_exec.debug.values.files import Spill
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.graph import Node
+from ir_exec.graph.order import reachable
+from ir_exec.ir import default_weights_path
+from ir_exec.ir.held import HeldWeights
+from ir_exec.model import Model
+from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.runtime.precision import Precision, as_declared
+from ir_exec.types import Array, ElementType
+
+__all__ = ["OpenVINOReference", "original_layers", "profile_openvino", "require_openvino", "what_to_run"]
+
+
+_UNSEEN = ("Const", "Parameter", "Result", "Assign")
+"""Types of layers whose values are known without asking, or that have none."""
+
+_MOST_SPLITS = 40
+"""How often a set of probes that OpenVINO refuses is halved, to find those that it can give."""
+
+_MOST_ROUNDS = 30
+"""Runs of OpenVINO in a search for what changes its answer, or for what it refuses, where none was asked for."""
+
+_MOST_COMPILED = 120_000
+"""Layers that are compiled in these runs together, which takes about a minute; 4 runs may be made in any case."""
+
+_MOST_OPINIONS = 40
+"""Of layers that are wrong: each takes about 0.1 s."""
+
+
+class OpenVINOReference:
+    """The same network, run by OpenVINO in a child process.
+
+    probe, device, hint, timeout: as for `compare`. Raises EvaluationError where OpenVINO is not installed.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        probe: str,
+        device: str,
+        hint: str,
+        timeout: float,
+        threads: int | None = None,
+        precision: Precision = "f32",
+    ) -> None:
+        require_openvino()
+        self.title = f"openvino ({device}, {hint})"
+        self.notes: list[str] = []
+        self.rounds = 0
+        self.failure: str | None = None
+        self.computes_in: ElementType | None = None
+        self.is_partial = False
+        self.fuses = True
+        self._model = model
+        self._walker = Walker(model, threads=threads, precision=precision)
+        self._probe = probe
+        self._threads = threads
+        self._child = Child("openvino_child.py", timeout)
+        self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
+        self._splits = self._asked = 0
+        self._changes = False
+        self._begin_search()
+        self._stored: dict[Key, Stored] = {}
+        self._outputs: dict[Key, Stored] = {}
+        self._mapped: dict[str, Array] = {}
+        self._calls: list[list[Stored]] = []
+        self._arrays: list[list[Array]] = []
+        self._request = what_to_run(model, Path(self._folder.name), device, hint, threads)
+        self._nodes = {node.id: node for node in model.graph.nodes}
+        self._constants = {((), node.id, 0): node for node in model.graph.nodes if node.layer.is_constant}
+
+    def entries(self) -> list[Entry]:
+        """The values of the network itself, those of bodies left out: they cannot be made outputs."""
+        return [entry for entry in entries_of(self._model) if not entry.scope]
+
+    def inputs(self) -> dict[str, Array]:
+        return {}
+
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+        if not goes_on:
+            self._arrays, self._calls = [], []
+        self._begin_search()
+        self._arrays.append([arrays[(), node.id, 0] for node in self._model.graph.parameters])
+        self._request["shapes"] |= self._ranks(self._arrays[-1])
+        self._calls.append(store_arrays(self._arrays[-1], self._new_folder(f"call{len(self._calls)}")))
+        self._mapped.clear()
+        for file in {stored["file"] for stored in (*self._stored.values(), *self._outputs.values())}:
+            with suppress(OSError):  # Windows keeps what is mapped
+                Path(file).unlink()
+        self._stored, self._outputs, self._changes = {}, {}, False
+        entries = by_key(entries_of(self._model))
+        probes = [entries[key] for key in entries if key in wanted and _can_be_seen(entries[key])]
+        try:
+            plain = self._run([])
+        except (ChildCrashed, ChildRefused) as error:
+            self.failure = f"OpenVINO {_reason(error)}"
+            return
+        self._set_type(plain["computes_in"])
+        for node, stored in zip(self._model.graph.results, plain["outputs"], strict=True):
+            value = node.values_in[0]
+            self._outputs[(), value.node.id, value.position] = stored
+        if self._probe == "all":
+            self._run_all(probes)
+        if self._probe == "bisect" or (self._probe == "all" and self._changes):
+            # What all probes show is not what runs without them.
+            self._stored.clear()
+            self._begin_search()
+            _Bisection(self, probes).run()
+        for key, stored in self._outputs.items():
+            self._stored.setdefault(key, stored)
+
+    def _ranks(self, arrays: Sequence[Array]) -> dict[str, str]:
+        """Shapes for inputs of unknown rank, which its plugins do not take."""
+        types = [self._model.types[node.outputs[0].number] for node in self._model.graph.parameters]
+        return {
+            str(position): f"[{','.join('?' * array.ndim)}]"
+            for position, (type, array) in enumerate(zip(types, arrays, strict=True))
+            if type.rank is None
+        }
+
+    def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
+        if key in self._constants:
+            return self._walker.constant(self._constants[key])
+        node = self._nodes.get(key[1])
+        if node is not None and node in self._model.graph.parameters:
+            return self._arrays[-1][self._model.graph.parameters.index(node)]
+        stored = self._stored.get(key)
+        return None if stored is None else self._load(stored)
+
+    def output(self, key: Key) -> Array | None:
+        """An output of the network as it comes without probes."""
+        stored = self._outputs.get(key)
+        return None if stored is None else self._load(stored)
+
+    def _load(self, stored: Stored) -> Array:
+        return load_stored(stored, self._mapped)
+
+    def opinions(
+        self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
+    ) -> dict[str, list[Array | None]]:
+        """What else OpenVINO makes of a layer: the `kernel` of `Model.evaluate`, and its device where the layer is
+        `alone`; as far as it has an answer, and for a few layers only."""
+        if node.bodies or isinstance(node.op, (AssignsVariable, ReadsVariable)) or self._asked == _MOST_OPINIONS:
+            return {}
+        self._asked += 1
+        given = dict(zip(node.values_in, inputs, strict=True))
+        folder = self._new_folder(f"opinion{self._asked}")
+        try:
+            part = cut(region_at(self._model), {node}, list(node.outputs))
+            part.model.save(folder / "layer.xml")
+            arrays = [
+                as_declared(given[value], port.element_type)
+                for value, port in zip(part.inputs, part.model.inputs, strict=True)
+            ]
+            request = {**self._request, **what_to_run(part.model, folder, "", "accuracy", None)}
+            request |= {"device": self._request["device"], "config": self._request["config"]}
+            answer = self._child.ask(do="opinions", inputs=store_arrays(arrays, folder), folder=str(folder), **request)
+        except (IRError, ChildCrashed, ChildRefused):
+            return {}
+        return {who: [self._load(stored) for stored in outputs] for who, outputs in answer.items()}
+
+    def close(self) -> None:
+        self._child.close()
+        self._folder.cleanup()
+
+    def probe(self, entries: Sequence[Entry]) -> dict[Key, Array]:
+        """The values of these layers, seen in one run. Raises ChildCrashed and ChildRefused."""
+        answer = self._run(entries)
+        self._note_changes(answer["outputs"], entries)
+        by_name = {(entry.layer_name, entry.port): entry.key for entry in entries}
+        found = {by_name[name, port]: stored for name, port, stored in answer["probes"]}
+        self._stored |= found
+        return {key: self._load(stored) for key, stored in found.items()}
+
+    def _set_type(self, name: str | None) -> None:
+        """Take the type in which it computes; its settings may choose a shorter one than the file has."""
+        if self.computes_in is None and name in ("f16", "bf16"):
+            self.computes_in = ElementType.parse(name)
+            self._note(f"OpenVINO computes in {name}: the tolerances are those of {name}")
+
+    def _begin_search(self) -> None:
+        self._before, self._is_enough = self.rounds, False
+
+    def is_enough(self) -> bool:
+        """Whether a search by many runs, where none was asked for, has taken long enough; the report then says so."""
+        rounds = self.rounds - self._before
+        most = max(min(_MOST_ROUNDS, _MOST_COMPILED // len(self._nodes)), 4)
+        if self._probe == "bisect" or self._is_enough or rounds < most:
+            return self._is_enough
+        self._is_enough = True
+        self._note(
+            f"the search for the layers where OpenVINO's answer changes ended after {rounds} runs: "
+            "--probe bisect searches on, --probe outputs looks at the outputs alone"
+        )
+        return True
+
+    def is_close(self, ours: Array, theirs: Array) -> bool:
+        """Whether values are as near as those that came through many layers are."""
+        return self._change(ours, theirs).is_within
+
+    def _change(self, array: Array, other: Array) -> Difference:
+        kinds = [ElementType.of(array), ElementType.of(other)]
+        if self.computes_in is not None and any(kind.is_float for kind in kinds):
+            kinds.append(self.computes_in)
+        return difference(array, other, tolerance_of(kinds))
+
+    def _run(self, entries: Sequence[Entry]) -> dict[str, Any]:
+        """What it answers to the last call, after those before it."""
+        self.rounds += 1
+        folder = self._new_folder(f"run{self.rounds}")
+        probes = [[entry.layer_name, entry.port] for entry in entries]
+        return self._child.ask(do="run", probes=probes, calls=self._calls, folder=str(folder), **self._request)
+
+    def _new_folder(self, name: str) -> Path:
+        folder = Path(self._folder.name, name)
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _note(self, text: str) -> None:
+        self.notes.append(f"in call {len(self._calls)}: {text}" if len(self._calls) > 1 else text)
+
+    def _run_all(self, probes: Sequence[Entry]) -> None:
+        """Every value at once; where OpenVINO cannot do that, by halves."""
+        try:
+            self.probe(probes)
+        except (ChildCrashed, ChildRefused) as error:
+            self._splits += 1
+            names = ", ".join(entry.path for entry in probes[:3]) + (", ..." if len(probes) > 3 else "")
+            if isinstance(error, ChildCrashed) or len(probes) == 1:
+                self._note(f"with {len(probes)} probes ({names}) OpenVINO {_reason(error)}")
+            half = len(probes) // 2
+            for some in (probes[:half], probes[half:]) if len(probes) > 1 else ():
+                if self._splits < _MOST_SPLITS and not self.is_enough():
+                    self._run_all(some)
+
+    def _note_changes(self, outputs: Sequence[Stored], probes: Sequence[Entry]) -> None:
+        """Say where the outputs of the network are others than without probes."""
+        for port, before, after in zip(self._model.outputs, self._outputs.values(), outputs, strict=False):
+            old, new = self._load(before), self._load(after)
+            change = self._change(new, old)
+            if not change.is_within:
+                self._changes = True
+                what = f"{len(probes)} probes" if len(probes) != 1 else f"a probe at {probes[0].path}"
+                self._note(
+                    f"OpenVINO's own answer changes with {what}: output {port.name!r} by {change.max_abs:.4g}; what it "
+                    "fuses there is the culprit"
+                )
+
+
+def _can_be_seen(entry: Entry) -> bool:
+    if entry.scope or canonical(entry.type) in _UNSEEN:
+        return False
+    kind = ElementType.parse(entry.element_type) if entry.element_type else ElementType.dynamic
+    return not kind.is_known or kind.bits == 0 or kind.bits >= 8
+
+
+def _reason(error: Exception) -> str:
+    return f"refuses: {error}" if isinstance(error, ChildRefused) else str(error)
+
+
+def require_openvino() -> None:
+    """Raises EvaluationError where OpenVINO is not installed."""
+    if find_spec("openvino") is None:
+        hint = "pip install 'ir-exec[openvino]' installs it"
+        raise EvaluationError("OpenVINO is not installed", code=Code.unknown_input, hint=hint)
+
+
+def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int | None) -> dict[str, Any]:
+    """What every request to the child says: files, shapes, device and settings.
+
+    folder: where the network is written to if OpenVINO cannot read the file that it comes from.
+    """
+    config = {"EXECUTION_MODE_HINT": hint.upper()}
+    if device == "CPU" and hint == "accuracy":
+        config |= {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    if threads is not None:
+        config["INFERENCE_NUM_THREADS"] = str(threads)
+    path = model.graph.path
+    weights = getattr(model.weights, "path", None)
+    is_other = weights is not None and weights != default_weights_path(path or "")
+    # Constants in memory are no file's: the network was changed, or lowered from a layout that OpenVINO does not read.
+    if path is None or is_other or isinstance(model.weights, HeldWeights) or model.document.version < 10:
+        path = str(Path(folder, "network.xml"))
+        model.save(path)
+    shapes = {
+        str(position): str(model.given[node.outputs[0]].shape)
+        for position, node in enumerate(model.graph.parameters)
+        if node.outputs[0] in model.given
+    }
+    beside = default_weights_path(path)
+    return {
+        "xml": path,
+        "bin": beside if Path(beside).exists() else None,
+        "shapes": shapes,
+        "device": device,
+        "config": config,
+    }
+
+
+class _Bisection:
+    """Closes in on the first layer whose value is wrong, by few probes in each run."""
+
+    def __init__(self, reference: OpenVINOReference, probes: Sequence[Entry]) -> None:
+        self._reference = reference
+        self._probes = list(probes)
+        self._by_node: dict[str, list[Entry]] = {}
+        for entry in probes:
+            self._by_node.setdefault(entry.layer_id, []).append(entry)
+        self._ours = Spill()
+        self._judged: dict[Key, bool] = {}
+
+    def run(self) -> None:
+        wanted = {entry.key for entry in self._probes} | set(self._reference._outputs)
+
+        def keep(visit: Visit) -> None:
+            if not visit.where.scope:
+                for position, array in enumerate(visit.outputs):
+                    if ((), visit.node.id, position) in wanted:
+                        self._ours.put(((), visit.node.id, position), array)
+
+        try:
+            *before, arrays = self._reference._arrays
+            for number, earlier in enumerate(before):
+                self._reference._walker.run(earlier, goes_on=number > 0)
+            self._reference._walker.run(arrays, keep, goes_on=bool(before))
+            for key, stored in self._reference._outputs.items():
+                if self._is_wrong(key, self._reference._load(stored)):
+                    self._close_in(self._reference._nodes[key[1]])
+                    return
+        except (ChildCrashed, ChildRefused) as error:
+            self._reference.failure = f"OpenVINO {_reason(error)}"
+        finally:
+            self._ours.close()
+
+    def _close_in(self, node: Node) -> None:
+        """Between the inputs and this layer, whose value is wrong."""
+        while True:
+            above = reachable([node])
+            order = [one for one in self._reference._model.graph.nodes if one in above and one.id in self._by_node]
+            low, high = -1, len(order) - 1
+            while high - low > 1:
+                if self._reference.is_enough():
+                    return
+                middle = (low + high) // 2
+                if self._wrong_at([order[middle]]):
+                    high = middle
+                else:
+                    low = middle
+            if not order:
+                return
+            if self._reference.is_enough():
+                return
+            node = order[high]
+            sources = self._sources(node)
+            self._wrong_at([node, *sources])
+            wrong = [one for one in sources if any(self._judged.get(entry.key) for entry in self._by_node[one.id])]
+            if not wrong:
+                if not any(self._judged.get(entry.key) for entry in self._by_node[node.id]):
+                    self._reference._note(
+                        f"OpenVINO's value of {node.name} is wrong, and right once its inputs are outputs as well: "
+                        "what it fuses there is the culprit"
+                    )
+                return
+            node = wrong[0]
+
+    def _sources(self, node: Node) -> list[Node]:
+        """The nearest layers above that can be seen."""
+        found: dict[Node, None] = {}
+        pending = [value.node for value in node.values_in]
+        while pending:
+            source = pending.pop(0)
+            if source.id in self._by_node:
+                found[source] = None
+            elif source not in found:
+                pending += [value.node for value in source.values_in]
+        return list(found)
+
+    def _wrong_at(self, nodes: Sequence[Node]) -> bool:
+        entries = [entry for node in nodes for entry in self._by_node[node.id]]
+        values = self._reference.probe(entries)
+        for key, array in values.items():
+            self._judged[key] = self._is_wrong(key, array)
+        return any(self._judged[key] for key in values)
+
+    def _is_wrong(self, key: Key, theirs: Array) -> bool:
+        ours = self._ours.get(key)
+        if ours is None:
+            return False
+        return not self._reference.is_close(ours, theirs)
+
+
+def profile_openvino(
+    model: Model,
+    arrays: Sequence[Array],
+    ours: Mapping[str, float],
+    *,
+    repeat: int,
+    device: str,
+    hint: str,
+    timeout: float,
+    threads: int | None,
+) -> OpenVINOProfile:
+    """OpenVINO's run of the same inputs, in a process of its own.
+
+    ours: the seconds of each of our layers outside of bodies, by name, those of its bodies included. Raises
+    EvaluationError where OpenVINO is not installed, refuses the network, crashes, or does not answer in time.
+    """
+    require_openvino()
+    with (
+        tempfile.TemporaryDirectory(prefix="ir-exec-") as folder,
+        closing(Child("openvino_child.py", timeout)) as child,
+    ):
+        request = what_to_run(model, Path(folder), device, hint, threads)
+        try:
+            answer = child.ask(do="profile", repeat=repeat, inputs=store_arrays(arrays, Path(folder)), **request)
+        except (ChildRefused, ChildCrashed) as error:
+            told = f"refuses: {error}" if isinstance(error, ChildRefused) else str(error)
+            raise EvaluationError(f"OpenVINO {told}", code=Code.failed) from None
+    return OpenVINOProfile(
+        version=answer["version"].split("-")[0],
+        device=device,
+        hint=hint,
+        run_seconds=median(answer["plain"]),
+        counted_seconds=median(answer["counted"]),
+        layers=_layers(model, answer["layers"], ours, repeat),
+    )
+
+
+def _layers(
+    model: Model, found: Sequence[Mapping[str, Any]], ours: Mapping[str, float], repeat: int
+) -> tuple[OpenVINOLayer, ...]:
+    names = {node.name for node in model.graph.nodes}
+    # What ran in some of the runs alone took no time in the others.
+    seconds = [median([*layer["seconds"], *[0.0] * (repeat - len(layer["seconds"]))]) for layer in found]
+    total = sum(seconds) or 1.0
+    layers = []
+    for layer, taken in zip(found, seconds, strict=True):
+        originals = original_layers(layer["originals"], names)
+        layers.append(
+            OpenVINOLayer(
+                name=layer["name"],
+                type=layer["type"],
+                kernel=layer["kernel"],
+                precision=layer["precision"],
+                seconds=taken,
+                share=taken / total,
+                layers=originals,
+                ours=sum(ours.get(name, 0.0) for name in originals),
+            )
+        )
+    return tuple(layers)
+
+
+def original_layers(text: str, names: set[str]) -> tuple[str, ...]:
+    """The names in `originalLayersNames`, which stand between commas and may hold commas themselves.
+
+    Those that the network does not have, for OpenVINO made them up, are left out.
+    """
+    parts = text.split(",")
+    found: dict[str, None] = {}
+    start = 0
+    while start < len(parts):
+        for stop in range(len(parts), start, -1):
+            if (name := ",".join(parts[start:stop])) in names:
+                found[name] = None
+                start = stop - 1
+                break
+        start += 1
+    return tuple(found)

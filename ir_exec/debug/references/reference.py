@@ -1,0 +1,402 @@
+"""What a network is compared with: another network, the files of a run, or another program that runs it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.debug.comparison.metrics import Difference, Settings, difference
+from ir_exec.debug.traces.tracing import INDEX, Trace, TracedValue
+from ir_exec.debug.traces.walk import Visit, Walker, Where
+from ir_exec.debug.values.entries import Entry, Key, entries_of
+from ir_exec.debug.values.files import Spill, damaged, load_npz, nearest
+from ir_exec.errors import EvaluationError
+from ir_exec.graph import Graph, Node
+from ir_exec.model import Model
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.runtime import Results
+from ir_exec.runtime.precision import Precision
+from ir_exec.types import Array, ElementType
+
+__all__ = [
+    "Adviser",
+    "ArraysReference",
+    "IRReference",
+    "Lowered",
+    "Reference",
+    "TraceReference",
+    "arrays_in",
+    "differences",
+    "kinds_of",
+]
+
+
+class Reference(Protocol):
+    """Gives values to compare with.
+
+    title: what it is called in reports. notes: what a reader should know of how it ran. rounds: how often it did.
+    failure: why it could not give all values that were asked for; None where it could. is_partial: whether it is a
+        selection of values, in which outputs may be missing. computes_in: a coarser type than its values', in which it
+        has computed them; None where there is none.
+    """
+
+    title: str
+    notes: list[str]
+    rounds: int
+    failure: str | None
+    is_partial: bool
+    computes_in: ElementType | None
+
+    def entries(self) -> list[Entry]:
+        """Every value that it may give."""
+
+    def inputs(self) -> dict[str, Array]:
+        """The inputs that it ran from, by name, where it knows them; a run from others has no meaning."""
+
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+        """Run from the inputs of these keys, and keep the values of the others in place of those of the run before.
+
+        goes_on: from what the run before has left in the variables.
+        """
+
+    def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
+        """A value of the last run, None where it has none."""
+
+    def output(self, key: Key) -> Array | None:
+        """The value of an output of the network; it may be another than `value` where looking changes the answer."""
+
+    def close(self) -> None:
+        """Let go of memory, files and processes."""
+
+
+@runtime_checkable
+class Adviser(Protocol):
+    """A reference that can say more of a layer that it computes otherwise.
+
+    fuses: whether it may show values from inside a fusion, which are not those of the layers.
+    """
+
+    fuses: bool
+
+    def opinions(
+        self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
+    ) -> dict[str, list[Array | None]]:
+        """The outputs of a layer by other ways to compute it, by the name of the way.
+
+        partners: the names that the outputs of the layer have in the reference.
+        """
+
+
+@runtime_checkable
+class Lowered(Protocol):
+    """A reference of another format whose network can be lowered to IR, to see which of its values is which."""
+
+    def lowered(self) -> Model | None:
+        """Return the network as IR, with the names of its tensors; None where it cannot be lowered."""
+
+
+class IRReference:
+    """Another network, run by ir_exec."""
+
+    def __init__(
+        self,
+        model: Model,
+        title: str,
+        *,
+        threads: int | None = None,
+        precision: Precision = "f32",
+        memory: int = 2**26,
+    ) -> None:
+        self.title = title
+        self.notes: list[str] = []
+        self.rounds = 1
+        self.failure: str | None = None
+        self.computes_in: ElementType | None = None
+        self.is_partial = False
+        self._walker = Walker(model, threads=threads, precision=precision)
+        self.model = model
+        self._memory = memory
+        self._spill = Spill(memory)
+        self._constants = dict(_constants(model.graph))
+        self._iterations: dict[Where, Mapping[int, Array]] = {}
+        self._numbers: dict[Key, int] = {}
+
+    def entries(self) -> list[Entry]:
+        return list(entries_of(self.model))
+
+    def inputs(self) -> dict[str, Array]:
+        return {}
+
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+        self._spill.close()
+        self._spill = Spill(self._memory)
+        self._iterations = {}
+        computed: dict[Graph, list[int]] = {}
+
+        def keep_whole(graph: Graph, where: Where, values: Mapping[int, Array]) -> bool:
+            if graph not in computed:
+                computed[graph] = [
+                    value.number for node in graph.nodes if not isinstance(node.op, Const) for value in node.outputs
+                ]
+            if not self._spill.reserve(sum([values[number].nbytes for number in computed[graph]])):
+                return False
+            self._iterations[where] = values
+            return True
+
+        def keep(visit: Visit) -> None:
+            for position, array in enumerate(visit.outputs[: len(visit.node.outputs)]):
+                key = (visit.where.scope, visit.node.id, position)
+                if key in wanted and key not in self._constants:
+                    self._spill.put((key, visit.where.iterations), array)
+
+        given = []
+        for node, port in zip(self.model.graph.parameters, self.model.inputs, strict=True):
+            array = arrays.get(((), node.id, 0))
+            if array is None:
+                raise EvaluationError(
+                    f"the reference has an input {port.name!r}, the network has none", code=Code.unknown_input
+                )
+            given.append(_cast(array, port.element_type))
+        self._walker.run(given, keep, whole=keep_whole, goes_on=goes_on)
+
+    def number(self, key: Key) -> int:
+        """The number of a value in its body."""
+        if not self._numbers:
+            self._numbers = dict(_numbers(self.model.graph))
+        return self._numbers[key]
+
+    def iteration(self, where: Where) -> Mapping[int, Array] | None:
+        """All values of an iteration by their numbers, where they are held as a whole."""
+        return self._iterations.get(where)
+
+    def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
+        if key in self._constants:
+            return self._walker.constant(self._constants[key])
+        held = self._iterations.get(Where(key[0], iterations))
+        if held is not None:
+            return held[self.number(key)]
+        return self._spill.get((key, iterations))
+
+    def output(self, key: Key) -> Array | None:
+        return self.value(key, ())
+
+    def close(self) -> None:
+        self._spill.close()
+        self._iterations = {}
+
+
+def _constants(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[tuple[Key, Node]]:
+    holders = graph.holder_names()
+    for node in graph.nodes:
+        if isinstance(node.op, Const):
+            yield (scope, node.id, 0), node
+        for body in node.bodies:
+            yield from _constants(body.graph, (*scope, holders[node], body.name))
+
+
+def _numbers(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[tuple[Key, int]]:
+    holders = graph.holder_names()
+    for node in graph.nodes:
+        for value in node.outputs:
+            yield (scope, node.id, value.position), value.number
+        for body in node.bodies:
+            yield from _numbers(body.graph, (*scope, holders[node], body.name))
+
+
+def _cast(array: Array, kind: ElementType) -> Array:
+    """An input for a network of another precision."""
+    if kind.is_known and kind.is_float and array.dtype != kind.dtype and ElementType.of(array).is_float:
+        return array.astype(kind.dtype)
+    return array
+
+
+class TraceReference:
+    """What `trace` gave, or wrote to a folder."""
+
+    def __init__(self, source: Trace | str | os.PathLike[str]) -> None:
+        self._trace = source if isinstance(source, Trace) else Trace(source)
+        self.title = "a trace in memory" if self._trace.folder is None else os.fspath(self._trace.folder)
+        self.notes: list[str] = []
+        self.rounds = 0
+        self.failure: str | None = None
+        self.computes_in: ElementType | None = None
+        self.is_partial = self._trace.index.filtered
+        if not self._trace.index.complete:
+            self.notes.append(f"the trace is not complete: {self._trace.index.error}")
+        self._values: dict[tuple[Key, tuple[int, ...]], TracedValue] = {}
+        self._constants: dict[Key, TracedValue] = {}
+        self._entries: dict[Key, Entry] = {}
+        for value in self._trace.index.values:
+            entry = value.entry()
+            self._entries.setdefault(entry.key, entry)
+            if entry.is_constant:
+                self._constants.setdefault(entry.key, value)
+            self._values[entry.key, value.iterations] = value
+
+    def entries(self) -> list[Entry]:
+        return list(self._entries.values())
+
+    def inputs(self) -> dict[str, Array]:
+        names = self._trace.index.inputs
+        values = [value for value in self._trace.index.values if value.type == "Parameter" and not value.scope]
+        if len(values) != len(names):
+            return {}
+        return {name: self._trace.load(value) for name, value in zip(names, values, strict=True)}
+
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+        """Nothing is to be done: it ran when the trace was written."""
+
+    def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
+        # The constants of a body are there once, at whichever iteration came first.
+        value = self._constants.get(key) or self._values.get((key, iterations))
+        return None if value is None else self._trace.load(value)
+
+    def output(self, key: Key) -> Array | None:
+        return self.value(key, ())
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class ArraysReference:
+    """Arrays by the names of tensors or layers, from an .npz, a folder of .npy or a mapping.
+
+    outputs: the names of the outputs of the network, for which `out0`, `out1`, ... stand as well. kinds: the element
+    types of what has these names, for types that .npy files do not have.
+    """
+
+    def __init__(
+        self,
+        arrays: Mapping[str, Array | Path],
+        title: str,
+        outputs: Sequence[str] = (),
+        kinds: Mapping[str, str | None] | None = None,
+    ) -> None:
+        self.title = title
+        self.notes: list[str] = []
+        self.rounds = 0
+        self.failure: str | None = None
+        self.computes_in: ElementType | None = None
+        self.is_partial = True
+        self._arrays = dict(arrays)
+        self._outputs = list(outputs)
+        self._kinds = kinds or {}
+
+    def entries(self) -> list[Entry]:
+        return [Entry((), name, name, "", names=self._names(name)) for name in self._arrays]
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        match = re.fullmatch(r"out(\d{1,6})", name)
+        if match and name not in self._outputs and int(match[1]) < len(self._outputs):
+            return (name, self._outputs[int(match[1])])
+        return (name,)
+
+    def inputs(self) -> dict[str, Array]:
+        return {}
+
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+        """Nothing is to be done: the values are there."""
+
+    def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
+        name = key[1]
+        found = self._arrays[name]
+        array = _typed(found if isinstance(found, np.ndarray) else _load_npy(found), self._kinds.get(name))
+        try:
+            ElementType.of(array)
+        except ValueError:
+            message = f"{self.title} holds {array.dtype} for {name!r}, which no layer gives"
+            raise EvaluationError(message, code=Code.unknown_input) from None
+        return array
+
+    def output(self, key: Key) -> Array | None:
+        return self.value(key, ())
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _load_npy(path: Path) -> Array:
+    try:
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    except ValueError:
+        try:
+            return np.asarray(np.load(path, allow_pickle=False))
+        except (OSError, ValueError, EOFError) as error:
+            raise damaged(path, error) from None
+    except (OSError, EOFError) as error:
+        raise damaged(path, error) from None
+
+
+def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
+    """The arrays of an .npz, or the .npy files of a folder and of those below it, by name.
+
+    A file is named after its tensor: `encoder/add.npy`, or `encoder_add.npy` where a file cannot bear the name.
+    Raises EvaluationError where there are none.
+    """
+    if path.suffix == ".npz":
+        return dict(load_npz(path))
+    if (path / INDEX).exists():
+        raise EvaluationError(f"{path} is a trace", code=Code.unknown_input)
+    plain = {_plain(name): name for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
+    found: dict[str, Array | Path] = {}
+    names = kinds_of(entries)
+    for file in sorted(path.rglob("*.npy")):
+        name = file.relative_to(path).with_suffix("").as_posix()
+        found[name if name in names else plain.get(_plain(name), name)] = file
+    if not found:
+        raise EvaluationError(f"{path} holds neither a trace nor .npy files", code=Code.unknown_input)
+    return found
+
+
+def kinds_of(entries: Iterable[Entry]) -> dict[str, str | None]:
+    """The element type of every name."""
+    return {name: entry.element_type for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "_", name)
+
+
+def _typed(array: Array, kind: str | None) -> Array:
+    try:
+        return array if kind is None else nearest(array, ElementType.parse(kind))
+    except ValueError:
+        return array
+
+
+def differences(
+    results: Results,
+    path: str | os.PathLike[str],
+    rtol: float | None = None,
+    atol: float | None = None,
+    arrays: Mapping[str, Array] | None = None,
+) -> dict[str, Difference | None]:
+    """How far each output is from the array of its name, or out0, out1, ..., in an .npz or a folder of .npy files.
+
+    arrays: what was read from the path already. rtol, atol: as for `compare`. None for outputs that have no array
+    there. Raises EvaluationError where none has one.
+    """
+    settings = Settings(rtol=rtol, atol=atol)
+    names = [str(name) for name in results]  # of a mapping by name that takes positions too
+    kinds = {name: str(ElementType.of(array)) for name, array in zip(names, results.to_tuple(), strict=True)}
+    kinds |= {f"out{position}": kinds[name] for position, name in enumerate(names)}
+    expected = ArraysReference(arrays or arrays_in(Path(path), []), os.fspath(path), names, kinds)
+    keys = {name: entry.key for entry in expected.entries() for name in entry.names}
+    found: dict[str, Difference | None] = {}
+    for name, tensor_names, ours in zip(names, results.names(), results.to_tuple(), strict=True):
+        key = next((keys[one] for one in (name, *sorted(tensor_names)) if one in keys), None)
+        theirs = None if key is None else expected.output(key)
+        if theirs is None:
+            found[name] = None
+        else:
+            tolerance = settings.carried([ElementType.of(ours), ElementType.of(theirs)])
+            found[name] = difference(ours, theirs, tolerance)
+    if not any(found.values()):
+        raise EvaluationError(f"the network and {os.fspath(path)} have no value in common", code=Code.unknown_input)
+    return found

@@ -1,0 +1,1 @@
+"""Every value of a run, on disk or in memory."""

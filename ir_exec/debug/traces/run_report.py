@@ -1,0 +1,191 @@
+"""The report of `run`: inputs, outputs with their facts, largest elements and values, and times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.debug.values.facts import Facts, Number, Record, facts_of
+from ir_exec.debug.values.files import RECORDS
+from ir_exec.engines.report import PartitionReport
+from ir_exec.errors import EvaluationError
+from ir_exec.ir.packing import is_packed
+from ir_exec.types import STRING, Array, ElementType, Shape
+
+__all__ = [
+    "RunInput",
+    "RunOutput",
+    "RunReport",
+    "RunTimes",
+    "TopElement",
+    "elements_of",
+    "output_of",
+    "require_labels",
+    "times_of",
+    "top",
+]
+
+MOST_VALUES = 100
+"""Elements of an output that the report holds unasked."""
+
+
+class RunInput(Record):
+    """An input of the run. origin: where its elements come from. seed, values: of drawn ones, and what they are."""
+
+    name: str
+    element_type: str
+    shape: tuple[int, ...]
+    origin: Literal["given", "drawn"]
+    seed: int | None = None
+    values: str | None = None
+
+
+class TopElement(Record):
+    """One of the largest elements of a row: its index, its value, and its label where labels were given."""
+
+    index: int
+    value: Number
+    label: str | None = None
+
+
+class RunOutput(Record):
+    """An output.
+
+    values: its elements as nested lists, where they are few or were asked for; what is not finite is text, "NaN". top:
+    the largest elements of each row, the rows in the order of the leading dims. differs: how it differs from the
+    expected one, "" where it does not.
+    """
+
+    name: str
+    element_type: str
+    shape: tuple[int, ...]
+    facts: Facts
+    values: list[Any] | bool | int | float | str | None = None
+    top: tuple[tuple[TopElement, ...], ...] | None = None
+    differs: str | None = None
+
+
+class RunTimes(Record):
+    """Milliseconds: of the first run, and of the `runs` that were timed after it and after `warmup` others."""
+
+    first_ms: float
+    warmup: int = 0
+    runs: int = 0
+    min_ms: float | None = None
+    mean_ms: float | None = None
+    p50_ms: float | None = None
+    p90_ms: float | None = None
+    p99_ms: float | None = None
+
+
+class RunReport(Record):
+    """The answer of `run`.
+
+    engine: what it ran, None without --engine. as_expected: None without --expected. specialised: what the network
+    depends on, by inputs, where it is an ONNX file that needs them ("value 1", "shape [2,3]", "rank 2").
+    """
+
+    format: Literal[1] = 1
+    model: str
+    inputs: tuple[RunInput, ...]
+    outputs: tuple[RunOutput, ...]
+    times: RunTimes
+    engine: PartitionReport | None = None
+    as_expected: bool | None = None
+    specialised: dict[str, str] | None = None
+
+    def judged(self, differs: Mapping[str, str]) -> RunReport:
+        """The report with the outputs that differ from the expected ones, by name, and how."""
+        outputs = tuple([one.model_copy(update={"differs": differs.get(one.name, "")}) for one in self.outputs])
+        return self.model_copy(update={"outputs": outputs, "as_expected": not differs})
+
+
+def times_of(first: float, others: Sequence[float], warmup: int) -> RunTimes:
+    """The times of runs in seconds; `others` are those after the first and after the warm-up."""
+    if not others:
+        return RunTimes(first_ms=1000 * first, warmup=warmup)
+    taken = 1000 * np.array(others)
+    p50, p90, p99 = map(float, np.percentile(taken, [50, 90, 99]))
+    least, mean = float(taken.min()), float(taken.mean())
+    return RunTimes(
+        first_ms=1000 * first,
+        warmup=warmup,
+        runs=len(others),
+        min_ms=least,
+        mean_ms=mean,
+        p50_ms=p50,
+        p90_ms=p90,
+        p99_ms=p99,
+    )
+
+
+def output_of(
+    name: str, array: Array, *, has_values: bool = False, most: int = 0, labels: Sequence[str] = ()
+) -> RunOutput:
+    """The record of an output. has_values: with its elements, however many. most: elements of `top`."""
+    kind = ElementType.of(array)
+    is_held = has_values or array.size <= MOST_VALUES
+    return RunOutput(
+        name=name,
+        element_type=str(kind),
+        shape=array.shape,
+        facts=Facts() if kind in RECORDS else facts_of(array),
+        values=_in_json(elements_of(array).tolist()) if is_held else None,
+        top=top(array, most, labels) if most else None,
+    )
+
+
+def elements_of(array: Array) -> Array:
+    """The elements as Python and NumPy show them: floats of f32 at least, numbers for codes of less than a byte."""
+    kind = ElementType.of(array)
+    if kind in STRING:
+        return array
+    if kind in RECORDS:
+        return array.view(np.uint8)
+    if kind.is_float and kind.bits < 32:
+        return array.astype(np.float32)
+    return array.astype(np.int8 if kind.is_signed else np.uint8) if is_packed(kind) else array
+
+
+def _in_json(values: Any) -> Any:
+    if isinstance(values, list):
+        return [_in_json(value) for value in values]
+    if isinstance(values, float) and not np.isfinite(values):
+        return "NaN" if np.isnan(values) else "Infinity" if values > 0 else "-Infinity"
+    return values
+
+
+def top(array: Array, most: int, labels: Sequence[str] = ()) -> tuple[tuple[TopElement, ...], ...] | None:
+    """The largest elements of each row, NaN last; rows go along the last axis that is longer than 1.
+
+    labels: by index, where they are as many as a row has elements. None for what has no order, and for scalars.
+    """
+    kind = ElementType.of(array)
+    if kind in STRING | RECORDS or array.size < 2:
+        return None
+    numbers = elements_of(array).reshape([size for size in array.shape if size > 1])
+    rows = numbers.reshape(-1, numbers.shape[-1])
+    names: Iterable[str | None] = labels if len(labels) == rows.shape[1] else [None] * rows.shape[1]
+    named = list(names)
+    return tuple([_top_of_row(row, most, named) for row in rows])
+
+
+def _top_of_row(row: Array, most: int, labels: Sequence[str | None]) -> tuple[TopElement, ...]:
+    keys = np.where(row == row, row, -np.inf) if row.dtype.kind == "f" else row
+    count = min(most, len(row))
+    # Equal elements stand in the order of their indices.
+    order = np.argsort(keys[::-1], kind="stable")[::-1][:count]
+    places = (len(row) - 1 - order).tolist()
+    return tuple([TopElement(index=place, value=float(row[place]), label=labels[place]) for place in places])
+
+
+def require_labels(labels: Sequence[str], results: Mapping[str, Array]) -> None:
+    """Raise EvaluationError where no output has rows of as many elements as there are labels."""
+    lengths = [next((size for size in reversed(array.shape) if size > 1), 1) for array in results.values()]
+    if len(labels) not in lengths:
+        shapes = ", ".join(str(Shape(array.shape)) for array in results.values())
+        message = f"there are {len(labels)} labels, and the outputs have the shapes {shapes}"
+        raise EvaluationError(message, code=Code.unknown_input)

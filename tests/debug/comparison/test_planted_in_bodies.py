@@ -1,0 +1,164 @@
+"""One change inside of a body of the reference: `compare` names the layer that holds it, and where it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from ir_exec import Model, build, read_model
+from ir_exec.debug import compare, trace
+from ir_exec.types import Array
+from tests.conformance.networks import arrays
+from tests.debug.comparison.planted import faults
+from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
+
+NETWORKS = Path(__file__).parents[2] / "networks"
+SHAPE = (2, 4, 6)
+
+
+def chain(net: NetworkText, value: Output, random: Random, count: int) -> Output:
+    """Layers with attributes and constants, none of which changes the shape."""
+    values = [value]
+    for _ in range(count):
+        kind = random.choice(["Sigmoid", "Sin", "Add", "Multiply", "MatMul", "Clamp", "Softmax", "Roll", "Maximum"])
+        last = values[-1]
+        if kind in ("Add", "Maximum"):
+            made = net.op(kind, last, random.choice(values))
+        elif kind == "Multiply":
+            made = net.op(kind, last, floats(net, random, 6))
+        elif kind == "MatMul":
+            made = net.op(kind, last, floats(net, random, 6, 6), transpose_a=False, transpose_b=random.random() < 0.5)
+        elif kind == "Clamp":
+            made = net.op(kind, last, min=-0.4, max=0.7)
+        elif kind == "Softmax":
+            made = net.op(kind, last, axis=random.choice([0, 1, 2]))
+        elif kind == "Roll":
+            steps = (net.const(np.array([one], np.int64)) for one in (random.choice([1, 2]), 2))
+            made = net.op(kind, last, *steps, opset=7)
+        else:
+            made = net.op(kind, last)
+        values.append(made)
+    return values[-1]
+
+
+def floats(net: NetworkText, random: Random, *shape: int) -> Output:
+    numbers = np.random.default_rng(random.randrange(2**31)).standard_normal(shape)
+    return net.const(numbers.astype(np.float32))
+
+
+def loop(net: NetworkText, value: Output, random: Random) -> Output:
+    """Three iterations that go on from each other."""
+    count, yes = net.const(np.array(3, np.int64)), net.const(np.array(True))
+    body = NetworkText(net)
+    inside = body.parameter("2,4,6")
+    last = body.result(chain(body, inside, random, 12))
+    goes_on = body.result(body.const(np.array(True)))
+    ties = [tied_input(2, inside), tied_output(3, last), tied_output(-1, goes_on, purpose="execution_condition")]
+    return net.loop(1, "Loop", [count, yes, value], body, ties, [(last, inside)])[0]
+
+
+def iterator(net: NetworkText, value: Output, random: Random) -> Output:
+    """Slices of the second axis, backwards, with a state that goes along; all states together."""
+    body = NetworkText(net)
+    part, state = body.parameter("2,1,6"), body.parameter("2,1,6")
+    new = chain(body, body.op("Add", part, state), random, 12)
+    last = body.result(new)
+    sliced = {"axis": 1, "start": -1, "end": 0, "stride": -1, "part_size": 1}
+    ties = [tied_input(0, part, **sliced), tied_input(1, state), tied_output(2, last, **sliced)]
+    start = net.const(np.zeros((2, 1, 6), np.float32))
+    return net.loop(1, "TensorIterator", [value, start], body, ties, [(last, state)])[0]
+
+
+def branches(net: NetworkText, value: Output, random: Random) -> Output:
+    return branch(net, value, random, lambda body, inside: chain(body, inside, random, 12))
+
+
+def loop_in_branch(net: NetworkText, value: Output, random: Random) -> Output:
+    return branch(net, value, random, lambda body, inside: chain(body, loop(body, inside, random), random, 3))
+
+
+def branch(net: NetworkText, value: Output, random: Random, fill: Callable[[NetworkText, Output], Output]) -> Output:
+    bodies, ties = [], []
+    for _ in range(2):
+        body = NetworkText(net)
+        inside = body.parameter("2,4,6")
+        last = body.result(fill(body, inside))
+        bodies.append(body)
+        ties.append([tied_input(1, inside), tied_output(2, last)])
+    condition = net.const(np.array(random.random() < 0.5))
+    return net.branch(1, [condition, value], bodies[0], ties[0], bodies[1], ties[1])[0]
+
+
+def made(around: Callable[[NetworkText, Output, Random], Output], seed: int) -> tuple[bytes, bytes, list[Array]]:
+    random, net = Random(seed), NetworkText()
+    value = chain(net, net.parameter("2,4,6"), random, 3)
+    value = chain(net, around(net, value, random), random, 3)
+    net.result(value)
+    file = net.file()
+    inputs = np.random.default_rng(seed).standard_normal(SHAPE).astype(np.float32)
+    return file.xml, file.weights, [inputs]
+
+
+def named(xml: bytes, weights: bytes, inputs: list[Array], count: int, seed: int) -> list[tuple[str, bool, str]]:
+    """For each of the planted faults its kind, whether it was named, and the path that was."""
+    good = read_model(xml, weights=weights)
+    found = []
+    for fault in faults(xml, weights, inputs, count=count, seed=seed, bodies=True):
+        report = compare(good, read_model(fault.xml, weights=fault.weights), inputs, threads=1)
+        assert report.equal == all(one.error is not None and one.error.is_within for one in report.output_results)
+        path = "" if report.first_fault is None else report.first_fault.path
+        found.append((fault.kind, path in fault.paths, f"{path} for {sorted(fault.paths)}"))
+    return found
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize("around", [loop, iterator, branches, loop_in_branch])
+def test_in_bodies_of_every_kind(around: Callable[[NetworkText, Output, Random], Output]) -> None:
+    found = [one for seed in range(4) for one in named(*made(around, seed), count=8, seed=seed)]
+    assert len(found) >= 30
+    assert set(Counter(kind for kind, _, _ in found)) == {"attribute", "constant", "operator"}
+    missed = [text for _, is_named, text in found if not is_named]
+    assert not missed
+
+
+@pytest.mark.broad(keep=1)
+@pytest.mark.parametrize(("name", "count"), [("script_loop_seq", 25), ("script_if", 10)])
+def test_in_bodies_of_real_networks(name: str, count: int) -> None:
+    path = NETWORKS / f"{name}.xml"
+    inputs = arrays(path, "inputs")
+    assert inputs is not None
+    found = named(path.read_bytes(), path.with_suffix(".bin").read_bytes(), inputs, count, seed=3)
+    assert len(found) == count
+    missed = [text for _, is_named, text in found if not is_named]
+    assert not missed
+
+
+@pytest.mark.parametrize("limit", [20.0, 25.0])
+def test_a_fault_that_shows_in_a_late_iteration_alone(limit: float, tmp_path: Path) -> None:
+    """Iterations that are the same are looked at as a whole: what is found is what a look at every layer finds."""
+
+    def network(limit: float) -> Model:
+        def body(_: build.Value, carried: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
+            more = build.clamp(build.add(carried, np.float32([1, 0.5]), name="more"), 0.0, limit, name="limited")
+            return None, [more], [build.tanh(more, name="seen")]
+
+        last, seen = build.loop(30, None, body, carried=[build.parameter([2], name="x")], name="loop")
+        return build.model([build.result(last, name="y"), build.result(seen, name="all")])
+
+    model, other = network(20.0), network(limit)
+    inputs = [np.float32([0, 0])]
+    report = compare(model, other, inputs)
+    values = trace(other, inputs, output=tmp_path / "dump")
+    by_layer = compare(model, values, inputs)
+    assert report.layers == by_layer.layers
+    assert {layer.layer_name: layer.runs for layer in report.layers if layer.path.startswith("loop/")}["limited"] == 30
+    assert report.equal is (limit == 20.0)
+    if not report.equal:
+        assert report.first_fault is not None
+        found = next(layer for layer in report.layers if layer.layer_id == report.first_fault.layer_id)
+        assert (report.first_fault.layer_name, found.iterations) == ("limited", (20,))

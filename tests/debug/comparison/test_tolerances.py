@@ -1,0 +1,139 @@
+"""What operators may be off by: rounding and approximations are no faults, and faults of 1 per cent are found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.debug import Comparison, compare
+from ir_exec.debug.comparison.metrics import Settings
+from ir_exec.debug.comparison.report_text import number_pair, told
+from ir_exec.debug.comparison.tolerances import ACCURACY, tolerance_of
+from ir_exec.ops.base.registry import names_of_types
+from ir_exec.types import Array, ElementType
+
+PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "tolerances.md"
+ULP = np.float64(2.0**-23)
+
+
+def against(make: Callable[[Value], Value], x: Array, change: Callable[[Array], Array]) -> Comparison:
+    """A layer of x beside what `change` makes of its exact value."""
+    model = build.model(build.result(make(build.parameter(x.shape, name="x")), name="y"), name="one")
+    node = next(node for node in model.graph.nodes if node.type not in ("Parameter", "Const", "Result"))
+    exact = np.asarray(node.op.evaluate(x.astype(np.float64)))  # type: ignore[union-attr]
+    return compare(model, {"y": change(exact).astype(np.float32)}, [x])
+
+
+LOW = np.linspace(-12, -9, 64, dtype=np.float32)
+SMALL = np.linspace(-1e-4, -1e-6, 64, dtype=np.float32)
+
+APPROXIMATED: list[tuple[Callable[[Value], Value], Array, float]] = [
+    (build.sigmoid, LOW, 1.2),
+    (build.erf, SMALL, 4),
+    (build.softplus, LOW, 9),
+    (build.mish, LOW, 9),
+    (build.gelu, LOW, 10),
+    (build.swish, LOW, 9),
+    (lambda x: build.elu(x, 1.0), SMALL, 1),
+]
+
+
+@pytest.mark.parametrize(("make", "x", "steps"), APPROXIMATED)
+def test_what_libraries_are_off_by_is_no_fault(make: Callable[[Value], Value], x: Array, steps: float) -> None:
+    """The steps of 1 by which OpenVINO or onnxruntime are off for these arguments."""
+    report = against(make, x, lambda exact: exact + steps * ULP)
+    assert report.equal, str(report)
+    assert report.faults == ()
+
+
+@pytest.mark.parametrize("make", [row[0] for row in APPROXIMATED])
+def test_one_per_cent_is_a_fault(make: Callable[[Value], Value]) -> None:
+    x = np.linspace(-3, 3, 65, dtype=np.float32)
+    assert len(against(make, x, lambda exact: exact * 1.01).faults) == 1
+
+
+@pytest.mark.parametrize("make", [build.relu, build.negative, build.sqrt, build.abs])
+def test_operators_without_a_floor_keep_small_values_apart(make: Callable[[Value], Value]) -> None:
+    x = np.linspace(1e-6, 1e-4, 64, dtype=np.float32)
+    assert len(against(make, x, lambda exact: exact * 1.001).faults) == 1
+
+
+def test_coordinates_along_a_long_axis() -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, (1, 1, 1, 400)).astype(np.float32)
+
+    def resized(x: Value) -> Value:
+        return build.interpolate(
+            x,
+            np.array([700]),
+            np.array([3]),
+            mode="linear_onnx",
+            shape_calculation_mode="sizes",
+            coordinate_transformation_mode="align_corners",
+            name="y",
+        )
+
+    model = build.model(build.result(resized(build.parameter([1, 1, 1, 400], name="x"))), name="one")
+
+    def sampled(dtype: type, length: float = 699) -> Array:
+        """In f32, where the coordinate is rounded before the position is taken from it."""
+        place = np.arange(700).astype(dtype) * (dtype(399) / dtype(length))
+        low = np.minimum(np.floor(place).astype(int), 398)
+        share = (place - low).astype(np.float64)
+        row = x[0, 0, 0].astype(np.float64)
+        found = row[low] * (1 - share) + row[low + 1] * share
+        return np.asarray(found[None, None, None], np.float32)
+
+    assert compare(model, {"y": sampled(np.float32)}, [x]).faults == ()
+    assert [fault.layer_name for fault in compare(model, {"y": sampled(np.float32, 700)}, [x]).faults] == ["y"]
+
+
+def test_subnormal_numbers_may_be_flushed() -> None:
+    x = np.full(4, 1e-20, np.float32)
+    model = build.model(build.result(build.multiply(build.parameter([4], name="x"), np.float32(1e-20), name="y")))
+    report = compare(model, {"y": np.zeros(4, np.float32)}, [x])
+    assert report.equal
+
+
+def test_the_floor_counts_for_carried_errors() -> None:
+    model = build.model(build.result(build.sigmoid(build.parameter([4], name="x"), name="y")), name="one")
+    node = next(node for node in model.graph.nodes if node.type == "Sigmoid")
+    assert tolerance_of([ElementType.f32], node).atol >= 4 * ULP
+    assert tolerance_of([ElementType.f32]).atol < ULP
+    assert Settings(rtol=1e-3).carried([ElementType.f32], node).atol == 0
+
+
+def test_every_operator_is_one_of_openvino_and_on_the_page() -> None:
+    rows = re.findall(r"^\| (\w+) \| ([\d.]*) \| ([\d.]*) \| ([\d.]*) \|.*\| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    found = {name: (float(one or 0), float(two or 0), float(three or 0), why) for name, one, two, three, why in rows}
+    assert found == {name: (one.absolute, one.argument, one.positions, one.reason) for name, one in ACCURACY.items()}
+    assert set(ACCURACY) <= set(names_of_types())
+
+
+@pytest.mark.parametrize(
+    ("ours", "reference", "shown"),
+    [
+        (-2147483648.0, -2147483520.0, ("-2147483648", "-2147483520")),
+        (1.0, 2.0, ("1", "2")),
+        (0.1, 0.1000001, ("0.1", "0.1000001")),
+        (float("nan"), 1.0, ("nan", "1")),
+        (float("inf"), 1e30, ("inf", "1e+30")),
+        ("a", "b", ("a", "b")),
+        (None, 1.0, ("-", "1")),
+    ],
+)
+def test_numbers_have_digits_until_they_differ(ours: object, reference: object, shown: tuple[str, str]) -> None:
+    assert number_pair(ours, reference) == shown  # type: ignore[arg-type]  # what a Difference holds
+
+
+def test_a_difference_shows_them() -> None:
+    x = np.array([2.0**31], np.float32)
+    model = build.model(build.result(build.relu(build.parameter([1], name="x"), name="y")), name="one")
+    report = compare(model, {"y": x - np.float32(2**12)}, [x])
+    assert report.layers[-1].own is not None
+    assert "2147483648 instead of 2147479552" in told(report.layers[-1].own)

@@ -1,0 +1,231 @@
+"""Bundles: written, run again, and what is no bundle."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ir_exec import EvaluationError, IRError, Model, check_model, read_model
+from ir_exec.debug import Bundle, bundle, rerun
+from tests.conformance.networks import arrays
+
+NETWORKS = Path(__file__).parents[2] / "networks"
+GNN = NETWORKS / "gnn_gcn_gat.xml"
+
+Members = dict[str, bytes]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    path = tmp_path / "made.zip"
+    bundle(GNN, arrays(GNN, "inputs") or [], output=path)
+    return path
+
+
+def members(path: Path) -> Members:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def written(path: Path, content: Members) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in content.items():
+            archive.writestr(name, text)
+    return path
+
+
+def test_what_is_in_it(made: Path) -> None:
+    held = members(made)
+    assert set(held) == {
+        "README.txt",
+        "bundle.json",
+        "model.xml",
+        "model.bin",
+        "model.inputs.npz",
+        "model.outputs.npz",
+    }
+    about = Bundle.model_validate_json(held["bundle.json"])
+    assert {"ir-exec", "numpy", "openvino"} <= set(about.versions)
+    assert check_model(held["model.xml"], weights=held["model.bin"]).ok
+    assert b"ir-exec bundle --run made.zip" in held["README.txt"]
+
+
+def test_it_gives_the_same(made: Path) -> None:
+    found = rerun(made)
+    assert found.equal
+    assert len(found.differences) == len(read_model(GNN).outputs)
+
+
+def test_equal_networks_make_equal_files(made: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again" / "made.zip"
+    again.parent.mkdir()
+    bundle(GNN, arrays(GNN, "inputs") or [], output=again)
+    assert again.read_bytes() == made.read_bytes()
+
+
+def test_other_outputs_are_told(made: Path, tmp_path: Path) -> None:
+    held = members(made)
+    with np.load(io.BytesIO(held["model.outputs.npz"])) as outputs:
+        changed = {name: outputs[name] + 1 for name in outputs.files}
+    stored = io.BytesIO()
+    np.savez(stored, **changed)  # type: ignore[arg-type]  # arrays by name
+    found = rerun(written(tmp_path / "b.zip", retold(held | {"model.outputs.npz": stored.getvalue()})))
+    assert not found.equal
+    assert len(found.differences) == len(changed)
+
+
+def retold(held: Members) -> Members:
+    """With sizes and digests in bundle.json that fit."""
+    import hashlib
+
+    about = json.loads(held["bundle.json"])
+    for member in about["members"]:
+        content = held[member["name"]]
+        member |= {"size": len(content), "digest": hashlib.sha256(content).hexdigest()}
+    return held | {"bundle.json": json.dumps(about).encode()}
+
+
+def test_reports_are_added(tmp_path: Path) -> None:
+    report = tmp_path / "compare.json"
+    report.write_text("{}")
+    bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / "b.zip", reports=[report])
+    assert members(tmp_path / "b.zip")["reports/compare.json"] == b"{}"
+    assert rerun(tmp_path / "b.zip").equal
+    with pytest.raises(IRError, match=r"none\.json cannot be read"):
+        bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / "c.zip", reports=[tmp_path / "none.json"])
+    assert not (tmp_path / "c.zip").exists()
+
+
+@pytest.mark.parametrize("name", ["gnn_gcn_gat", "llama_int4_asym", "nms9", "script_loop_seq", "lstm"])
+def test_an_anonymous_one(name: str, tmp_path: Path) -> None:
+    path = NETWORKS / f"{name}.xml"
+    about = bundle(path, arrays(path, "inputs") or [], output=tmp_path / "b.zip", anonymously=True)
+    assert about.anonymous
+    assert rerun(tmp_path / "b.zip").equal
+    held = members(tmp_path / "b.zip")
+    assert b'<net name="network"' in held["model.xml"]
+    with np.load(path.with_suffix(".inputs.npz")) as inputs:
+        for array in inputs.values():
+            if array.dtype.kind == "f" and array.size > 8:
+                assert array.tobytes() not in held["model.inputs.npz"]
+
+
+def test_a_fault_that_stays(tmp_path: Path) -> None:
+    asked: list[Model] = []
+
+    def fails(model: Model, inputs: object) -> bool:
+        asked.append(model)
+        return True
+
+    about = bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / "b.zip", anonymously=True, fails=fails)
+    assert about.fails
+    assert [model.name for model in asked] == [read_model(GNN).name, "network"]
+
+
+def test_a_fault_that_does_not_stay(tmp_path: Path) -> None:
+    about = bundle(
+        GNN,
+        arrays(GNN, "inputs") or [],
+        output=tmp_path / "b.zip",
+        anonymously=True,
+        fails=lambda model, inputs: model.name != "network",
+        command="x {model}",
+    )
+    assert about.fails is False
+    # The command may name what the bundle does not.
+    assert rerun(tmp_path / "b.zip").bundle.command is None
+
+
+def test_the_command_is_told(tmp_path: Path) -> None:
+    inputs, path = arrays(GNN, "inputs") or [], tmp_path / "b.zip"
+    bundle(GNN, inputs, output=path, fails=lambda model, inputs: True, command="x {model}")
+    assert rerun(path).bundle.command == "x {model}"
+
+
+def test_a_fault_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(EvaluationError, match="does not fail on the network itself"):
+        bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / "b.zip", fails=lambda *_: False)
+    assert not list(tmp_path.iterdir())
+
+
+def npz(shape: str) -> bytes:
+    """An array that says it is of another shape than its bytes make."""
+    stored = io.BytesIO()
+    with zipfile.ZipFile(stored, "w") as archive:
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+        archive.writestr("x.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+    return stored.getvalue()
+
+
+def compressed() -> bytes:
+    stored = io.BytesIO()
+    np.savez_compressed(stored, x=np.zeros(10**6, np.float32))
+    return stored.getvalue()
+
+
+DAMAGED: dict[str, tuple[Callable[[Members], Members], str]] = {
+    "no bundle.json": (lambda held: {"model.xml": held["model.xml"]}, "it is no bundle"),
+    "another json": (lambda held: held | {"bundle.json": b"[]"}, "not one of a bundle"),
+    "a long json": (lambda held: held | {"bundle.json": b" " * 2**21}, "too long"),
+    "no network": (lambda held: {name: text for name, text in held.items() if name != "model.xml"}, "no item named"),
+    "another network": (lambda held: held | {"model.xml": held["model.xml"] + b" "}, "not what its bundle.json tells"),
+    "a shorter .bin": (lambda held: held | {"model.bin": held["model.bin"][:-1]}, "not what its bundle.json tells"),
+    "more than it says": (lambda held: held | {"model.bin": bytes(2**25)}, "not what its bundle.json tells"),
+    "more than is allowed": (lambda held: retold(held | {"model.bin": bytes(2**25)}), "takes more than"),
+    "many members": (lambda held: held | {f"x{i}": b"" for i in range(200)}, "too many members"),
+    "a large array": (lambda held: retold(held | {"model.inputs.npz": npz("(10**9, 10**9)")}), "cannot be read"),
+    "a larger array": (
+        lambda held: retold(held | {"model.inputs.npz": npz("(1000000000, 1000)")}),
+        "more than it does",
+    ),
+    "a compressed array": (lambda held: retold(held | {"model.inputs.npz": compressed()}), "compressed"),
+    "no arrays": (lambda held: retold(held | {"model.inputs.npz": b"PK"}), "cannot be read"),
+    "other files to be read": (
+        lambda held: held | {"bundle.json": held["bundle.json"].replace(b"model.bin", b"../../model.bin")},
+        "does not tell of model.bin",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_what_is_no_bundle(name: str, made: Path, tmp_path: Path) -> None:
+    damage, words = DAMAGED[name]
+    path = written(tmp_path / "damaged.zip", damage(members(made)))
+    with pytest.raises(EvaluationError, match=words):
+        rerun(path, most_bytes=2**24)
+
+
+def test_members_that_lie_elsewhere_are_not_read(made: Path, tmp_path: Path) -> None:
+    held = members(made) | {"../evil.txt": b"x", "/tmp/evil.txt": b"x", "reports/../../evil.txt": b"x"}
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    assert rerun(written(folder / "b.zip", held)).equal
+    assert [path.name for path in tmp_path.rglob("evil*")] == []
+
+
+@pytest.mark.parametrize("cut", [0, 1, 30, 1000, -1, -30])
+def test_files_that_are_cut_off(cut: int, made: Path, tmp_path: Path) -> None:
+    (tmp_path / "short.zip").write_bytes(made.read_bytes()[:cut])
+    with pytest.raises(EvaluationError, match="cannot be read"):
+        rerun(tmp_path / "short.zip")
+
+
+def test_flipped_bits(made: Path, tmp_path: Path) -> None:
+    """Every one is found, or changes nothing that is read."""
+    whole = made.read_bytes()
+    told = set()
+    for place in range(0, len(whole), max(len(whole) // 150, 1)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << place % 8
+        (tmp_path / "b.zip").write_bytes(damaged)
+        try:
+            assert rerun(tmp_path / "b.zip").equal
+        except IRError as error:
+            told.add(error.message.partition(" cannot be read")[1])
+    assert told == {" cannot be read"}

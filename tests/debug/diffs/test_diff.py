@@ -1,0 +1,289 @@
+"""What differs between two networks."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from random import Random
+
+import jsonschema
+import numpy as np
+import pytest
+from lxml import etree
+
+from ir_exec import IRError, read_model
+from ir_exec.debug import NetworkDiff, diff
+from ir_exec.debug.diffs.diffing import listed
+from tests.conformance.networks import arrays
+from tests.debug.comparison.planted import faults
+from tests.helpers.network_text import NetworkText
+
+NETWORKS = Path(__file__).parents[2] / "networks"
+SCHEMA = Path(__file__).parents[3] / "schemas" / "diff.schema.json"
+NAMES = ["bert_tiny_fp16", "conv_zoo", "gnn_gcn_gat", "llama_stateful", "lstm", "script_if", "script_loop_seq"]
+
+
+def in_another_case(xml: bytes) -> bytes:
+    other = re.sub(rb'(<layer [^>]*type=")(\w+)', lambda found: found[1] + found[2].swapcase(), xml)
+    assert other != xml
+    return other
+
+
+def exported_again(xml: bytes, seed: int) -> bytes:
+    """The same network with other ids, another order, other generated names, and defaults left out."""
+    root = etree.fromstring(xml)
+    random = Random(seed)
+    for layers in root.iter("layers"):
+        ids = [layer.get("id") for layer in layers]
+        fresh = dict(zip(ids, random.sample(range(10_000), len(ids)), strict=True))
+        owner = layers.getparent()
+        assert owner is not None
+        for layer in layers:
+            layer.set("id", str(fresh[layer.get("id")]))
+            name = re.sub(r"^([A-Za-z][A-Za-z0-9]*)_\d+$", rf"\1_{random.randrange(10_000)}", layer.get("name", ""))
+            layer.set("name", name)
+        for edge in owner.find("edges") if owner.find("edges") is not None else ():
+            for end in ("from-layer", "to-layer"):
+                edge.set(end, str(fresh[edge.get(end)]))
+        holder = owner.getparent()
+        if holder is not None:
+            mark = "then_" if owner.tag == "then_body" else "else_" if owner.tag == "else_body" else ""
+            for tied in holder.iterfind(f"{mark}port_map/*"):
+                tied.set("internal_layer_id", str(fresh[tied.get("internal_layer_id")]))
+            for edge in holder.iterfind("back_edges/edge"):
+                for end in ("from-layer", "to-layer"):
+                    edge.set(end, str(fresh[edge.get(end)]))
+        kept = [layer for layer in layers if layer.get("type") not in ("Parameter", "Result", "Assign")]
+        random.shuffle(kept)
+        rest = [layer for layer in layers if layer not in kept]
+        layers[:] = [*rest, *kept]
+    for data in root.iter("data"):
+        if data.get("auto_broadcast") == "numpy":
+            del data.attrib["auto_broadcast"]
+    return etree.tostring(root)
+
+
+@pytest.mark.broad(keep=4)
+@pytest.mark.parametrize("name", NAMES)
+def test_another_export_of_the_same_network(name: str) -> None:
+    path = NETWORKS / f"{name}.xml"
+    weights = path.with_suffix(".bin").read_bytes()
+    for seed in range(3):
+        again = exported_again(path.read_bytes(), seed)
+        found = diff(path, again, weights=(None, weights))
+        assert found.equal, str(found)
+        assert found.unchanged == len(list(read_model(path).graph.all_nodes(unreachable=True)))
+        assert not found.consequences
+
+
+@pytest.mark.broad(keep=3)
+@pytest.mark.parametrize("name", ["conv_zoo", "gnn_gcn_gat", "lstm", "index_ops", "script_if"])
+def test_what_was_changed_is_named_and_nothing_else(name: str) -> None:
+    path = NETWORKS / f"{name}.xml"
+    xml, weights = path.read_bytes(), path.with_suffix(".bin").read_bytes()
+    inputs = arrays(path, "inputs")
+    assert inputs is not None
+    for fault in faults(xml, weights, inputs, count=8, seed=7):
+        again = exported_again(fault.xml, 1)
+        found = diff(path, again, weights=(None, fault.weights))
+        assert not found.equal
+        # The fault of a constant that layers share is in the constant itself.
+        sources = {
+            value.node.id
+            for node in read_model(path).graph.all_nodes()
+            if node.id in fault.ids
+            for value in node.values_in
+        }
+        assert {layer.layer_id for layer in found.changed} <= fault.ids | sources, (fault.ids, str(found))
+        assert len(found.changed) <= 2, str(found)
+        assert len(found.added) == len(found.removed) <= 1, str(found)
+
+
+def network(
+    *, bias: bool = False, scale: float = 2.0, axis: int = 1, act: str = "ReLU", name: str = "data"
+) -> tuple[bytes, bytes]:
+    net = NetworkText()
+    x = net.parameter("2,3")
+    y = net.op("Multiply", x, net.const(np.array([scale], np.float32)))
+    if bias:
+        y = net.op("Add", y, net.const(np.array([1, 2, 3], np.float32)))
+    y = net.op(act, y)
+    net.result(net.op("SoftMax", y, axis=axis))
+    file = net.file()
+    xml = re.sub(rb'name="([a-z]+)(\d+)"', rb'name="\1_\2"', file.xml)
+    return xml.replace(b'name="parameter_0"', f'name="{name}"'.encode()), bytes(file.weights)
+
+
+def changes(a: tuple[bytes, bytes], b: tuple[bytes, bytes]) -> NetworkDiff:
+    return diff(a[0], b[0], weights=(a[1], b[1]))
+
+
+def test_an_attribute() -> None:
+    found = changes(network(), network(axis=0))
+    (layer,) = found.changed
+    assert layer.type == "SoftMax"
+    assert [(one.what, one.before, one.after) for one in layer.changes] == [("attribute axis", "1", "0")]
+    assert str(found).splitlines()[0] == "different: layers: 0 added, 0 removed, 1 changed; 5 unchanged"
+
+
+def test_a_constant_by_how_far_it_is_apart() -> None:
+    (layer,) = changes(network(), network(scale=2.5)).changed
+    assert layer.type == "Const"
+    assert layer.constant is not None
+    assert (layer.constant.max_abs, layer.constant.beyond_count) == (0.5, 1)
+
+
+def test_a_layer_between_two_others() -> None:
+    found = changes(network(), network(bias=True))
+    assert sorted(place.type for place in found.added) == ["Add", "Const"]
+    assert not found.removed
+    (layer,) = found.changed
+    assert [(one.what, one.before, one.after) for one in layer.changes] == [("input 0", "multiply_2", "add_4")]
+    back = changes(network(bias=True), network())
+    assert sorted(place.type for place in back.removed) == ["Add", "Const"]
+
+
+def test_another_operator_in_the_same_place() -> None:
+    found = changes(network(), network(act="Tanh"))
+    (layer,) = found.changed
+    assert ("type", "ReLU", "Tanh") in [(one.what, one.before, one.after) for one in layer.changes]
+    assert not found.added
+
+
+def test_a_name() -> None:
+    (layer,) = changes(network(), network(name="image")).changed
+    assert [(one.what, one.before, one.after) for one in layer.changes] == [("name", "data", "image")]
+    assert changes(network(), network()).equal
+
+
+def quantised(weight: np.ndarray, bits: int) -> tuple[bytes, bytes]:
+    net = NetworkText()
+    x = net.parameter("1,4")
+    scale = float(np.abs(weight).max()) / (2 ** (bits - 1) - 1)
+    stored = net.const(np.round(weight / scale).astype(np.int8))
+    restored = net.op("Convert", stored, destination_type="f32")
+    restored = net.op("Multiply", restored, net.const(np.array(scale, np.float32)))
+    net.result(net.op("MatMul", x, restored))
+    file = net.file()
+    return file.xml, bytes(file.weights)
+
+
+def test_weights_in_fewer_bits() -> None:
+    weight = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+    found = changes(quantised(weight, 8), quantised(weight, 4))
+    layer = next(layer for layer in found.changed if layer.type == "MatMul")
+    (change,) = layer.changes
+    error = re.fullmatch(r"weights of input 1, requantised: max abs ([\d.]+), SQNR [\d.]+ dB", change.what)
+    assert error is not None
+    assert 0 < float(error[1]) < np.abs(weight).max() / 7
+    net = NetworkText()
+    x = net.parameter("1,4")
+    net.result(net.op("MatMul", x, net.const(weight)))
+    file = net.file()
+    found = changes((file.xml, bytes(file.weights)), quantised(weight, 8))
+    layer = next(layer for layer in found.changed if layer.type == "MatMul")
+    assert any("requantised" in change.what for change in layer.changes)
+    assert ("input 1", "const1", "multiply4") in [(one.what, one.before, one.after) for one in layer.changes]
+    same_name = quantised(weight, 8)[0].replace(b'"multiply4"', b'"const1"')
+    found = diff(file.xml, same_name, weights=(bytes(file.weights), quantised(weight, 8)[1]))
+    layer = next(layer for layer in found.changed if layer.type == "MatMul")
+    assert ("const1 (Const)", "const1 (Multiply)") in [(one.before, one.after) for one in layer.changes]
+    assert sorted(place.type for place in found.added) == ["Const", "Const", "Convert", "Multiply"]
+
+
+def test_dims_that_follow_from_others_are_consequences() -> None:
+    path = NETWORKS.parents[1] / "samples" / "bert.xml"
+    weights = path.with_suffix(".bin").read_bytes()
+    model = read_model(path)
+    model.reshape({port.name: [3, 17] for port in model.inputs})
+    root = etree.parse(path).getroot()
+    layers = {layer.get("id"): layer for layer in root.iterfind("layers/layer")}
+    for node in model.graph.nodes:
+        for value, port in zip(node.outputs, layers[node.id].iterfind("output/port"), strict=True):
+            dims = model.types[value.number].shape.dims or ()
+            for dim in port.findall("dim"):
+                port.remove(dim)
+            for dim in dims:
+                etree.SubElement(port, "dim").text = str(dim.lo if dim.is_static else -1)
+        if node.type == "Parameter":
+            layers[node.id].find("data").set("shape", "3,17")  # type: ignore[union-attr]  # Parameters have attributes
+    found = diff(path, etree.tostring(root), weights=(None, weights))
+    assert {layer.type for layer in found.changed} == {"Parameter"}
+    assert len(found.consequences) > 10
+    assert sum(line.startswith("~") for _, line in found.lines()) == len(model.inputs)
+    assert sum(line.startswith("~") for _, line in found.lines(every=True)) > 10
+
+
+def test_without_the_bin(tmp_path: Path) -> None:
+    a, b = network(), network(scale=3.0, axis=0)
+    (tmp_path / "a.xml").write_bytes(a[0])
+    found = diff(tmp_path / "a.xml", b[0], weights=(None, b[1]))
+    assert [layer.type for layer in found.changed] == ["SoftMax"]
+    assert found.constants_not_compared == 1
+    assert "1 constants not compared: a .bin is missing" in found.summary
+    assert any("not known: the .bin is missing" in line for line in listed(tmp_path / "a.xml"))
+
+
+def test_rt_info_is_compared_where_it_is_asked_for() -> None:
+    xml, weights = network()
+    other = xml.replace(
+        b'type="ReLU" version="opset1">',
+        b'type="ReLU" version="opset1"><rt_info><attribute name="fused_names" value="x,y"/></rt_info>',
+    )
+    assert other != xml
+    assert diff(xml, other, weights=(weights, weights)).equal
+    found = diff(xml, other, weights=(weights, weights), rt_info=True)
+    (layer,) = found.changed
+    assert layer.changes[0].what == "rt_info fused_names"
+    other = xml.replace(b"</net>", b'<rt_info><conversion value="f16"/></rt_info></net>')
+    assert diff(xml, other, weights=(weights, weights)).equal
+    assert diff(xml, other, weights=(weights, weights), rt_info=True).order == ("rt_info conversion of the network",)
+
+
+def test_lines_without_ids() -> None:
+    path = NETWORKS / "script_if.xml"
+    lines = list(listed(path))
+    assert lines == list(listed(read_model(path)))
+    assert any(line.strip().startswith("values = ") for line in lines)
+    assert sum(" = opset" in line for line in lines) == len(list(read_model(path).graph.all_nodes(unreachable=True)))
+
+
+def test_the_json_fits_its_schema() -> None:
+    parsed = json.loads(changes(network(), network(scale=float("inf"), axis=0, bias=True)).model_dump_json())
+    jsonschema.validate(parsed, json.loads(SCHEMA.read_text()))
+
+
+def test_files_that_cannot_be_read() -> None:
+    with pytest.raises(IRError):
+        diff(b"<net", network()[0])
+
+
+def test_the_order_of_inputs() -> None:
+    def swapped(first: str, second: str) -> bytes:
+        net = NetworkText()
+        x, y = net.parameter("2"), net.parameter("2")
+        net.result(net.op("Subtract", *((x, y) if first == "a" else (y, x))))
+        xml = net.file().xml.replace(b'name="parameter0"', f'name="{first}"'.encode())
+        return xml.replace(b'name="parameter1"', f'name="{second}"'.encode())
+
+    assert diff(swapped("a", "b"), swapped("a", "b")).equal
+    found = diff(swapped("a", "b"), swapped("b", "a"))
+    assert found.order == ("the order of the inputs",)
+    assert not found.equal
+    assert not found.changed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_types_in_another_case(name: str) -> None:
+    path = NETWORKS / f"{name}.xml"
+    weights = path.with_suffix(".bin")
+    found = diff(path, in_another_case(path.read_bytes()), weights=(None, weights))
+    assert found.equal
+
+
+def test_extensions_in_another_case() -> None:
+    net = NetworkText()
+    net.result(net.op("ReLU", net.op("Shine", net.parameter("3"), opset=1)))
+    xml = net.file().xml.replace(b'type="Shine" version="opset1"', b'type="Shine" version="extension"')
+    assert diff(read_model(xml), read_model(in_another_case(xml))).equal
