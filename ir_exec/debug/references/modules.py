@@ -17,6 +17,7 @@ from ir_exec.debug.values.entries import Entry, entries_of
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const, Parameter
+from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.types import Array
 
 __all__ = ["RecordingReference", "is_recording", "module_of"]
@@ -24,7 +25,10 @@ __all__ = ["RecordingReference", "is_recording", "module_of"]
 _KEY = re.compile(r"^(.*?)(?::(\d+))?(?:#(\d+))?$", re.DOTALL)
 _IR = "__module."
 _NEAR = 1e-3
-"""The share of the largest element up to which a value is taken for the output of a module."""
+"""Maximum difference, relative to the largest element, between a value and the recorded output of a module."""
+
+_FILL = 1e30
+"""Minimum magnitude of the elements that masks are filled with: they are no measure of the other elements."""
 
 
 def module_of(layer: str) -> str | None:
@@ -54,6 +58,28 @@ def _is_within(module: str | None, path: str) -> bool:
 def _ancestors(path: str) -> list[str]:
     parts = path.split(".")
     return [".".join(parts[:size]) for size in range(1, len(parts) + 1)]
+
+
+def _inferred(model: Model, named: Mapping[str, str]) -> dict[str, str]:
+    """Modules of the layers with generated names: the innermost module that all readers of such a layer are in."""
+    found: dict[str, str] = {}
+    readers: dict[str, list[str | None]] = defaultdict(list)
+    for node in reversed(model.graph.nodes):
+        module = named.get(node.name)
+        if module is None and (modules := readers[node.id]) and None not in modules:
+            module = _common([one for one in modules if one is not None])
+            if module is not None:
+                found[node.name] = module
+        for value in node.inputs:
+            if value is not None:
+                readers[value.node.id].append(module)
+    return found
+
+
+def _common(modules: Sequence[str]) -> str | None:
+    """The innermost module that holds all of these."""
+    steps = [one[0] for one in zip(*map(_ancestors, modules), strict=False) if len(set(one)) == 1]
+    return steps[-1] if steps else None
 
 
 def _prefix(modules: Iterable[str], paths: Sequence[str]) -> str:
@@ -89,9 +115,10 @@ class RecordingReference(ArraysReference):
             name.removesuffix(FIRST_INPUT): array for name, array in modules.items() if name.endswith(FIRST_INPUT)
         }
         self._recorded = {name: array for name, array in modules.items() if not name.endswith(FIRST_INPUT)}
-        self._modules = {node.name: module for node in model.graph.nodes if (module := module_of(node.name))}
+        self._named = {node.name: module for node in model.graph.nodes if (module := module_of(node.name))}
+        self._modules = self._named | _inferred(model, self._named)
         paths = list(dict.fromkeys(map(_path, self._recorded)))
-        self._prefix = _prefix(self._modules.values(), paths)
+        self._prefix = _prefix(self._named.values(), paths)
         self._paths = [self._prefix + path for path in paths]
         self._values: dict[str, str] = {}
 
@@ -136,9 +163,12 @@ class RecordingReference(ArraysReference):
                 return
             for position, array in enumerate(visit.outputs[: len(visit.node.outputs)]):
                 for path in read.get((visit.node.id, position), ()):
-                    if path in given and array.shape == given[path].shape:
+                    if path not in given or array.shape != given[path].shape:
+                        continue
+                    # A convolution that a batch normalization was folded into is no tensor of the module.
+                    if visit.node.name in self._named or _is_near(array, given[path]):
                         entering[path].append(entries[visit.node.id, position].path)
-            module = self._modules.get(visit.node.name)
+            module = self._named.get(visit.node.name)
             if module is None or isinstance(visit.node.op, (Const, Parameter)):
                 return
             for position, array in enumerate(visit.outputs[: len(visit.node.outputs)]):
@@ -174,12 +204,14 @@ class RecordingReference(ArraysReference):
                 self._arrays.setdefault(read_there[0], given[path])
 
     def _read(self) -> dict[tuple[str, int], set[str]]:
-        """For each value that is computed the modules that read it from outside."""
+        """For each value that is computed, the modules that read it from outside in the layout that PyTorch has."""
         found: dict[tuple[str, int], set[str]] = defaultdict(set)
         for node in self._model.graph.nodes:
-            reader = self._modules.get(node.name)
+            reader = self._named.get(node.name)
             for value in node.inputs if reader is not None else ():
                 if value is None or reader is None or isinstance(value.node.op, (Const, Parameter)):
+                    continue
+                if isinstance(node.op, MatMul) and node.op.transpose_a and value is node.inputs[0]:
                     continue
                 source = self._modules.get(value.node.name)
                 paths = {path for path in _ancestors(reader) if not _is_within(source, path)}
@@ -241,11 +273,8 @@ class RecordingReference(ArraysReference):
         doubtful = [one for one in includes if one in layers and _computes(layers[one])]
         if not doubtful or (fault in layers and _computes(layers[fault])) or fault not in layers:
             doubtful.append(fault)
-        modules = [_ancestors(module) for layer in doubtful if (module := self._modules.get(layer)) is not None]
-        if not modules:
-            return None
-        common = [steps[0] for steps in zip(*modules, strict=False) if len(set(steps)) == 1]
-        return common[-1] if common else None
+        modules = [module for layer in doubtful if (module := self._modules.get(layer)) is not None]
+        return _common(modules) if modules else None
 
 
 _MOVING = frozenset(
@@ -294,5 +323,6 @@ def _is_near(ours: Array, theirs: Array) -> bool:
         return False
     a, b = ours.astype(np.float64), theirs.astype(np.float64)
     with np.errstate(all="ignore"):
-        limit = _NEAR * float(np.max(np.abs(b), initial=0.0, where=np.isfinite(b)))
+        largest = float(np.max(np.abs(b), initial=0.0, where=np.abs(b) < _FILL))
+        limit = np.where(np.abs(b) < _FILL, _NEAR * largest, _NEAR * np.abs(b))
         return bool(np.all((np.abs(a - b) <= limit) | (a == b) | (np.isnan(a) & np.isnan(b))))

@@ -56,6 +56,8 @@ def torch_recorder(model: Any, path: str | os.PathLike[str] | None = None) -> It
     seen: Counter[str] = Counter()
     handles = []
     for name, module in model.named_modules():
+        if name:
+            handles.append(module.register_forward_pre_hook(_pre_hook(recording, seen, name)))
         handles.append(_hooked(module, _root_hook(recording, model) if not name else _hook(recording, seen, name)))
     try:
         yield recording
@@ -73,14 +75,22 @@ def _hooked(module: Any, hook: Any) -> Any:
         return module.register_forward_hook(lambda self, given, output: hook(self, given, {}, output))
 
 
+def _pre_hook(recording: Recording, seen: Counter[str], name: str) -> Any:
+    """Record the first input before the call: a module that works in place overwrites it."""
+
+    def record(_module: Any, given: Any) -> None:
+        if not recording.calls and not seen[name] and (first := next(_tensors(given[:1]), None)) is not None:
+            recording.arrays[name + FIRST_INPUT] = first[1]
+
+    return record
+
+
 def _hook(recording: Recording, seen: Counter[str], name: str) -> Any:
-    def record(_module: Any, given: Any, _named: Any, output: Any) -> None:
+    def record(_module: Any, _given: Any, _named: Any, output: Any) -> None:
         if recording.calls:
             return
         seen[name] += 1
         call = f"#{seen[name]}" if seen[name] > 1 else ""
-        if seen[name] == 1 and (first := next(_tensors(given[:1]), None)) is not None:
-            recording.arrays[name + FIRST_INPUT] = first[1]
         for position, (_, tensor) in enumerate(_tensors(output)):
             recording.arrays[name + (f":{position}" if position else "") + call] = tensor
 

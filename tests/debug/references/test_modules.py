@@ -42,12 +42,16 @@ class Module:
     """As much of a PyTorch module as the recorder takes."""
 
     def __init__(self, compute, **children):
-        self.compute, self.children, self.hooks = compute, children, []
+        self.compute, self.children, self.hooks, self.pre_hooks = compute, children, [], []
 
     def named_modules(self, prefix=""):
         yield prefix, self
         for name, child in self.children.items():
             yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
+
+    def register_forward_pre_hook(self, hook):
+        self.pre_hooks.append(hook)
+        return Handle(self.pre_hooks, hook)
 
     def register_forward_hook(self, hook, with_kwargs=False):
         self.hooks.append(hook)
@@ -57,6 +61,8 @@ class Module:
         return self.compute(self, x)
 
     def __call__(self, *given, **named):
+        for hook in list(self.pre_hooks):
+            hook(self, given)
         output = self.forward(*given, **named)
         for hook in list(self.hooks):
             hook(self, given, named, output)
@@ -75,6 +81,20 @@ def test_the_recorder_keeps_inputs_outputs_and_modules():
     np.testing.assert_array_equal(recording.arrays["leaf#2"], [3, 3])
     assert not model.hooks
     assert not leaf.hooks
+    assert not leaf.pre_hooks
+
+
+def test_the_first_input_is_that_before_a_call_in_place():
+    def overwrite(_self, x):
+        x.array *= 2
+        return x
+
+    leaf = Module(overwrite)
+    model = Module(lambda self, x: self.children["leaf"](x), leaf=leaf)
+    with torch_recorder(model) as recording:
+        model(Tensor(np.ones(2, np.float32)))
+    np.testing.assert_array_equal(recording.arrays["leaf@0"], [1, 1])
+    np.testing.assert_array_equal(recording.arrays["leaf"], [2, 2])
 
 
 def test_nothing_is_written_where_the_block_fails(tmp_path):
