@@ -26,14 +26,14 @@ OUTPUTS = "outputs/"
 """What stands before the name or position of an output of the whole module."""
 
 FIRST_INPUT = "@0"
-"""What stands behind the path of a module for the tensor that it was given first, in its first call."""
+"""What follows the path of a module in the name of the tensor that it was given first."""
 
 
 class Recording:
     """Arrays by `inputs/NAME`, by `outputs/NAME` and by the paths of modules, in the order of the calls.
 
-    Of a module that gives several tensors the second is `PATH:1`; its second call is `PATH#2`, its first input
-    `PATH@0`. calls: how often the whole module was called; the first call is kept.
+    Of a module that gives several tensors the second is `PATH:1`; its second call is `PATH#2`; the first inputs of
+    its calls are `PATH@0` and `PATH@0#2`. calls: how often the whole module was called; the first call is kept.
     """
 
     def __init__(self) -> None:
@@ -79,8 +79,8 @@ def _pre_hook(recording: Recording, seen: Counter[str], name: str) -> Any:
     """Record the first input before the call: a module that works in place overwrites it."""
 
     def record(_module: Any, given: Any) -> None:
-        if not recording.calls and not seen[name] and (first := next(_tensors(given[:1]), None)) is not None:
-            recording.arrays[name + FIRST_INPUT] = first[1]
+        if not recording.calls and (first := next(_tensors(given[:1]), None)) is not None:
+            recording.arrays[name + FIRST_INPUT + (f"#{seen[name] + 1}" if seen[name] else "")] = first[1]
 
     return record
 
