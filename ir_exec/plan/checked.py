@@ -60,7 +60,7 @@ class Checked:
         self._op = op
         self._context = context
         self._kernel = kernel
-        self._better = better and not op.fills_up
+        self._better = better and not op.pads_to_static
         self._fixed = {position: TensorType.of(array) for position, array in fixed.items()}
         self._varying = [position for position in range(len(node.values_in)) if position not in fixed]
         # The inputs, among the others, whose elements have counted.
@@ -126,7 +126,7 @@ class Checked:
             self._better = False
         sizes = [byte_size(type) for type in outputs]
         # What may be a view of an input, and is not larger than one, is counted when it is there.
-        least = max(map(byte_size, types), default=0) if op.views else -1
+        least = max(map(byte_size, types), default=0) if op.may_alias else -1
         return sum([size for size in sizes if size > least])
 
 

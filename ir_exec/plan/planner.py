@@ -239,9 +239,9 @@ class Planner:
         """The input whose memory becomes that of the output, None where there is no such input."""
         node = self._nodes[index]
         output = self._types[node.outputs[0].number]
-        if self._overwrite and op.overwrites and byte_size(output) >= OVERWRITE_FROM:
+        if self._overwrite and op.inplace_inputs and byte_size(output) >= OVERWRITE_FROM:
             for position, value in enumerate(node.values_in):
-                named = op.inputs[min(position, len(op.inputs) - 1)].name in op.overwrites
+                named = op.inputs[min(position, len(op.inputs) - 1)].name in op.inplace_inputs
                 if named and self._types[value.number] == output and self._buffers.may_overwrite(index, position):
                     return position
         return None
