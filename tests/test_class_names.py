@@ -10,10 +10,7 @@ import ir_exec
 
 PACKAGE = Path(ir_exec.__file__).parent
 
-_TWICE = """
-Constants Found Machine Network Operator Place Port Reduced Result Table Value
-_Body _Limit _Pairs _Values
-"""
+_TWICE = "_Body"
 
 TWICE = frozenset(_TWICE.split())
 """Names that several classes have. The list may only become shorter."""

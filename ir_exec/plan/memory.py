@@ -67,9 +67,9 @@ def byte_size(type: TensorType) -> int:
 class Buffers:
     """The buffers of all values, for a walk through the nodes in their order; a buffer is named by its first value.
 
-    The outputs of an operator with `may_alias` may share the buffers of any inputs, unless an output is larger than every
-    input; the outputs of all other operators have buffers of their own. Weights, variables and values from bodies lie
-    in buffers of others. A buffer is free after the last use of the last value in it, unless it is one of others.
+    The outputs of an operator with `may_alias` may share the buffers of any inputs, unless an output is larger than
+    every input; the outputs of all other operators have buffers of their own. Weights, variables and values from bodies
+    lie in buffers of others. A buffer is free after the last use of the last value in it, unless it is one of others.
     """
 
     def __init__(self, nodes: list[Node], types: Types, keep: Collection[int], dying: list[list[int]]) -> None:

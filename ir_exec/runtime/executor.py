@@ -13,7 +13,7 @@ from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties
 from ir_exec.ops.infrastructure.values import AssignsVariable, Parameter
 from ir_exec.plan.compiler import ALL_PASSES, Compiler
-from ir_exec.plan.passes.prepack import Room
+from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.planner import MAX_PLANS, Context, Input, Instrument, Kernel, Plan, Plans, Setting
 from ir_exec.plan.selection import PassSelection
 from ir_exec.runtime.loop import Observer, run_steps
@@ -72,7 +72,7 @@ class Executor:
             graph=graph,
             setting=self._setting,
             weights=self.weights,
-            room=Room(self.weights, budget, may_leave_file=expand_weights),
+            room=WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights),
             ops=ops,
             types=types,
             expand=expand_weights,
@@ -111,11 +111,11 @@ class Executor:
         slots = plan.slots.copy()
         for number, given in zip(self._parameters, arrays, strict=True):
             slots[number] = given
-        if plan.once is not None:
+        if plan.prologue is not None:
             kept = {} if kept is None else kept
-            if not kept.keys() >= set(plan.once.results):
-                kept |= _computed_once(plan.once, slots.copy(), owners(arrays))
-            for number in plan.once.results:
+            if not kept.keys() >= set(plan.prologue.results):
+                kept |= _computed_once(plan.prologue, slots.copy(), owners(arrays))
+            for number in plan.prologue.results:
                 slots[number] = kept[number]
         _run(plan, slots, observe)
         return [array for number in plan.results if (array := slots[number]) is not None]

@@ -12,7 +12,7 @@ from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Node
 from ir_exec.kernels.limits import Limits, owners
 from ir_exec.plan.memory import read_only
-from ir_exec.plan.planner import Held, Step
+from ir_exec.plan.planner import DynamicStepMemory, Step
 from ir_exec.types import Array
 
 __all__ = ["Observer", "placed", "run_steps"]
@@ -60,7 +60,7 @@ SMALL = 2**10
 """Bytes of an output up to which it is not counted: a layer takes more than that itself."""
 
 
-def _keep(held: Held, arrays: Sequence[Array], result: Any, limits: Limits) -> None:
+def _keep(held: DynamicStepMemory, arrays: Sequence[Array], result: Any, limits: Limits) -> None:
     if type(result) is not tuple and result.nbytes <= SMALL:
         return
     outputs = result if type(result) is tuple else (result,)

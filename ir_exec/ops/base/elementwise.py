@@ -76,7 +76,7 @@ def unary(
     """
     has_steps = is_discontinuous
 
-    class Operator(Unary):
+    class UnaryOperator(Unary):
         __doc__ = f"{doc}\n\ndata: any shape, any {_kind_of(types)} type. output: as data.\nSpecification: {page}."
 
         inputs = (In("data", types=types),)
@@ -94,7 +94,7 @@ def unary(
         def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
             return real_kernel(function, types[0], self.evaluate)
 
-    return _registered(Operator, type_name, since)
+    return _registered(UnaryOperator, type_name, since)
 
 
 def _one_word_for_none(text: str) -> str:
@@ -169,7 +169,7 @@ def binary(
     `saturates` of Op.
     """
 
-    class Operator(base):  # type: ignore[valid-type, misc]  # mypy takes no variable for a base class
+    class BinaryOperator(base):  # type: ignore[valid-type, misc]  # mypy takes no variable for a base class
         __doc__ = f"{doc}\n\na, b: one element type, shapes that broadcast together. Specification: {page}."
 
         inputs = (In("a", types=types), In("b", types=types, like="a"))
@@ -178,7 +178,7 @@ def binary(
         saturates = is_arithmetic
         function = of_elements
 
-    return _registered(Operator, type_name, since)
+    return _registered(BinaryOperator, type_name, since)
 
 
 def _arranged(function: np.ufunc, a: Shape, b: Shape) -> Callable[..., Any]:

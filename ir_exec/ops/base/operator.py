@@ -96,12 +96,13 @@ class Op:
     rounds: values are stored in the output's element type, or rounded to it on purpose. So they are where a network
         whose file says f16 or bf16 is computed in f32; all other operators compute in f32 there, whatever 16-bit float
         type an attribute names.
-    is_data_movement: every floating point element of the outputs is one of the inputs', bit for bit, or 0. A network that does
-        nothing else with its 16-bit floats runs in the types of its file, which gives the same and saves conversions.
+    is_data_movement: every floating point element of the outputs is one of the inputs', bit for bit, or 0. A network
+        that does nothing else with its 16-bit floats runs in the types of its file, which gives the same and saves
+        conversions.
     fills_with_lowest: where nothing else is to be had, floating point outputs hold the lowest finite value of their
         type: that of the file, where 16-bit floats are computed in f32.
-    is_discontinuous: a tiny difference of an input may become a large one of a floating point output, since values are rounded,
-        compared or chosen. Of outputs of other types this goes without saying.
+    is_discontinuous: a tiny difference of an input may become a large one of a floating point output, since values are
+        rounded, compared or chosen. Of outputs of other types this goes without saying.
 
     The place in a graph:
     is_parameter: an input of the graph; whoever runs the graph gives its value.

@@ -26,7 +26,7 @@ from ir_exec.kernels.indices import (
 from ir_exec.kernels.offsets import Indices
 from ir_exec.kernels.pieces import as_bits
 from ir_exec.kernels.scatter import copy_into, put_along_axis, put_slices, put_tuples, slice_offsets
-from ir_exec.kernels.scatter_reduced import Reduced, Reduction
+from ir_exec.kernels.scatter_reduced import ReducingUpdate, Reduction
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.dims import given_axis, known_axis
@@ -237,7 +237,7 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
         if self.reduction == "none":
             super()._put(data, indices, updates, axis, output)
         else:
-            update = Reduced(self.reduction, self.use_init_val)
+            update = ReducingUpdate(self.reduction, self.use_init_val)
             put_along_axis(data, indices, updates, axis, output, negative=True, update=update)
 
     def _overwrites(self) -> bool:
@@ -370,7 +370,7 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
         if self.reduction == "none":
             super()._put_elements(data, indices, updates, sizes, output)
         else:
-            put_tuples(data, indices, updates, sizes, output, Reduced(self.reduction))
+            put_tuples(data, indices, updates, sizes, output, ReducingUpdate(self.reduction))
 
     def _put(self, data: Array, rows: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
         if self.reduction == "none":
@@ -378,7 +378,7 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
             return
         copy_into(output, data)
         if output.size:
-            Reduced(self.reduction).slices(output.reshape(shape[1:]), rows, updates.reshape(rows.size, shape[2]))
+            ReducingUpdate(self.reduction).slices(output.reshape(shape[1:]), rows, updates.reshape(rows.size, shape[2]))
 
     def _overwrites(self) -> bool:
         return self.reduction == "none"

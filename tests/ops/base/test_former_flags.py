@@ -64,7 +64,7 @@ def test_a_flag_of_a_mix_in() -> None:
 
 
 def test_a_flag_that_is_a_property() -> None:
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="is_data_movement"):
 
         class Sometimes(Same):
             """data as it is."""

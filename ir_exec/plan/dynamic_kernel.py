@@ -15,7 +15,7 @@ from ir_exec.ops import Op
 from ir_exec.plan.memory import byte_size
 from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
 
-__all__ = ["Checked"]
+__all__ = ["DynamicKernel"]
 
 _REMEMBERED_BYTES = 2**8
 """Bytes of an input whose elements counted, up to which they are compared with those of other runs."""
@@ -36,7 +36,7 @@ class _Seen:
     is_settled: bool
 
 
-class Checked:
+class DynamicKernel:
     """A kernel that infers the types of the outputs first, and raises what `infer` finds wrong with the arrays.
 
     It infers nothing when the arrays are as others before, and finds the kernel for their types when it sees such
