@@ -45,9 +45,9 @@ def _lines(executor: Executor, graph: Graph, scope: str) -> Iterator[str]:
         if plan.prologue is not None:
             yield "once:"
             yield from (_step(step, plan.prologue, names) for step in plan.prologue.steps)
-    for node, bodies in executor._setting.bodies.items():
-        for body, inner in zip(node.bodies, bodies, strict=True):
-            yield from _lines(inner._executor, body.graph, f"{scope}{names[node]}/{body.name}/")
+    for node, executors in executor.bodies.items():
+        for body, inner in zip(node.bodies, executors, strict=True):
+            yield from _lines(inner, body.graph, f"{scope}{names[node]}/{body.name}/")
 
 
 def _plan(executor: Executor, plan: Plan, names: dict[Node, str]) -> Iterator[str]:

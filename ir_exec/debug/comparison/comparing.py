@@ -191,7 +191,7 @@ class _Comparing:
         partner = self._partners.get((where.scope, node.id, 0))
         return partner is None or partner.is_constant
 
-    def _is_same_iteration(self, graph: Graph, where: Where, values: Mapping[int, Array]) -> bool:
+    def _is_same_iteration(self, graph: Graph, where: Where, values: Sequence[Array]) -> bool:
         """Whether nothing is to be added to what is known of the layers of a body but that they ran once more."""
         assert isinstance(self._reference, IRReference), "others hold no iterations"
         if self.settings.metrics:

@@ -84,7 +84,7 @@ class BodyPair(NamedTuple):
     numbers: list[tuple[int, int]]
     layers: list[tuple[Node, LayerFindings]]
 
-    def is_same(self, ours: Mapping[int, Array], theirs: Mapping[int, Array]) -> bool:
+    def is_same(self, ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
         """Whether the values of an iteration are the same."""
         return all(same_bits(ours[number], theirs[other]) for number, other in self.numbers)
 
