@@ -165,7 +165,7 @@ _WIDE = 120
 @click.option(
     "--block",
     metavar="PATTERN",
-    help="With --isolate: run layers of one prefix as one: 'model.layers.*'; * stops at dots and slashes.",
+    help="With --isolate: run layers of one prefix as one: '**.layers.*'; * stops at dots and slashes, ** does not.",
 )
 @click.option("--timeout", type=FiniteRange(min=0.1), default=600.0, show_default=True, help="Seconds an answer.")
 @click.option(

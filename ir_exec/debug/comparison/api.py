@@ -89,8 +89,8 @@ def compare(
     threads, precision: as for `compile_model`; an IR file that is the reference runs with the same.
     isolate: for "openvino" and "onnxruntime": run each layer by itself there, too, on the inputs that it has in a run
         by ir_exec; a pattern of names runs layers of one prefix as one block (`isolate="model.layers.*"`), where `*` is
-        any characters but dots and slashes. The report's `isolation` says which layers are wrong without any fusion,
-        and which are wrong only together.
+        any characters but dots and slashes, and `**` any. The report's `isolation` says which layers are wrong without
+        any fusion, and which are wrong only together.
     progress: called with each layer's path, in bodies once for each iteration whose layers are looked at.
     Raises what reading and running the networks raises, and EvaluationError IR705 where nothing can be compared, or
     where several calls are to be compared with files of values.

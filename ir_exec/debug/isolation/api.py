@@ -11,7 +11,7 @@ from ir_exec.debug.comparison.metrics import Difference, Settings, difference
 from ir_exec.debug.comparison.report import ComparedLayer, Comparison, Status
 from ir_exec.debug.drawing import Drawn, checked_inputs
 from ir_exec.debug.isolation.asking import Asker, PartQuestion
-from ir_exec.debug.isolation.devices import Device, Engine, device_of
+from ir_exec.debug.isolation.devices import Engine, device_of
 from ir_exec.debug.isolation.isolating import Isolator
 from ir_exec.debug.isolation.report import Isolation, IsolationVerdict, RunPart
 from ir_exec.debug.isolation.report_text import part_note
@@ -81,6 +81,8 @@ def compare_isolated(
         while len(rows) < (calls or 1):
             again = checked_inputs(model, seed + len(rows), shapes, **options)[0] if drawn and not then else None
             rows.append(rows[-1] if again is None else bind_inputs(again, model.inputs))
+        asker = Asker(asked)
+        isolator = Isolator(model, asker, settings, block)
         try:
             report = whole(model, rows)
         except IRError as error:
@@ -91,19 +93,21 @@ def compare_isolated(
             )
         seed_of = None if drawn is None else drawn.seed
         report = report.model_copy(update={"seed": seed_of, "drawn": drawn})
-        return _with_parts(model, rows, report, asked, settings, block)
+        return _with_parts(model, rows, report, isolator.run(rows), asker, settings, block)
 
 
 def _with_parts(
     model: Model,
     rows: Sequence[Sequence[Array]],
     report: Comparison,
-    device: Device,
+    found_parts: Sequence[RunPart],
+    asker: Asker,
     settings: Settings,
     block: str | None,
 ) -> Comparison:
-    asker = Asker(device)
-    parts = [_with_whole(part, report) for part in Isolator(model, asker, settings, block).run(rows)]
+    """found_parts: each part by itself, as the isolator gives them."""
+    device = asker.device
+    parts = [_with_whole(part, report) for part in found_parts]
     has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
     optimized: Difference | None = None
     ends: list[Node] = []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ir_exec.build.cutting import source
+from ir_exec.codes import Code
 from ir_exec.debug.comparison.known import as_type_of
 from ir_exec.debug.comparison.metrics import Difference, Settings
 from ir_exec.debug.isolation.asking import Asker, PartQuestion
@@ -13,7 +14,7 @@ from ir_exec.debug.isolation.judging import PartCase, judged
 from ir_exec.debug.isolation.parts import IsolatedPart, LeftOut, parts_of, scopes_of
 from ir_exec.debug.isolation.report import PartStatus, RunPart
 from ir_exec.debug.traces.walk import Visit, Walker, Where
-from ir_exec.errors import IRError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node, Value
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const
@@ -47,7 +48,8 @@ class _Pending:
 class Isolator:
     """Runs a network, and each of its parts on a device.
 
-    block: as for `parts_of`. precision and tolerances are those of `settings`.
+    block: as for `parts_of`. Precision and tolerances are those of `settings`. Raises EvaluationError where no layer is
+    in a block.
     """
 
     def __init__(self, model: Model, asker: Asker, settings: Settings, block: str | None = None) -> None:
@@ -62,6 +64,10 @@ class Isolator:
             self._order += parts
             self._left += left
             self._starts |= {(scope.region.scope, node): part for part in parts for node in part.nodes}
+        if block is not None and all(part.is_single for part in self._order):
+            names = ", ".join(part.name for part in self._order[:3])
+            message = f"no layer's name begins with {block!r}; the first layers are: {names}"
+            raise EvaluationError(message, code=Code.unknown_input)
         self._pending: dict[IsolatedPart, _Pending] = {}
         self._batch: list[tuple[IsolatedPart, PartCase]] = []
         self._size = 0
@@ -163,7 +169,7 @@ def _told(part: IsolatedPart, status: PartStatus, error: Difference | None = Non
     scope = part.scope.region.scope
     return RunPart(
         name=part.name,
-        kind="layer" if len(part.nodes) == 1 else "block",
+        kind="layer" if part.is_single else "block",
         layers=tuple("/".join((*scope, node.name)) for node in part.nodes),
         layer_ids=tuple(node.id for node in part.nodes),
         types=tuple(node.type for node in part.nodes),

@@ -31,7 +31,7 @@ class IsolationScope:
             for value in node.values_in:
                 self.readers.setdefault(source(value), []).append(node)
 
-    def part(self, name: str, nodes: Sequence[Node]) -> IsolatedPart:
+    def part(self, name: str, nodes: Sequence[Node], *, is_single: bool) -> IsolatedPart:
         """The layers as a part; its outputs are the values that others than these layers read."""
         inside = set(nodes)
         outputs = [
@@ -40,20 +40,21 @@ class IsolationScope:
             for value in node.outputs
             if any(reader not in inside for reader in self.readers.get(value, ()))
         ]
-        return IsolatedPart(self, name, tuple(nodes), tuple(outputs))
+        return IsolatedPart(self, name, tuple(nodes), tuple(outputs), is_single)
 
 
 @dataclass(eq=False)
 class IsolatedPart:
     """Layers that run as a network of their own. name: the path of the layer, or the prefix of a block.
 
-    outputs: the values that layers outside of the part read.
+    outputs: the values that layers outside of the part read. is_single: the part is a layer, and no block.
     """
 
     scope: IsolationScope
     name: str
     nodes: tuple[Node, ...]
     outputs: tuple[Value, ...]
+    is_single: bool = True
     _made: Cut | None = field(default=None, init=False)
 
     def network(self) -> Cut:
@@ -101,10 +102,10 @@ def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[Isol
     """The parts of a graph in the order of computation, and the layers that are in none.
 
     block: layers whose names begin with what this pattern matches are one part for each such prefix: `*` stands for any
-        characters but dots and slashes. Layers without the prefix are parts of their own.
+        characters but dots and slashes, `**` for any. Layers without the prefix are parts of their own.
     """
     prefix = None if block is None else _prefix(block)
-    groups: dict[str, list[Node]] = {}
+    groups: dict[tuple[str, str | None], list[Node]] = {}
     left = []
     for node in scope.region.graph.nodes:
         if not is_counted(node):
@@ -115,20 +116,22 @@ def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[Isol
             left.append(LeftOut(node, path, reason))
             continue
         found = None if prefix is None else prefix.match(path)
-        groups.setdefault(f"{path}#{node.id}" if found is None else found[0], []).append(node)
+        # The id tells layers of one name apart.
+        groups.setdefault((path, node.id) if found is None else (found[0], None), []).append(node)
     parts = []
-    for name, nodes in groups.items():
-        part = scope.part(name.rpartition("#")[0] if name.endswith(f"#{nodes[0].id}") else name, nodes)
+    for (name, id), nodes in groups.items():
+        part = scope.part(name, nodes, is_single=id is not None)
         if part.outputs:
             parts.append(part)
         else:
-            left += [LeftOut(node, part.name, "no layer reads its outputs") for node in nodes]
+            left += [LeftOut(node, name, "no layer reads its outputs") for node in nodes]
     return parts, left
 
 
 def _prefix(block: str) -> re.Pattern[str]:
     """The pattern of names that begin with a block; a block ends before a dot, before a slash, or with the name."""
-    text = "".join({"*": "[^./]*", "?": "[^./]"}.get(one, re.escape(one)) for one in block.rstrip("./"))
+    signs = {"**": ".*?", "*": "[^./]*", "?": "[^./]"}
+    text = "".join(signs.get(one, re.escape(one)) for one in re.split(r"(\*\*|[*?])", block.rstrip("./")))
     return re.compile(rf"{text}(?=[./]|\Z)")
 
 

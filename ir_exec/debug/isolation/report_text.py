@@ -30,7 +30,8 @@ def isolation_lines(found: Isolation) -> Iterator[str]:
     counts = {status: len(found.of_status(status)) for status in ("right", "step", *_SHOWN)}
     listed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     crashes = f", {found.crashes} crashes" if found.crashes else ""
-    yield f"    {len(found.parts)} {noun}: {listed}; {found.networks} small networks{crashes}"
+    networks = f"in {found.networks} network{'s' * (found.networks > 1)}"
+    yield f"    {len(found.parts)} {noun}: {listed}; {networks}{crashes}"
     for part in found.fusions[:_MOST_LISTED]:
         yield f"    wrong together: {_some([_named(*one) for one in zip(part.layers, part.types, strict=True)])}"
         yield f"      error        {'' if part.error is None else told(part.error)}"
