@@ -57,7 +57,11 @@ def test_formats(output_format: str, network: Path, tmp_path: Path, monkeypatch:
         jsonschema.validate(parsed, json.loads((ROOT / "schemas" / "compare.schema.json").read_text()))
         assert [part["status"] for part in parsed["isolation"]["parts"]] == ["wrong", "right", "right"]
     elif output_format == "csv":
-        assert [row["alone"] for row in csv.DictReader(text.splitlines()) if row["alone"]] == ["wrong", "right", "right"]
+        assert [row["alone"] for row in csv.DictReader(text.splitlines()) if row["alone"]] == [
+            "wrong",
+            "right",
+            "right",
+        ]
     elif output_format == "junit":
         suite = ElementTree.fromstring(text)[0]
         failed = [case.get("name", "") for case in suite if case.find("failure") is not None]

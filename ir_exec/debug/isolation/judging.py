@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from ir_exec.debug.comparison.advice import computed_type
 from ir_exec.debug.comparison.cancellation import cancelling_terms
 from ir_exec.debug.comparison.discontinuities import on_steps
@@ -75,10 +77,9 @@ def judgement(case: PartCase, answer: PartAnswer, asker: Asker, settings: Settin
     if answer.problem is not None:
         return Judgement(answer.problem, note=answer.reason)
     coarse = asker.device.computes_in
-    errors = [
-        _error(case, number, ours, theirs, coarse, settings)
-        for number, (ours, theirs) in enumerate(zip(case.expected, answer.outputs, strict=True))
-    ]
+    pairs = enumerate(zip(case.expected, answer.outputs, strict=True))
+    with np.errstate(all="ignore"):
+        errors = [_error(case, number, ours, theirs, coarse, settings) for number, (ours, theirs) in pairs]
     if not errors:
         return Judgement("right")
     worst = max(errors, key=lambda error: (error.beyond, error.max_abs))
