@@ -118,7 +118,8 @@ def _with_parts(
         search = WrongTogether(model, rows[0], asker, settings)
         for node in _suspects(model, parts, ends, report)[:_MOST_SEARCHED]:
             group = search.above(node)
-            if group is not None and group.layers not in [one.layers for one in fusions]:
+            # A larger group is what follows from a smaller one.
+            if group is not None and not any(set(one.layers) <= set(group.layers) for one in fusions):
                 fusions.append(_with_whole(group, report))
     found = Isolation(
         device=device.title,

@@ -143,5 +143,5 @@ def reason_to_leave_out(node: Node, scope: IsolationScope) -> str | None:
     if any(one.op is not None and not one.op.deterministic and is_counted(one) for one in inside):
         return "random numbers"
     if node.outputs and scope.constant.issuperset(node.outputs):
-        return "follows from weights alone: runs with the layers that read it"
+        return "from weights alone, runs with the layers that read it"
     return None

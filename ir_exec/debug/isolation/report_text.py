@@ -60,9 +60,9 @@ def part_note(part: RunPart, device: str) -> str:
 def _left_out(parts: Sequence[RunPart]) -> Iterator[str]:
     by_reason: dict[str, list[str]] = {}
     for part in parts:
-        by_reason.setdefault(part.note or "", []).append(_heading(part))
+        by_reason.setdefault(part.note or "", []).append(part.name)
     for reason, names in by_reason.items():
-        yield f"    left out: {len(names)}: {reason}: {_some(names)}"
+        yield f"    left out: {len(names)}: {reason}: {_some(names, 3)}"
 
 
 def _heading(part: RunPart) -> str:
@@ -81,6 +81,6 @@ def _named(path: str, type: str) -> str:
     return f"{path} ({type})"
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f", ... {len(names) - 8} more" if len(names) > 8 else ""
-    return ", ".join(names[:8]) + more
+def _some(names: Sequence[str], most: int = 8) -> str:
+    more = f", ... {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
