@@ -14,6 +14,7 @@ from ir_exec.debug.comparison.items_report import Comparisons
 from ir_exec.debug.comparison.precision import PrecisionReport
 from ir_exec.debug.input_sizes.shaping import ShapesReport
 from ir_exec.debug.profiles.profile_report import Profile
+from ir_exec.debug.tables.report import Conformance
 from ir_exec.debug.traces.run_report import RunReport
 from ir_exec.ir import Document
 from ir_exec.text.describing import FolderFacts
@@ -34,6 +35,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "shapes": ShapesReport,
     "run": RunReport,
     "folder": FolderFacts,
+    "conformance": Conformance,
 }
 
 

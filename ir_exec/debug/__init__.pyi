@@ -38,6 +38,16 @@ from ir_exec.debug.comparison.report import (
 )
 from ir_exec.debug.input_sizes.shaping import ShapesReport as ShapesReport
 from ir_exec.debug.input_sizes.shaping import shapes as shapes
+from ir_exec.debug.isolation.report import (
+    Isolation as Isolation,
+    RunPart as RunPart,
+)
+from ir_exec.debug.tables.report import (
+    Conformance as Conformance,
+    FailedCase as FailedCase,
+    OperatorResult as OperatorResult,
+)
+from ir_exec.debug.tables.running import conformance as conformance
 from ir_exec.debug.references.torch_hooks import (
     Recording as Recording,
     torch_recorder as torch_recorder,
