@@ -15,7 +15,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.api import compare
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused
 from ir_exec.errors import EvaluationError
-from ir_exec.text.decoders import decoder_of
+from ir_exec.text.folder_decoder import decoder_of
 from ir_exec.text.generation import Pipeline
 
 __all__ = ["TokenComparison", "TokenDifference", "Trial", "compare_tokens"]
