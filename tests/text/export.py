@@ -117,7 +117,7 @@ def _tokens(model: Any, given: dict[str, Any]) -> list[int]:
     import torch
     import transformers as hf
 
-    arrays, ids = given["arrays"], given["ids"]
+    arrays, ids, kind = given["arrays"], given["ids"], model.config.model_type
     settings = {"max_new_tokens": COUNT, "do_sample": False}
     with torch.no_grad():
         if "audio" in arrays:
@@ -125,7 +125,8 @@ def _tokens(model: Any, given: dict[str, Any]) -> list[int]:
             heard = features(arrays["audio"].numpy(), sampling_rate=16000, return_tensors="pt").input_features
             return model.generate(heard, **settings)[0].tolist()[-COUNT:]  # type: ignore[no-any-return]
         prompt = torch.tensor([ids])
-        found = model.generate(prompt, attention_mask=torch.ones_like(prompt), **arrays, **settings)[0].tolist()
+        more = {"token_type_ids": (prompt == VISION[kind]["image_token"]).long()} if kind == "gemma3" else {}
+        found = model.generate(prompt, attention_mask=torch.ones_like(prompt), **arrays, **more, **settings)[0].tolist()
     return found[1 if model.config.is_encoder_decoder else len(ids) :]  # type: ignore[no-any-return]
 
 

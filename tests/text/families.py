@@ -113,7 +113,7 @@ SPEECH: dict[str, dict[str, Any]] = {
 }
 """Encoders of features of audio."""
 
-_CLIP = {
+_EYES = {
     "hidden_size": 64,
     "intermediate_size": 128,
     "num_hidden_layers": 2,
@@ -124,10 +124,23 @@ VISION: dict[str, dict[str, Any]] = {
     "llava": {
         "text": "llama",
         "vision": "clip_vision_model",
-        "sizes": {**_CLIP, "image_size": 28},
+        "sizes": {**_EYES, "image_size": 28, "patch_size": 14},
         "image_token": 499,
         "tokens": 4,
         "settings": {"image_token_index": 499, "vision_feature_select_strategy": "default", "vision_feature_layer": -2},
+    },
+    "gemma3": {
+        "text": "gemma3_text",
+        "vision": "siglip_vision_model",
+        "sizes": {**_EYES, "image_size": 28, "patch_size": 7},
+        "image_token": 499,
+        "tokens": 4,
+        "settings": {
+            "image_token_index": 499,
+            "mm_tokens_per_image": 4,
+            "boi_token_index": 498,
+            "eoi_token_index": 497,
+        },
     },
 }
 """Decoders with an encoder of images; tokens: how many an image takes."""
