@@ -21,6 +21,8 @@ from ir_exec.types import Array
 __all__ = ["Wave", "log_mel", "read_wav"]
 
 _FILE = "preprocessor_config.json"
+_PROCESSOR = "processor_config.json"
+"""The file that has the same as its `feature_extractor`, as transformers 5 writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +101,18 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
     features, and EvaluationError (IR704) for another rate, and for audio that is longer than the model takes.
     """
     settings = folder.settings.get(_FILE)
+    above: tuple[str, ...] = ()
+    if settings is None and folder.setting(_PROCESSOR, "feature_extractor") is not None:
+        settings, above = folder.settings[_PROCESSOR], ("feature_extractor",)
     if settings is None:
         hint = "give `input_features` in `inputs`"
         message = f"{folder.path} has no {_FILE}, which describes the features of audio"
         raise GraphError(message, code=Code.missing_part, hint=hint).located(Location(path=folder.path))
-    kind = settings.value("feature_extractor_type")
+    kind = settings.value(*above, "feature_extractor_type")
     if kind != "WhisperFeatureExtractor":
         message = f"features of audio by {kind} are not computed here, only those of WhisperFeatureExtractor"
         raise UnsupportedError(message, code=Code.unsupported, hint="give the features in `inputs`")
-    numbers = {name: settings.value(name) or default for name, default in _DEFAULTS.items()}
+    numbers = {name: settings.value(*above, name) or default for name, default in _DEFAULTS.items()}
     wrong = [name for name, value in numbers.items() if not isinstance(value, int) or value < 1]
     if wrong:
         message = f"{wrong[0]} is {numbers[wrong[0]]!r}, expected a whole number above 0"
@@ -143,7 +148,7 @@ def _power(samples: Array, window: int, hop: int) -> Array:
 
 def mel_filters(bands: int, window: int, rate: int) -> Array:
     """Triangles of equal area on the mel scale, f64, [window // 2 + 1, bands]."""
-    edges = _hertz(np.linspace(_mel(0.0), _mel(rate / 2), bands + 2))
+    edges = _hertz(np.linspace(_mel(0.0), _mel(_HIGHEST), bands + 2))
     frequencies: Array = np.linspace(0, rate // 2, window // 2 + 1)[:, None]
     widths = np.diff(edges)
     rising = (frequencies - edges[:-2]) / widths[:-1]
@@ -152,6 +157,8 @@ def mel_filters(bands: int, window: int, rate: int) -> Array:
     return found
 
 
+_HIGHEST = 8000.0
+"""Hertz at which the bands end, whatever the rate is."""
 _LINEAR = 200 / 3
 """Hertz of a mel below 1000 Hz; above it each mel is a step of `_STEP` in the logarithm."""
 _STEP = np.log(6.4) / 27.0

@@ -20,7 +20,7 @@ from ir_exec.text.decoders import Compile, Decoder
 from ir_exec.text.folder import PART_FILES, Folder
 from ir_exec.types import Array
 
-__all__ = ["decoder_of", "image_token_of", "padded"]
+__all__ = ["decoder_of", "image_embeddings_of", "image_token_of", "padded", "with_image_tokens"]
 
 
 def decoder_of(
@@ -29,13 +29,13 @@ def decoder_of(
     compile: Compile = compile_model,
     *,
     pad_token: int = 0,
-    image_embeddings: Array | None = None,
+    images: Array | None = None,
 ) -> Decoder:
     """The decoder of a folder, ready for a text.
 
     inputs: arrays for the folder's networks: `input_features` of speech, `input_ids` of the text for an encoder,
         `pixel_values` of images, or what the decoder itself takes, say `inputs_embeds` of the prompt.
-    image_embeddings: those of the images, where they were computed before.
+    images: what `image_embeddings_of` gives, where it was computed before.
 
     Raises GraphError (IR801) for a folder that lacks a network, EvaluationError (IR705) for arrays that no network
     takes, and UnsupportedError (IR900) for images that a folder's networks do not embed alone.
@@ -54,11 +54,9 @@ def decoder_of(
         embed = lambda row: embeddings([row])[0]  # noqa: E731  # one line, and used once
     elif "inputs_embeds" in names and "inputs_embeds" not in given:
         raise _missing(folder, "text embeddings", "the decoder takes embeddings")
-    images = image_embeddings
-    if "vision embeddings" in folder.parts and images is None:
-        vision = read_model(folder.parts["vision embeddings"].path)
-        used |= _names(vision)
-        images = embeddings_of_images(folder, given, compile, vision)
+    if "vision embeddings" in folder.parts:
+        used |= _names(read_model(folder.parts["vision embeddings"].path))
+        images = image_embeddings_of(folder, given, compile) if images is None else images
     if "encoder" in folder.parts:
         encoder = read_model(folder.parts["encoder"].path)
         used |= _names(encoder) | {"attention_mask"}
@@ -68,15 +66,14 @@ def decoder_of(
         used |= given.keys() & {"encoder_hidden_states", "encoder_attention_mask", "encoder_outputs"}
     elif any(name.startswith("encoder_") for name in names - given.keys()):
         raise _missing(folder, "encoder", "the decoder takes its states")
-    if image_embeddings is None:
-        _require_used(given, used)
+    _require_used(given, used)
     fixed = {name: value for name, value in given.items() if name in names}
     return Decoder(
         model,
         compile,
         fixed=fixed,
         embed=embed,
-        images=images,
+        images=None if images is None else images.reshape(-1, images.shape[-1]),
         image_token=image_token_of(folder),
         pad_token=pad_token,
         is_mask_short=folder.setting("config.json", "model_type") in _SHORT_MASK,
@@ -112,13 +109,16 @@ def image_token_of(folder: Folder) -> int | None:
     return None
 
 
-def embeddings_of_images(folder: Folder, given: Mapping[str, Array], compile: Compile, model: Model) -> Array | None:
-    """The embeddings of all images, f32, [tokens, channels]; None where no images are given.
+def image_embeddings_of(folder: Folder, given: Mapping[str, Array], compile: Compile) -> Array | None:
+    """The embeddings of images, f32, [images, tokens, channels] or as the network gives them; None without images.
 
-    model: the network of `openvino_vision_embeddings_model.xml`. It must give what takes the places of the tokens of
-    images: folders that cut, merge or order its outputs by networks or rules of their own (Qwen2-VL, MiniCPM-V,
-    LLaVA-NeXT) need `inputs_embeds` instead.
+    given: the inputs of the network of `openvino_vision_embeddings_model.xml`, which must give what takes the places of
+    the tokens of images. Folders that cut, merge or order its outputs by networks or rules of their own (Qwen2-VL,
+    MiniCPM-V, LLaVA-NeXT) need `inputs_embeds` instead.
     """
+    if "vision embeddings" not in folder.parts:
+        return None
+    model = read_model(folder.parts["vision embeddings"].path)
     names = [next((one for one in (port.name, *port.names) if one in given), None) for port in model.inputs]
     if all(name is None for name in names):
         return None
@@ -132,8 +132,17 @@ def embeddings_of_images(folder: Folder, given: Mapping[str, Array], compile: Co
         hint = "give `inputs_embeds` of the prompt, and `position_ids` where they are not those of text"
         raise UnsupportedError(message, code=Code.unsupported, hint=hint)
     wanted = {port.name: given[name] for port, name in zip(model.inputs, names, strict=True) if name is not None}
-    found = np.asarray(compile(model)(wanted)[0], np.float32)
-    return found.reshape(-1, found.shape[-1])
+    return np.asarray(compile(model)(wanted)[0], np.float32)
+
+
+def with_image_tokens(ids: list[int], image_token: int | None, images: Array) -> list[int]:
+    """The tokens with as many for each image as it has embeddings, where there is one for each."""
+    if images.ndim != 3 or ids.count(image_token or -1) != len(images):
+        return ids
+    found: list[int] = []
+    for token in ids:
+        found += [token] * (images.shape[1] if token == image_token else 1)
+    return found
 
 
 _OWN = frozenset(PART_FILES.values())

@@ -24,7 +24,7 @@ from ir_exec.text.audio import Wave, log_mel, read_wav
 from ir_exec.text.chat import render_chat
 from ir_exec.text.decoders import Compile, Decoder
 from ir_exec.text.folder import Folder, open_folder
-from ir_exec.text.folder_decoder import decoder_of, padded
+from ir_exec.text.folder_decoder import decoder_of, image_embeddings_of, image_token_of, padded, with_image_tokens
 from ir_exec.text.limits import context_of, require_prompt
 from ir_exec.text.sampling import Chooser, GenerationOptions, GenerationSettings, settings_from
 from ir_exec.text.speech import start_tokens
@@ -178,8 +178,11 @@ class Pipeline:
         if "encoder" in self.folder.parts:
             decoder, first = self._with_encoder([ids], given, language, task)
         else:
+            images = image_embeddings_of(self.folder, given, self._compile)
+            if images is not None:
+                ids = with_image_tokens(ids, image_token_of(self.folder), images)
             ids = require_prompt(self.folder, ids, given)
-            decoder, first = decoder_of(self.folder, given, self._compile), [ids]
+            decoder, first = decoder_of(self.folder, given, self._compile, images=images), [ids]
         stream = TextStream(self.decode, on_text, settings.stop_strings) if on_text is not None else None
         texts = [_Text(self, ids, first[0], settings, seed, ignore_eos, keep_logits, stream, start)]
         _run(decoder, texts, context_of(self.folder))
