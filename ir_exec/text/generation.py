@@ -153,6 +153,7 @@ class Pipeline:
         task: str | None = None,
         keep_logits: bool = False,
         on_text: Callable[[str], None] | None = None,
+        follow_settings: bool = True,
         **options: Unpack[GenerationOptions],
     ) -> Generation:
         """Go on a text, or tokens, by the most likely token each time, or by drawn ones with a temperature.
@@ -166,6 +167,7 @@ class Pipeline:
         audio: the path of a .wav file, or samples, for a speech model. language, task: of a speech model; by default
             the language is found by the model. Tokens as prompt replace both.
         on_text: called with each new piece of text.
+        follow_settings: False takes no values of generation_config.json but end tokens.
 
         An encoder reads the prompt or the features, and the decoder begins with its start token.
         """
@@ -174,7 +176,8 @@ class Pipeline:
         if audio is not None:
             given["input_features"] = self.features(audio)
         ids = self.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt]
-        settings = self.settings().with_options(options)
+        settings = self.settings() if follow_settings else GenerationSettings(eos_token_id=tuple(self.end_tokens))
+        settings = settings.with_options(options)
         if "encoder" in self.folder.parts:
             decoder, first = self._with_encoder([ids], given, language, task)
         else:
