@@ -19,6 +19,7 @@ from ir_exec.runtime import compile_model
 
 if TYPE_CHECKING:
     from ir_exec.text.generation import Generation
+    from ir_exec.text.offsets import Offsets
     from ir_exec.text.sampling import GenerationOptions
 
 __all__ = ["command"]
@@ -81,7 +82,11 @@ def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the draws.")
 @click.option("--logits", "logits_path", metavar="OUT.npz", type=click.Path(), help="Write the logits of the network.")
 @click.option(
-    "--format", "format_name", type=click.Choice(["text", "json"]), default="text", help="json: with tokens and times."
+    "--format",
+    "format_name",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="json: with tokens, offsets in bytes, and times.",
 )
 @engine_options
 def command(
@@ -153,7 +158,11 @@ def command(
     if is_text:
         _show(found, has_text=has_text)
         return
-    records = [_record(one) for one in found]
+    with errors_as_messages():
+        records = [
+            _record(one, pipeline.offsets(start, one.prompt_ids) if isinstance(start, str) else None)
+            for one, start in zip(found, starts or [[]], strict=True)
+        ]
     show_json(json.dumps(records[0] if len(records) == 1 else {"format": 1, "generations": records}, indent=1))
 
 
@@ -193,10 +202,11 @@ def _messages(path: str) -> Sequence[dict[str, Any]]:
     return messages
 
 
-def _record(generation: Generation) -> dict[str, Any]:
+def _record(generation: Generation, offsets: Offsets | None) -> dict[str, Any]:
     return {
         "format": 1,
         "prompt_ids": list(generation.prompt_ids),
+        "prompt_offsets": offsets,
         "ids": list(generation.ids),
         "text": generation.text,
         "stopped_by": generation.stopped_by,

@@ -83,8 +83,9 @@ def _samples(sound: bytes, kind: int, bits: int) -> Array | None:
     if bits == 24:
         wide = np.zeros((len(sound) // 3, 4), np.uint8)
         wide[:, 1:] = np.frombuffer(sound, np.uint8).reshape(-1, 3)
-        return (wide.view("<i4")[:, 0] / 2**31).astype(np.float32)
-    return (np.frombuffer(sound, f"<i{width}") / 2 ** (bits - 1)).astype(np.float32)
+        return (wide.view("<i4")[:, 0] / 2.0**31).astype(np.float32)
+    whole: Array = np.frombuffer(sound, f"<i{width}").astype(np.float64)
+    return (whole / 2 ** (bits - 1)).astype(np.float32)
 
 
 def _unreadable(path: str, reason: str) -> EvaluationError:
@@ -129,7 +130,7 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
     samples[: wave.samples.size] = wave.samples
     power = _power(samples, window, hop)
     bands = mel_filters(numbers["feature_size"], window, rate)
-    logs = np.log10(np.maximum(bands.T @ power, 1e-10))
+    logs: Array = np.log10(np.maximum(bands.T @ power, 1e-10))
     logs = (np.maximum(logs, logs.max() - 8.0) + 4.0) / 4.0
     return logs.astype(np.float32)[None]
 

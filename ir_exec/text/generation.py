@@ -26,6 +26,7 @@ from ir_exec.text.decoders import Compile, Decoder
 from ir_exec.text.folder import Folder, open_folder
 from ir_exec.text.folder_decoder import decoder_of, image_embeddings_of, image_token_of, padded, with_image_tokens
 from ir_exec.text.limits import context_of, require_prompt
+from ir_exec.text.offsets import Offsets, byte_offsets
 from ir_exec.text.sampling import Chooser, GenerationOptions, GenerationSettings, settings_from
 from ir_exec.text.speech import start_tokens
 from ir_exec.text.streaming import TextStream
@@ -78,9 +79,20 @@ class Pipeline:
         """
         found = self._tokenizer([_strings(text)])["input_ids"][0].tolist()
         if not special_tokens:
-            empty = self._tokenizer([_strings("")])["input_ids"][0].tolist()
-            found = _without_ends(found, empty)
+            first, last = _ends_in_common(found, self._tokenizer([_strings("")])["input_ids"][0].tolist())
+            found = found[first : len(found) - last]
         return [int(token) for token in found]
+
+    def offsets(self, text: str, ids: Sequence[int] | None = None) -> Offsets:
+        """Where each token of a text begins and ends, in bytes of UTF-8; None from the first that is not found.
+
+        ids: those of `encode`, which are computed where they are not given. Special tokens around the text are empty.
+        """
+        ids = self.encode(text) if ids is None else ids
+        part = self.folder.parts.get("tokenizer")
+        if part is None:
+            return [None] * len(ids)
+        return byte_offsets(part, text, ids, _ends_in_common(ids, self.encode("")))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of tokens; special ones are left out."""
@@ -351,13 +363,15 @@ def _strings(text: str) -> Array:
     return found
 
 
-def _without_ends(tokens: list[int], empty: list[int]) -> list[int]:
-    """The tokens without those that stand at the ends of an empty text too."""
+def _ends_in_common(tokens: Sequence[int], empty: Sequence[int]) -> tuple[int, int]:
+    """How many tokens at both ends are those of an empty text."""
     first = 0
     while first < min(len(tokens), len(empty)) and tokens[first] == empty[first]:
         first += 1
-    rest = len(empty) - first
-    return tokens[first : len(tokens) - rest] if rest else tokens[first:]
+    last = 0
+    while last < min(len(tokens), len(empty)) - first and tokens[-1 - last] == empty[-1 - last]:
+        last += 1
+    return first, last
 
 
 def load(path: str | os.PathLike[str], compile: Compile = compile_model) -> Pipeline:
