@@ -20,15 +20,16 @@ from ir_exec.infer import Types, infer_types
 from ir_exec.kernels.limits import current_limits, owner_of
 from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.plan.fusing import FusionRule, fuse
 from ir_exec.plan.graph import PlanGraph
 from ir_exec.plan.memory import read_only
 from ir_exec.plan.passes.fold import constant_values, foldable, is_scattered, products_first, settled
-from ir_exec.plan.passes.fuse_activation import as_activation
-from ir_exec.plan.passes.fuse_attention import as_attention
-from ir_exec.plan.passes.fuse_batch_norm import as_batch_norm
-from ir_exec.plan.passes.fuse_layer_norm import as_layer_norm, as_rms_norm
-from ir_exec.plan.passes.fuse_padding import as_padding
-from ir_exec.plan.passes.fuse_quantization import as_quantized
+from ir_exec.plan.passes.fuse_activation import ACTIVATIONS
+from ir_exec.plan.passes.fuse_attention import ATTENTION
+from ir_exec.plan.passes.fuse_batch_norm import KNOWN_BATCH_NORM
+from ir_exec.plan.passes.fuse_layer_norm import LAYER_NORM, RMS_NORM
+from ir_exec.plan.passes.fuse_padding import PADDING
+from ir_exec.plan.passes.fuse_quantization import QUANTIZATION
 from ir_exec.plan.passes.prepack import PackedWeights, Room, may_be_packed, may_have_sums
 from ir_exec.plan.planner import Kernel, Plan, Planner, Setting
 from ir_exec.plan.selection import PassSelection
@@ -36,7 +37,6 @@ from ir_exec.types import Array, TensorType
 
 if TYPE_CHECKING:
     from ir_exec.ir import Weights
-    from ir_exec.plan.passes import Rewrite
     from ir_exec.plan.passes.compressed_weights import CompressedWeights
 
 __all__ = ["ALL_PASSES", "PASSES", "Compiler", "Pass", "selection_of"]
@@ -372,19 +372,15 @@ def hoist_loop_invariants(compiler: Compiler, draft: Draft) -> None:
         draft.prologue = PlanGraph(now, draft.types, draft.slots, kept, draft.operator)
 
 
-def _fusing(name: str, rewrite: Rewrite) -> Callable[[Compiler, Draft], None]:
-    """The function of a pass that puts one node in the place of several, wherever they match."""
+def _fusing(name: str, rules: Sequence[FusionRule]) -> Callable[[Compiler, Draft], None]:
+    """The function of a pass that puts one node in the place of several, wherever one of its rules matches."""
 
-    def fuse(compiler: Compiler, draft: Draft) -> None:
+    def run(compiler: Compiler, draft: Draft) -> None:
         for graph in (draft, draft.prologue):
-            if graph is None:
-                continue
-            for node in graph.nodes:
-                if graph.holds(node) and (fusion := rewrite(graph, node)) is not None:
-                    graph.replace(fusion, name)
-            graph.settle()
+            if graph is not None:
+                fuse(graph, name, rules)
 
-    return fuse
+    return run
 
 
 def select_kernels(compiler: Compiler, draft: Draft) -> None:
@@ -406,9 +402,9 @@ def select_kernels(compiler: Compiler, draft: Draft) -> None:
     draft.finished.once = once
 
 
-def _fusion(name: str, exactness: Literal["bit-exact", "rounding"], what: str, rewrite: Rewrite) -> Pass:
+def _fusion(name: str, exactness: Literal["bit-exact", "rounding"], what: str, *rules: FusionRule) -> Pass:
     needs = ("eliminate_known_values",)
-    return Pass(name, exactness, "shapes", what, _fusing(name, rewrite), needs)
+    return Pass(name, exactness, "shapes", what, _fusing(name, rules), needs)
 
 
 PASSES: tuple[Pass, ...] = (
@@ -497,15 +493,13 @@ PASSES: tuple[Pass, ...] = (
         hoist_loop_invariants,
         ("fold_shapes",),
     ),
-    _fusion("fuse_rms_norm", "rounding", "RMS normalizations of several layers as one step", as_rms_norm),
-    _fusion("fuse_layer_norm", "rounding", "layer normalizations of several layers as one step", as_layer_norm),
-    _fusion("fuse_batch_norm", "bit-exact", "batch normalizations with known vectors in place", as_batch_norm),
-    _fusion(
-        "fuse_activation", "rounding", "Gelu, Swish, HSwish and Clamp of several layers as one step", as_activation
-    ),
-    _fusion("fuse_attention", "rounding", "attention block by block, without all scores in memory", as_attention),
-    _fusion("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", as_quantized),
-    _fusion("fuse_padding", "bit-exact", "the zeros of a Pad as those of its convolution", as_padding),
+    _fusion("fuse_rms_norm", "rounding", "RMS normalizations of several layers as one step", RMS_NORM),
+    _fusion("fuse_layer_norm", "rounding", "layer normalizations of several layers as one step", LAYER_NORM),
+    _fusion("fuse_batch_norm", "bit-exact", "batch normalizations with known vectors in place", KNOWN_BATCH_NORM),
+    _fusion("fuse_activation", "rounding", "Gelu, Swish, HSwish and Clamp of several layers as one step", *ACTIVATIONS),
+    _fusion("fuse_attention", "rounding", "attention block by block, without all scores in memory", ATTENTION),
+    _fusion("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", QUANTIZATION),
+    _fusion("fuse_padding", "bit-exact", "the zeros of a Pad as those of its convolution", PADDING),
     Pass(
         "select_kernels",
         "bit-exact",
