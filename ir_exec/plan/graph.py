@@ -131,7 +131,7 @@ class PlanGraph:
         array = self.known(value)
         if array is not None:
             return f"the number {array.item():g}" if array.size == 1 else f"a constant, {TensorType.of(array)}"
-        return f'{value.node.type} "{value.node.name}", {self.type(value)}'
+        return f'{value.node.type} "{value.name}", {self.type(value)}'
 
     def type(self, value: Value) -> TensorType:
         return self.types[value.number]

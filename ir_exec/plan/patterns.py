@@ -242,7 +242,7 @@ class _Named(NodePattern):
             if known is value:
                 yield found
             else:
-                search.miss(found, value, f"{self.name}, which is {known.name!r}")
+                search.miss(found, value, f'{self.name} again, "{known.name}"')
             return
         for one in self.pattern.walk(search, value, found):
             inputs = one.inputs if self.kinds else (*one.inputs, value)
