@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pydantic import RootModel
+
 from ir_exec.check import printable
 from ir_exec.cli.options import left_out
 from ir_exec.cli.tables import Table, table
@@ -11,13 +13,17 @@ from ir_exec.cli.terminal import echo, show
 from ir_exec.engines.report import PartitionReport
 from ir_exec.plan.explain import LayerPlan, NearMatch, PlanReport
 
-__all__ = ["EnginePlan", "show_partition", "show_plan"]
+__all__ = ["EnginePlan", "PlanOutput", "show_partition", "show_plan"]
 
 
 class EnginePlan(PlanReport):
     """The plan of the interpreter, and which layers an engine runs in its place."""
 
     partition: PartitionReport
+
+
+class PlanOutput(RootModel[EnginePlan | PlanReport]):
+    """What `profile --plan` writes as JSON."""
 
 
 def show_partition(report: PartitionReport, types: Mapping[str, str], most: int | None) -> None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from ir_exec.check import Reports
 from ir_exec.cli.facts import NetworkFacts
+from ir_exec.cli.plan_output import PlanOutput
 from ir_exec.debug import Bundle, Comparison, NetworkDiff, TraceIndex
 from ir_exec.debug.comparison.items_report import Comparisons
 from ir_exec.debug.comparison.precision import PrecisionReport
@@ -31,6 +32,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "precision": PrecisionReport,
     "bundle": Bundle,
     "profile": Profile,
+    "plan": PlanOutput,
     "shapes": ShapesReport,
     "run": RunReport,
     "folder": FolderFacts,
