@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from ir_exec.cli import main
 from ir_exec.plan import compiler
 from ir_exec.plan.compiler import PASSES, Compiler, Draft, PassFailedError, selection_of
 from ir_exec.plan.explain import PlanReport
+from tests.helpers.examples import blocks_of, run_example
 
 NETWORKS = Path(__file__).parent.parent / "networks"
 CHOSEN = ("bert_tiny_fp16", "conv_zoo", "keras", "llama_int4_asym", "index_ops", "branches", "gnn_gcn_gat")
@@ -173,3 +177,22 @@ def test_a_pass_that_fails_is_an_error_in_tests(monkeypatch: pytest.MonkeyPatch)
     failing(monkeypatch, "fuse_layer_norm", ShapeError("broken"))
     with pytest.raises(PassFailedError):
         outputs("bert_tiny_fp16", None)
+
+
+def test_the_fusion_of_the_architecture_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of "Adding a fusion in five steps" is run, added to the passes, and found in a network."""
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text("utf-8")
+    (block,) = blocks_of(page, "python")
+    names: dict[str, Any] = {}
+    run_example(block, names)
+    (arguments,) = re.findall(r"`_fusion\((.*), SOFTSIGN\)`", page)
+    name, exactness, what = ast.literal_eval(f"({arguments})")
+    added = compiler._fusion(name, exactness, what, names["SOFTSIGN"])
+    monkeypatch.setattr(compiler, "PASSES", (*PASSES[:-1], added, PASSES[-1]))
+    data = build.parameter([2, 3], "f32")
+    softsign = build.divide(data, build.add(build.abs(data), build.constant(np.float32(1))), name="softsign")
+    compiled = ir_exec.compile_model(build.model(softsign))
+    made = [layer for layer in compiled.explain().layers if layer.made_by == name]
+    assert [layer.type for layer in made if layer.fate == "fused"] == ["Abs", "Add"]
+    x = np.array([[-2, -0.5, 0], [0.25, 1, 8]], np.float32)
+    np.testing.assert_array_equal(compiled([x])[0], x / (1 + np.abs(x)))
