@@ -349,11 +349,12 @@ class _Search:
     def miss(self, found: Match, value: Value, expected: str, seen: str | None = None) -> None:
         """Record what was expected of a value. The reason is the record behind most nodes.
 
-        seen: what the value is instead; its own description without it.
+        seen: what reads the value, where all nodes match; such a record goes before others.
         """
-        if len(found.nodes) > len(self._passed):
+        is_whole = seen is not None and self._seen is None
+        if len(found.nodes) > len(self._passed) or (is_whole and len(found.nodes) == len(self._passed)):
             self._passed, self._value, self._expected, self._seen = found.nodes, value, [expected], seen
-        elif value is self._value and len(found.nodes) == len(self._passed):
+        elif value is self._value and self._seen is None and len(found.nodes) == len(self._passed):
             self._expected.append(expected)
 
     def is_closed(self, found: Match) -> bool:
@@ -366,7 +367,7 @@ class _Search:
                     return False
         for value in found.inputs:
             if self.graph.producer(value) in found.nodes:
-                self.miss(found, value, "an input that no layer of the pattern computes")
+                self.miss(found, value, "an input that no layer of the pattern computes", "an output of one")
                 return False
         return True
 

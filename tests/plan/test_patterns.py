@@ -169,6 +169,18 @@ def test_nothing_else_may_read_what_is_inside() -> None:
     assert "output" in found.found
 
 
+def test_the_reason_of_a_whole_match_goes_before_that_of_a_part() -> None:
+    """The second alternative has another number of inputs; the first one fails by another reader."""
+    relu = build.relu(image())
+    plan = plan_of(build.exp(relu), build.sqrt(relu))
+    sqrt = next(node for node in plan.nodes if node.type == "Sqrt")
+    for alternatives in (op("ReLU", X) | op("ReLU", X, 0), op("ReLU", X, 0) | op("ReLU", X)):
+        found = match(op("Sqrt", alternatives), plan, sqrt)
+        assert isinstance(found, Mismatch)
+        assert found.expected == "no other reader"
+        assert "Exp" in found.found
+
+
 def test_readers_within_the_pattern_are_none_else() -> None:
     relu = build.relu(image())
     pattern = op("Sqrt", op("ReLU", X).named("relu")) + op("Exp", op("ReLU", X).named("relu"))
