@@ -9,7 +9,8 @@ from pydantic import BaseModel
 
 from ir_exec.check import Reports
 from ir_exec.cli.facts import NetworkFacts
-from ir_exec.debug import Bundle, Comparison, NetworkDiff, TraceIndex
+from ir_exec.cli.plan_output import PlanOutput
+from ir_exec.debug import Bundle, Comparison, NetworkDiff, PassBisection, TraceIndex
 from ir_exec.debug.comparison.items_report import Comparisons
 from ir_exec.debug.comparison.precision import PrecisionReport
 from ir_exec.debug.input_sizes.shaping import ShapesReport
@@ -32,6 +33,8 @@ _MODELS: dict[str, type[BaseModel]] = {
     "precision": PrecisionReport,
     "bundle": Bundle,
     "profile": Profile,
+    "plan": PlanOutput,
+    "passes": PassBisection,
     "shapes": ShapesReport,
     "run": RunReport,
     "folder": FolderFacts,

@@ -21,6 +21,13 @@ from ir_exec.debug.comparison.items_report import (
     Comparisons as Comparisons,
 )
 from ir_exec.debug.comparison.metrics import Difference as Difference
+from ir_exec.debug.passes.bisecting import (
+    PassLayer as PassLayer,
+    PassOutput as PassOutput,
+    PassBisection as PassBisection,
+    PassEffect as PassEffect,
+    bisect_passes as bisect_passes,
+)
 from ir_exec.debug.profiles.profile_report import Profile as Profile
 from ir_exec.debug.profiles.profiling import profile as profile
 from ir_exec.debug.cuts.reducing import (
