@@ -83,10 +83,15 @@ class CompressedWeight:
         return tuple(found)
 
     @cached_property
-    def stored_bytes(self) -> int:
-        """The bytes of the constants of the chain; shapes and axes are left out."""
+    def constants(self) -> tuple[Node, ...]:
+        """The constants of codes, tables, zero points, scales and limits; shapes and axes are left out."""
         parts = [self.codes, *(node for value in self._numbers() for node in _layers_above(value))]
-        constants = [node.op for node in dict.fromkeys(parts) if isinstance(node.op, Const)]
+        return tuple([node for node in dict.fromkeys(parts) if isinstance(node.op, Const)])
+
+    @cached_property
+    def stored_bytes(self) -> int:
+        """The bytes of the constants of the chain."""
+        constants = [node.op for node in self.constants if isinstance(node.op, Const)]
         return sum(packed_size(one.element_type, prod(one.shape.static)) for one in constants)
 
     def _numbers(self) -> Iterator[Value]:
@@ -168,6 +173,32 @@ class CompressedWeight:
         every = np.arange(2**self.element_type.bits, dtype=np.uint8).view(self.element_type.dtype)
         numbers = convert(codes, ElementType.f32)
         return self._expanded(weights, _gaps(convert(every, ElementType.f32), numbers), is_step=True)
+
+    def at_ends(self, weights: Weights) -> Array:
+        """For each element of the weight, True where its code is the first or last of the format's levels.
+
+        The sign of the scale is not looked at. A FakeQuantize has `ranges` instead.
+        """
+        codes = self.constant.evaluate(weights=weights)
+        if self.table is not None:
+            numbers = numbers_of(self.table, weights).reshape(-1)[_whole(codes)]
+            low, high = float(numbers_of(self.table, weights).min()), float(numbers_of(self.table, weights).max())
+        else:
+            numbers = convert(codes, ElementType.f32)
+            low, high = _ends_of(self.element_type)
+        found = (numbers <= low) | (numbers >= high)
+        for node in reversed(self.line):
+            if canonical(node.type) in ("Reshape", "Transpose"):
+                assert node.op is not None
+                others = [_exact(value, weights) for value in node.values_in[1:]]
+                found = np.asarray(node.op.evaluate(found, *others))
+        return np.array(found)
+
+    def ranges(self, weights: Weights) -> tuple[Array, Array]:
+        """The lowest and the highest level of the FakeQuantize, as they broadcast to the weight."""
+        assert self.limits is not None
+        low, high = (numbers_of(self.limits.values_in[position], weights) for position in (3, 4))
+        return low, high
 
     def _expanded(self, weights: Weights, codes: Array, *, is_step: bool) -> Array:
         """The end of the line. is_step: `codes` are differences of levels, to which zero points add nothing."""
@@ -295,6 +326,19 @@ def _single(array: Array) -> Array:
 
 def _whole(codes: Array) -> Array:
     return convert(codes, ElementType.i64)
+
+
+def _ends_of(kind: ElementType) -> tuple[float, float]:
+    """The first and last level of an element type; -max counts as the first of signed integers too."""
+    if kind.is_integer:
+        return (
+            (float(1 - 2 ** (kind.bits - 1)), float(2 ** (kind.bits - 1) - 1))
+            if kind.is_signed
+            else (0.0, float(2**kind.bits - 1))
+        )
+    every = convert(np.arange(2**kind.bits, dtype=np.uint8).view(kind.dtype), ElementType.f32)
+    finite = every[np.isfinite(every)]
+    return float(finite.min()), float(finite.max())
 
 
 def _gaps(levels: Array, numbers: Array) -> Array:
