@@ -13,17 +13,18 @@ from ir_exec.debug.comparison.rounded import WeightsNote
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.diffs.stored import StoredWeights
 from ir_exec.debug.pairing.structure import Side, is_generated, paired, plain_attributes
+from ir_exec.debug.quantization.ranges import QuantizedRange
 from ir_exec.debug.quantization.weights import (
     QuantizedWeight,
-    WeightSide,
     as_reported,
     compared_weight,
     summary_of,
     weight_line,
+    weight_side,
 )
 from ir_exec.debug.values.facts import Record
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.graph.compressed import CompressedWeight, chain_of
+from ir_exec.graph.compressed import CompressedWeight, chain_of, numbers_of
 from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Loaded, Model, Source, WeightsSource
 from ir_exec.ops.base.registry import canonical, type_key
@@ -82,7 +83,8 @@ class NetworkDiff(Record):
     types or dims differ because those of their inputs do; they do not make networks differ by themselves.
     weights: constants that one network holds in a shorter type of float than the other, where that is all by which they
     differ; they and their conversions are in no other list. quantized: weights that one network holds compressed, or
-    both in different formats; neither they nor the layers that expand them are in any other list.
+    both in different formats; neither they nor the layers that expand them are in any other list. ranges: FakeQuantize
+    layers over computed values, where one network alone has such layers.
     """
 
     a: str
@@ -97,6 +99,7 @@ class NetworkDiff(Record):
     consequences: tuple[ChangedLayer, ...] = ()
     weights: WeightsNote | None = None
     quantized: tuple[QuantizedWeight, ...] = ()
+    ranges: tuple[QuantizedRange, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -111,6 +114,8 @@ class NetworkDiff(Record):
             parts.append(f"{self.constants_not_compared:,} constants not compared: a .bin is missing")
         stored = "" if self.weights is None else f"{self.weights}; "
         stored += "".join(f"{one}; " for one in summary_of(self.quantized))
+        if self.ranges:
+            stored += f"{len(self.ranges):,} values are quantized to a range; "
         return ("equal" if self.equal else "different") + f": {stored}layers: {'; '.join(parts)}"
 
     def lines(self, *, every: bool = False) -> Iterator[tuple[str, str]]:
@@ -124,6 +129,9 @@ class NetworkDiff(Record):
             name = repr(one.path) if one.path == one.partner else f"{one.path!r} for {one.partner!r}"
             yield "removed" if one.is_fault else "changed", f"~ {name} (weight)"
             yield "", f"    {weight_line(one)}"
+        for one_range in self.ranges:
+            yield "changed", f"~ {one_range.path!r} (FakeQuantize)"
+            yield "", f"    {one_range.levels:,} levels in [{one_range.low:.4g}, {one_range.high:.4g}]"
         shown = (*self.changed, *(self.consequences if every else ()))
         for layer in shown:
             yield "changed", f"~ {_of_layer(layer)}"
@@ -172,7 +180,15 @@ def diff(
     return NetworkDiff(
         a=mine.graph.path or mine.graph.name,
         b=theirs.graph.path or theirs.graph.name,
-        equal=not (found.added or found.removed or found.changed or found.order or weights_note or found.quantized),
+        equal=not (
+            found.added
+            or found.removed
+            or found.changed
+            or found.order
+            or weights_note
+            or found.quantized
+            or found.ranges
+        ),
         unchanged=found.unchanged,
         constants_not_compared=found.not_compared,
         order=tuple(found.order),
@@ -182,6 +198,7 @@ def diff(
         consequences=tuple(found.consequences),
         weights=weights_note,
         quantized=as_reported(found.quantized),
+        ranges=tuple(found.ranges),
     )
 
 
@@ -200,13 +217,15 @@ class _Diff:
         self.consequences: list[ChangedLayer] = []
         self.stored = StoredWeights(weights)
         self.quantized: list[QuantizedWeight] = []
-        self._folded: dict[Value, Value] = {}
+        self.ranges: list[QuantizedRange] = []
+        self._sides: tuple[Side, ...] = ()
 
     def graphs(self, a: Graph, b: Graph, scope: tuple[str, ...], *, is_touched: bool) -> None:
         """Compare two graphs. is_touched: whether what comes from the graph around them differs."""
         mine, theirs = Side(a, self._weights[0]), Side(b, self._weights[1])
         pairs = paired(mine, theirs)
-        self._folded |= {chain.value: codes.outputs[0] for one in (mine, theirs) for codes, chain in one.folded.items()}
+        self._sides += (mine, theirs)
+        self.ranges += [_range(node, scope, side.weights) for side in (mine, theirs) for node in side.ranges]
         partners = set(pairs.values())
         removed = [node for node in mine.nodes if node not in pairs]
         added = [node for node in theirs.nodes if node not in partners]
@@ -232,14 +251,16 @@ class _Diff:
         chains = mine.folded.get(a), theirs.folded.get(b)
         if chains == (None, None) or mine.weights is None or theirs.weights is None:
             return False
-        sides = WeightSide(a, chains[0], mine.weights, scope), WeightSide(b, chains[1], theirs.weights, scope)
+        sides = weight_side(a, chains[0], mine.weights, scope), weight_side(b, chains[1], theirs.weights, scope)
         self.quantized.append(compared_weight(*sides, ("a", "b")))
         return True
 
     def _source(self, node: Node, position: int) -> Value | None:
         """What a layer reads: folded weights as their codes, constants behind conversions that one side has alone."""
         value = node.inputs[position] if position < len(node.inputs) else None
-        return self.stored.through(self._folded.get(value, value) if value is not None else None)
+        for side in self._sides:
+            value = side.source(value)
+        return self.stored.through(value)
 
     def _layers(self, a: Node, b: Node, pairs: dict[Node, Node], scope: tuple[str, ...], *, is_below: bool) -> bool:
         """Compare two layers; whether they differ. is_below: whether something that they depend on does."""
@@ -379,6 +400,17 @@ def _place(node: Node, scope: tuple[str, ...]) -> Place:
         opset=node.layer.version,
         outputs=tuple([str(value.declared) for value in node.outputs]),
         inputs=tuple([value.name for value in node.values_in]),
+    )
+
+
+def _range(node: Node, scope: tuple[str, ...], weights: Weights | None) -> QuantizedRange:
+    ends = [] if weights is None else [numbers_of(value, weights) for value in node.values_in[1:3]]
+    return QuantizedRange(
+        path="/".join((*scope, node.name)),
+        layer_id=node.id,
+        levels=int(getattr(node.op, "levels", 0)),
+        low=float(ends[0].min()) if ends else 0.0,
+        high=float(ends[1].max()) if ends else 0.0,
     )
 
 

@@ -12,7 +12,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, compressed_weights
 from ir_exec.ir import Weights
 from ir_exec.ops.base.attributes import fields_of
-from ir_exec.ops.base.registry import type_key
+from ir_exec.ops.base.registry import canonical, type_key
 from ir_exec.ops.infrastructure.values import Const
 
 __all__ = ["Side", "is_generated", "paired", "plain_attributes"]
@@ -33,13 +33,23 @@ class Side:
     """A graph to be paired, with what reads each of its values. weights: None where the .bin is not there.
 
     A compressed weight is folded: its constant of codes takes the place of all its layers, which are not among `nodes`.
-    folded: the chains by their constants of codes. Without weights none is.
+    folded: the chains by their constants of codes. Without weights none is. ranges: FakeQuantize layers passed through.
     """
 
     def __init__(self, graph: Graph, weights: Weights | None) -> None:
         self.graph = graph
         self.weights = weights
         self.folded = {} if weights is None else _foldable(graph)
+        self.ranges: list[Node] = []
+        self._index()
+
+    def pass_ranges(self) -> None:
+        """Let layers read what FakeQuantize layers quantize; these, and their limits, are no `nodes` then."""
+        inside = {node for chain in self.folded.values() for node in chain.nodes}
+        for node in (*self.graph.nodes, *self.graph.unreachable):
+            is_range = canonical(node.type) == "FakeQuantize" and node not in inside and None not in node.inputs
+            if is_range and all(isinstance(value.node.op, Const) for value in node.values_in[1:]):
+                self.ranges.append(node)
         self._index()
 
     def unfold(self, codes: Iterable[Node]) -> None:
@@ -50,8 +60,11 @@ class Side:
 
     def _index(self) -> None:
         hidden = {node for codes, chain in self.folded.items() for node in chain.nodes if node is not codes}
+        for node in self.ranges:
+            hidden |= {node, *(value.node for value in node.values_in[1:])}
         self.nodes = [node for node in (*self.graph.nodes, *self.graph.unreachable) if node not in hidden]
-        self._codes = {chain.value: codes.outputs[0] for codes, chain in self.folded.items()}
+        self._sources = {chain.value: codes.outputs[0] for codes, chain in self.folded.items()}
+        self._sources |= {node.outputs[0]: node.values_in[0] for node in self.ranges}
         self.consumers: dict[Value, list[tuple[Node, int]]] = defaultdict(list)
         for node in self.nodes:
             for position, value in enumerate(self.inputs(node)):
@@ -59,8 +72,10 @@ class Side:
                     self.consumers[value].append((node, position))
 
     def source(self, value: Value | None) -> Value | None:
-        """Return the codes of a folded weight; other values as they are."""
-        return None if value is None else self._codes.get(value, value)
+        """Return the codes of a folded weight, and what a FakeQuantize reads; other values as they are."""
+        while value in self._sources:
+            value = self._sources[value]
+        return value
 
     def inputs(self, node: Node) -> tuple[Value | None, ...]:
         """Return what a layer reads, folded weights as their codes."""
@@ -191,8 +206,12 @@ def paired(a: Side, b: Side) -> dict[Node, Node]:
     """For each layer of `a` the one of `b` that it is, where there is one.
 
     They go together by tensor name, by layer name, by equal computation, as neighbours of such pairs, and in the
-    longest runs of equal types; last, layers of other types that have one name or read the same values.
+    longest runs of equal types; last, layers of other types that have one name or read the same values. Where one graph
+    alone has FakeQuantize layers, these are passed through.
     """
+    has_ranges = [any(canonical(node.type) == "FakeQuantize" for node in side.nodes) for side in (a, b)]
+    if has_ranges[0] != has_ranges[1]:
+        (a if has_ranges[0] else b).pass_ranges()
     pairs = _Pairs(a, b)
     _pair_rounds(pairs)
     if _unfold(pairs):

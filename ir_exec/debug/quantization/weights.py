@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,17 @@ from ir_exec.ir.packing import packed_size
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, ElementType, convert
 
-__all__ = ["QuantizedWeight", "WeightSide", "as_reported", "compared_weight", "summary_of", "weight_line"]
+__all__ = [
+    "ChainWeight",
+    "PlainWeight",
+    "QuantizedNote",
+    "QuantizedWeight",
+    "as_reported",
+    "compared_weight",
+    "summary_of",
+    "weight_line",
+    "weight_side",
+]
 
 _MOST_STEPS = 1.0
 """The greatest error in steps of the format that rounding explains.
@@ -73,57 +83,87 @@ class QuantizedWeight(Record):
         return self.format if self.group_size is None else f"{self.format}, groups of {self.group_size}"
 
 
-@dataclass(frozen=True)
-class WeightSide:
-    """A weight of one of two models: a constant, and the chain that it is the codes of. scope: of its graph."""
+class QuantizedNote(NamedTuple):
+    """What quantization did to a value, in words. is_fault: whether rounding and clipping do not explain it."""
 
-    node: Node
-    chain: CompressedWeight | None
+    text: str
+    is_fault: bool
+
+
+@dataclass(frozen=True)
+class PlainWeight:
+    """A weight that is a constant. path: of its layer. array: its elements, in their own type."""
+
+    path: str
+    layer_ids: tuple[str, ...]
+    array: Array
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the elements as files store them."""
+        return packed_size(ElementType.of(self.array), self.array.size)
+
+    @property
+    def format(self) -> str:
+        """The element type."""
+        return ElementType.of(self.array).name
+
+    def expand(self) -> Array:
+        """The weight as f32."""
+        return convert(self.array, ElementType.f32)
+
+
+@dataclass(frozen=True)
+class ChainWeight:
+    """A compressed weight. scope: of the graph that it is in."""
+
+    chain: CompressedWeight
     weights: Weights
     scope: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
-        """The path of the constant."""
-        return "/".join((*self.scope, self.node.name))
+        """The path of the constant of codes."""
+        return "/".join((*self.scope, self.chain.codes.name))
 
     @property
     def layer_ids(self) -> tuple[str, ...]:
-        """The ids of all layers that the weight is made of, that of the constant first."""
-        nodes = () if self.chain is None else self.chain.nodes
-        return tuple([node.id for node in dict.fromkeys((self.node, *nodes))])
+        """The ids of all layers of the chain, that of the constant of codes first."""
+        return tuple([node.id for node in dict.fromkeys((self.chain.codes, *self.chain.nodes))])
 
     @property
     def bytes(self) -> int:
-        """The bytes of all constants that the weight is made of."""
-        if self.chain is not None:
-            return self.chain.stored_bytes
-        constant = self._constant
-        return packed_size(constant.element_type, math.prod(constant.shape.static))
+        """The bytes of the constants of the chain."""
+        return self.chain.stored_bytes
 
     @property
     def format(self) -> str:
-        """The format of a compressed weight, the element type of a plain one."""
-        return self._constant.element_type.name if self.chain is None else self.chain.format(self.weights)
+        """The name of the format."""
+        return self.chain.format(self.weights)
 
     def expand(self) -> Array:
         """The weight as f32."""
-        if self.chain is not None:
-            return self.chain.expand(self.weights)
-        return convert(self._constant.evaluate(weights=self.weights), ElementType.f32)
-
-    @property
-    def _constant(self) -> Const:
-        assert isinstance(self.node.op, Const)
-        return self.node.op
+        return self.chain.expand(self.weights)
 
 
-def compared_weight(a: WeightSide, b: WeightSide, sides: tuple[Side, Side]) -> QuantizedWeight:
+def weight_side(
+    node: Node, chain: CompressedWeight | None, weights: Weights, scope: tuple[str, ...]
+) -> PlainWeight | ChainWeight:
+    """Return the weight of a constant: that of the chain whose codes it is, if there is one."""
+    if chain is not None:
+        return ChainWeight(chain, weights, scope)
+    assert isinstance(node.op, Const)
+    return PlainWeight("/".join((*scope, node.name)), (node.id,), node.op.evaluate(weights=weights))
+
+
+def compared_weight(
+    a: PlainWeight | ChainWeight, b: PlainWeight | ChainWeight, sides: tuple[Side, Side]
+) -> QuantizedWeight:
     """Compare two weights of which one at least is compressed. sides: the names of both models."""
-    is_first = a.chain is not None and (b.chain is None or a.bytes <= b.bytes)
+    is_first = isinstance(a, ChainWeight) and (isinstance(b, PlainWeight) or a.bytes <= b.bytes)
     one, other, side = (a, b, sides[0]) if is_first else (b, a, sides[1])
+    assert isinstance(one, ChainWeight)
     chain = one.chain
-    assert chain is not None
     found, plain = one.expand(), other.expand()
     counted: dict[str, int | float | None] = {}
     if found.shape == plain.shape and found.size:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ir_exec import build, read_model
-from ir_exec.debug import diff
+from ir_exec.debug import compare, diff
 from ir_exec.debug.quantization.weights import QuantizedWeight
 from ir_exec.model import Model
 from ir_exec.view import view
@@ -97,3 +97,62 @@ def test_the_page_marks_the_layers_of_a_compressed_weight() -> None:
     back = view(FILES / "int4_asym.xml", diff=FILES / "plain.xml")
     kinds = {layer.name: layer.change.kind for layer in back.networks[0].graph.layers if layer.change is not None}
     assert sorted(kinds.values()) == ["changed"] + ["removed"] * 9
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_compare_takes_a_compressed_weight_as_one_constant(mode: str) -> None:
+    x = np.random.default_rng(0).standard_normal((3, 64)).astype(np.float32)
+    found = compare(FILES / f"{mode}.xml", FILES / "plain.xml", {"x": x})
+    assert not found.faults
+    assert not found.unmatched
+    (one,) = found.quantized
+    assert (one.side, one.is_fault, one.unexplained) == ("model", False, 0)
+    by_status = {layer.path: layer.status for layer in found.layers if layer.status != "skipped"}
+    assert by_status["proj"] == "carried"
+    assert sorted(by_status.values()) == ["carried", "close", "equal"]
+    back = compare(FILES / "plain.xml", FILES / f"{mode}.xml", {"x": x})
+    assert not (*back.faults, *back.unmatched)
+    assert back.quantized[0].side == "reference"
+    assert compare(FILES / f"{mode}.xml", FILES / f"{mode}.xml", {"x": x}).equal
+
+
+def test_compare_names_a_faulty_weight() -> None:
+    model = read_model(FILES / "int4_asym.xml")
+    scale = np.array(model.constants["proj/weight/scale"])
+    scale[3, 1, 0] *= 2
+    changed = build.Editor(model).set_constant("proj/weight/scale", scale).model()
+    found = compare(changed, FILES / "plain.xml", {"x": np.ones((1, 64), np.float32)})
+    (fault,) = found.faults
+    assert fault.taken_by == () or fault.path.startswith("proj/weight")
+    assert found.quantized[0].is_fault
+    assert next(layer.status for layer in found.layers if layer.path == "proj") == "carried"
+
+
+def ranged(levels: int | None, end: float = 1.0) -> Model:
+    x = build.parameter([4, 8], "f32", name="x")
+    ends = [np.float32(one) for one in (-end, end, -end, end)]
+    read = x if levels is None else build.fake_quantize(x, *ends, levels=levels)
+    weight = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
+    return build.model(build.result(build.matmul(read, weight, name="product"), name="y"))
+
+
+def test_compare_tells_the_ranges_of_fake_quantize() -> None:
+    x = np.linspace(-2, 2, 32, dtype=np.float32).reshape(4, 8)
+    found = compare(ranged(5), ranged(None), {"x": x})
+    assert not found.faults
+    (one,) = found.ranges
+    assert (one.levels, one.low, one.high, one.dead_levels, one.unexplained) == (5, -1, 1, 0, 0)
+    assert one.outside == pytest.approx(np.mean(np.abs(x) > 1.25))
+    (wide,) = compare(ranged(9, end=8.0), ranged(None), {"x": x}).ranges
+    assert (wide.dead_levels, wide.outside) == (6, 0)
+    assert next(one.status for one in found.layers if one.path == "product") == "carried"
+    assert not compare(ranged(5), ranged(5), {"x": x}).ranges
+
+
+def test_diff_passes_through_fake_quantize() -> None:
+    found = diff(ranged(5), ranged(None))
+    assert not found.equal
+    assert not (*found.added, *found.removed, *found.changed)
+    (one,) = found.ranges
+    assert (one.levels, one.low, one.high) == (5, -1, 1)
+    assert diff(ranged(5), ranged(5)).equal
