@@ -98,8 +98,8 @@ Condition: TypeAlias = Callable[[Match, Value], bool]
 class NodePattern:
     """The way in which a value is computed.
 
-    expected: the pattern in words, for reasons. kinds: the kinds of nodes whose output may match; empty for patterns
-    that match other values too. needs_known: whether only a value matches that is known before the run.
+    expected: the kind of value in words, for reasons. kinds: the kinds of nodes whose output may match; empty for
+    patterns that match other values too. needs_known: whether only values match that are known before the run.
     """
 
     expected: str
@@ -253,16 +253,16 @@ class _Known(NodePattern):
 class _WrappedPattern(NodePattern):
     """One pattern with something more."""
 
-    def __init__(self, pattern: NodePattern, expected: str) -> None:
+    def __init__(self, pattern: NodePattern) -> None:
         self.pattern = pattern
-        self.expected = expected
+        self.expected = pattern.expected
         self.kinds = pattern.kinds
         self.needs_known = pattern.needs_known
 
 
 class _Named(_WrappedPattern):
     def __init__(self, pattern: NodePattern, name: str) -> None:
-        super().__init__(pattern, pattern.expected)
+        super().__init__(pattern)
         self.name = name
 
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
@@ -271,7 +271,7 @@ class _Named(_WrappedPattern):
             if known is value:
                 yield found
             else:
-                search.miss(found, value, f'{self.name} again, "{known.name}"')
+                search.miss(found, value, f'"{known.name}" again, which is {self.name}')
             return
         for one in self.pattern.walk(search, value, found):
             inputs = one.inputs if self.kinds else (*one.inputs, value)
@@ -279,8 +279,9 @@ class _Named(_WrappedPattern):
 
 
 class _Where(_WrappedPattern):
-    def __init__(self, pattern: NodePattern, expected: str, test: Condition) -> None:
-        super().__init__(pattern, expected)
+    def __init__(self, pattern: NodePattern, condition: str, test: Condition) -> None:
+        super().__init__(pattern)
+        self._condition = condition
         self._test = test
 
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
@@ -288,7 +289,7 @@ class _Where(_WrappedPattern):
             if self._test(one, value):
                 yield one
             else:
-                search.miss(one, value, self.expected)
+                search.miss(one, value, self._condition)
 
 
 class _OneOf(NodePattern):
