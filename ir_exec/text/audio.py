@@ -85,7 +85,7 @@ def _samples(sound: bytes, kind: int, bits: int) -> Array | None:
         wide[:, 1:] = np.frombuffer(sound, np.uint8).reshape(-1, 3)
         return (wide.view("<i4")[:, 0] / 2.0**31).astype(np.float32)
     whole: Array = np.frombuffer(sound, f"<i{width}").astype(np.float64)
-    return (whole / 2 ** (bits - 1)).astype(np.float32)
+    return (whole / 2.0 ** (bits - 1)).astype(np.float32)
 
 
 def _unreadable(path: str, reason: str) -> EvaluationError:
