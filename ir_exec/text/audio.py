@@ -87,7 +87,7 @@ def _samples(sound: bytes, kind: int, bits: int) -> Array | None:
         codes /= 2.0**31
         return codes.astype(np.float32)
     whole: Array = np.frombuffer(sound, f"<i{width}").astype(np.float64)
-    return (whole / 2 ** (bits - 1)).astype(np.float32)
+    return (whole / 2.0 ** (bits - 1)).astype(np.float32)
 
 
 def _unreadable(path: str, reason: str) -> EvaluationError:
