@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from ir_exec.errors import IRError
+from ir_exec.errors import IRError, ResourceError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types, infer_types
 from ir_exec.kernels.limits import current_limits, owner_of
@@ -22,14 +22,14 @@ from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.plan.graph import PlanGraph
 from ir_exec.plan.memory import read_only
-from ir_exec.plan.passes.fold import constant_values, foldable, is_scattered, products_first, settled
+from ir_exec.plan.passes.fold import constant_values, foldable, is_scattered, letting_go, products_first, settled
 from ir_exec.plan.passes.fuse_activation import as_activation
 from ir_exec.plan.passes.fuse_attention import as_attention
 from ir_exec.plan.passes.fuse_batch_norm import as_batch_norm
 from ir_exec.plan.passes.fuse_layer_norm import as_layer_norm, as_rms_norm
 from ir_exec.plan.passes.fuse_padding import as_padding
 from ir_exec.plan.passes.fuse_quantization import as_quantized
-from ir_exec.plan.passes.prepack import PackedWeights, Room, may_be_packed, may_have_sums
+from ir_exec.plan.passes.prepack import PackedMatrices, Room, may_be_panelled, may_have_sums
 from ir_exec.plan.planner import Kernel, Plan, Planner, Setting
 from ir_exec.plan.selection import PassSelection
 from ir_exec.types import Array, TensorType
@@ -38,8 +38,13 @@ if TYPE_CHECKING:
     from ir_exec.ir import Weights
     from ir_exec.plan.passes import Rewrite
     from ir_exec.plan.passes.compressed_weights import CompressedWeights
+    from ir_exec.plan.passes.conv_weights import PackedFilters
 
-__all__ = ["ALL_PASSES", "PASSES", "Compiler", "Pass", "selection_of"]
+__all__ = ["ALL_PASSES", "PASSES", "Compiler", "Pass", "Tier", "selection_of"]
+
+Tier: TypeAlias = Literal["plain", "auto", "full"]
+"""How much plans are changed: not at all; by all passes, with packed weights that are kept once there were enough runs;
+or by all, with packed weights that are kept at once."""
 
 _GIVEN = np.empty(0)
 """Stands for the value of an input while a plan is made."""
@@ -94,9 +99,10 @@ class Compiler:
     """Makes the plans of one graph.
 
     setting: what all plans share. types: of all values for the declared input types, where they are known. expand:
-    whether constants that take more memory than the weights they come from are kept. fixed: the numbers of inputs that
-    are the same in many runs. run: runs a plan on its slots. folded: the values that are constants; constants: their
-    arrays by number, has_layout: whether they have the order in which they are read.
+    whether constants that take more memory than the weights they come from are kept. tier: which passes run. fixed: the
+    numbers of inputs that are the same in many runs. run: runs a plan on its slots. folded: the values that are
+    constants; constants: their arrays by number, has_layout: whether they have the order in which they are read.
+    matrices, filters: constants that nodes hold themselves.
     """
 
     graph: Graph
@@ -106,14 +112,15 @@ class Compiler:
     ops: Mapping[Node, Op]
     types: Types | None
     expand: bool
-    optimize: bool
+    tier: Tier
     fixed: Sequence[int]
     selection: PassSelection
     run: Callable[[Plan, list[Array | None]], None]
     folded: set[Value] = field(default_factory=set)
     constants: list[Array | None] | None = None
     has_layout: bool = False
-    packed: PackedWeights | None = None
+    matrices: PackedMatrices | None = None
+    filters: PackedFilters | None = None
     compressed: CompressedWeights | None = None
     kernels: dict[Node, Kernel | None] = field(default_factory=dict)
     failed: str | None = None
@@ -129,7 +136,9 @@ class Compiler:
         try:
             return self._compiled(inputs, types, is_for_runs, left_out=frozenset())
         except IRError as error:
-            if not (is_for_runs and self.optimize) or self.constants is None:
+            if isinstance(error, ResourceError) and self._unpacked():
+                return self.compile_plan(inputs, is_for_runs)
+            if not (is_for_runs and self.tier != "plain") or self.constants is None:
                 raise
             # What fails here fails in the run, or in the plan below.
             self.failed = str(error)
@@ -142,16 +151,36 @@ class Compiler:
             if one.name not in left_out and self._applies(one, draft):
                 one.run(self, draft)
         assert draft.finished is not None, "the last pass finishes it"
-        if is_for_runs and self.optimize and not left_out:
+        if is_for_runs and self.tier != "plain" and not left_out:
             draft.finished.require_room(current_limits())
         return draft.finished
 
     def _applies(self, one: Pass, draft: Draft) -> bool:
         if one.always:
             return True
-        if not draft.is_for_runs or not (self.optimize or one.for_runs):
+        if not draft.is_for_runs or (self.tier == "plain" and not one.for_runs):
             return False
         return self.selection.allows(one.name)
+
+    def pack(self) -> None:
+        """Keep packed weights. No result changes; the memory for them was counted with the first plan."""
+        for packed in (self.matrices, self.filters):
+            if packed is not None:
+                packed.pack()
+
+    def _unpacked(self) -> bool:
+        """Do without packed copies, from the first pass on, if there are any; True where there were."""
+        taken = self.room.packed_bytes
+        self.selection = self.selection.leaving_out("prepack_weights", "transform_filters")
+        if not taken or self.constants is None:
+            return False
+        if self.has_layout:
+            self.setting.budget.constants -= self.constant_bytes
+        self.constants, self.matrices, self.filters = None, None, None
+        self.room.packed_bytes = 0
+        self.has_layout = False
+        self.kernels.clear()
+        return True
 
     def inferred(self, given: dict[Value, TensorType]) -> Types:
         """The type of every value for these inputs."""
@@ -208,28 +237,52 @@ def fold_constants(compiler: Compiler, draft: Draft) -> None:
     }
     slots: list[Array | None] = [None] * len(graph.values)
     plan = Planner(compiler.setting, nodes, draft.types, slots, sorted(used), overwrite=draft.is_for_runs).plan()
+    if compiler.weights is not None and compiler.expand:
+        plan.steps = [letting_go(step, compiler.weights) for step in plan.steps]
     compiler.run(plan, slots)
     compiler.constants = [None if array is None else _kept(array) for array in slots]
     compiler.room.enter(compiler.constants)
 
 
 def prepack_weights(compiler: Compiler, draft: Draft) -> None:
-    """Keep matrices by which only MatMul multiplies in panels, and filters of convolutions as they are multiplied.
+    """Multiply by matrices that only MatMul reads in panels.
 
     The declared shapes say by how many rows, so that results do not depend on the sizes of the first run.
     """
     constants = compiler.constants
-    if compiler.packed is not None or constants is None:
+    if compiler.matrices is not None or constants is None or not any(map(may_be_panelled, constants)):
         return
-    if not (any(map(may_be_packed, constants)) or may_have_sums(compiler.graph)):
+    types = _declared_types(compiler, draft)
+    compiler.matrices = PackedMatrices(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
+    _compute_for_observers(compiler, constants, compiler.matrices.values)
+    if compiler.tier == "full":
+        compiler.matrices.pack()
+
+
+def transform_filters(compiler: Compiler, draft: Draft) -> None:
+    """Multiply by transformed filters, by declared shapes, as by matrices, and make one of several convolutions."""
+    constants = compiler.constants
+    if compiler.filters is not None or constants is None or not may_have_sums(compiler.graph):
         return
-    types = draft.types
+    from ir_exec.plan.passes.conv_weights import PackedFilters  # networks without convolutions do without
+
+    types = _declared_types(compiler, draft)
+    compiler.filters = PackedFilters(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
+    _compute_for_observers(compiler, constants, compiler.filters.values)
+    if compiler.tier == "full":
+        compiler.filters.pack()
+
+
+def _declared_types(compiler: Compiler, draft: Draft) -> Types:
     # Bodies may declare what no longer fits.
     with suppress(IRError):
-        types = compiler.types or infer_types(compiler.graph, weights=compiler.weights, given={}, ops=compiler.ops)
-    compiler.packed = PackedWeights(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
-    # What leads to them runs where the layers of the file do.
-    again = set(compiler.packed.values)
+        return compiler.types or infer_types(compiler.graph, weights=compiler.weights, given={}, ops=compiler.ops)
+    return draft.types
+
+
+def _compute_for_observers(compiler: Compiler, constants: Sequence[Array | None], values: Collection[Value]) -> None:
+    """Let what leads to values that nodes hold run where the layers of the file do."""
+    again = set(values)
     for node in reversed(compiler.graph.nodes):
         if not again.isdisjoint(node.outputs):
             again.update(value for value in node.values_in if constants[value.number] is None)
@@ -277,9 +330,10 @@ def sink_large_constants(compiler: Compiler, draft: Draft) -> None:
 
 def use_packed_weights(compiler: Compiler, draft: Draft) -> None:
     """Put nodes that hold a packed weight in the place of those that read it."""
-    if compiler.packed is not None:
-        results = [node.values_in[0] for node in compiler.graph.results]
-        draft.set_nodes(compiler.packed.replaced(draft.nodes, results))
+    results = [node.values_in[0] for node in compiler.graph.results]
+    for packed in (compiler.matrices, compiler.filters):
+        if packed is not None:
+            draft.set_nodes(packed.replaced(draft.nodes, results))
 
 
 def use_compressed_weights(compiler: Compiler, draft: Draft) -> None:
@@ -424,8 +478,16 @@ PASSES: tuple[Pass, ...] = (
         "prepack_weights",
         "rounding",
         "model",
-        "store matrices in panels and filters transformed, as their kernels read them",
+        "multiply by constant matrices in panels, as BLAS reads them",
         prepack_weights,
+        ("fold_constants",),
+    ),
+    Pass(
+        "transform_filters",
+        "rounding",
+        "model",
+        "transform filters as Winograd's algorithm reads them, and make one convolution of several",
+        transform_filters,
         ("fold_constants",),
     ),
     Pass(
@@ -450,9 +512,9 @@ PASSES: tuple[Pass, ...] = (
         "use_packed_weights",
         "rounding",
         "shapes",
-        "multiply by weights as they were stored by prepack_weights",
+        "multiply by weights as prepack_weights and transform_filters hold them",
         use_packed_weights,
-        ("prepack_weights", "sink_large_constants"),
+        ("prepack_weights", "transform_filters", "sink_large_constants"),
         for_runs=True,
     ),
     Pass(

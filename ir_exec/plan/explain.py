@@ -146,8 +146,9 @@ def _not_run(compiler: Compiler, plan: Plan, node: Node, names: Mapping[Node, st
         fate, made_by = ("constant" if is_kept else "folded"), "fold_constants"
     elif any(plan.slots[number] is not None for number in numbers):
         fate, made_by = "known from shapes", "fold_shapes"
-    elif compiler.packed is not None and any(value in compiler.packed.values for value in node.outputs):
-        fate, made_by = "folded", "prepack_weights"
+    for packed, name in ((compiler.matrices, "prepack_weights"), (compiler.filters, "transform_filters")):
+        if packed is not None and any(value in packed.values for value in node.outputs):
+            fate, made_by = "folded", name
     return LayerPlan(name=names[node], type=node.type, fate=fate, made_by=made_by, reason=_WHAT[made_by])
 
 
