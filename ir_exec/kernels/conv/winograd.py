@@ -187,7 +187,9 @@ class WinogradConvolver:
         """Why the filters are transformed, and which ones are read."""
         kept = "kept" if self._filters.is_packed else "computed in every run until there were enough runs"
         return KernelChoice(
-            f"Fewer multiplications, with transformed filters, which are {kept}.", ("im2col: more multiplications",)
+            f"Fewer multiplications, with transformed filters, which are {kept}.",
+            ("im2col: more multiplications",),
+            "winograd",
         )
 
     def _worker(self, data: Array, filters: Array, result: Array) -> Callable[[_Block], None]:

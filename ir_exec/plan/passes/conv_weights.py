@@ -111,7 +111,7 @@ class PackedFilters(PackedWeights):
                 self._room.leave_file(filters)
 
 
-class _Wanted(NamedTuple):
+class _WantedFilters(NamedTuple):
     """How filters are packed, who reads them, the sum that its reader is then, and how many windows they meet."""
 
     form: Form
@@ -122,7 +122,7 @@ class _Wanted(NamedTuple):
 
 def _wanted(
     graph: Graph, constants: Sequence[Array | None], types: Types, operator: Callable[[Node], Op]
-) -> dict[Value, _Wanted]:
+) -> dict[Value, _WantedFilters]:
     """What is packed; what saves most for its memory, by the number of windows, comes first."""
     wanted = {}
     readers = readers_of(graph)
@@ -135,7 +135,7 @@ def _wanted(
         if total is not None and form is None:
             form = total.form(array)
         if form is not None:
-            wanted[value] = _Wanted(form, nodes, total, _windows_of(nodes, types))
+            wanted[value] = _WantedFilters(form, nodes, total, _windows_of(nodes, types))
     return dict(sorted(wanted.items(), key=lambda one: -one[1].windows))
 
 

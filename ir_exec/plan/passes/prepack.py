@@ -323,7 +323,9 @@ class PackedMatMul(HoldsInput):
     def choice(self) -> KernelChoice:
         """Why panels are taken, and whether they are kept already."""
         kept = "kept" if self._matrix.is_packed else "copied in every run until there were enough runs"
-        return KernelChoice(f"BLAS multiplies panels as they lie; they are {kept}.", ("strips: slower from memory",))
+        return KernelChoice(
+            f"BLAS multiplies panels as they lie; they are {kept}.", ("product: slower from memory",), "panels"
+        )
 
     def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
         return [*types, TensorType(ElementType.f32, self._shape)]
