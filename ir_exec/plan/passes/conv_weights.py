@@ -19,7 +19,7 @@ from ir_exec.ops import In, Op
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.plan.graph import Fusion
 from ir_exec.plan.passes.fuse_batch_norm import BATCH_NORM, known_vectors
-from ir_exec.plan.passes.prepack import HoldsInput, PackedWeights, Room, is_of_floats, readers_of
+from ir_exec.plan.passes.prepack import HoldsInput, PackedWeights, WeightMemoryBudget, is_of_floats, readers_of
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
@@ -37,7 +37,7 @@ _LARGE = 1e30
 """From here on sums of filters, and of their products, may be infinite."""
 
 
-class Form(NamedTuple):
+class PackedLayout(NamedTuple):
     """How a constant is held.
 
     size: the elements of f32 that it takes once it is packed. beside: whether it is kept as it is too. hold: takes the
@@ -69,7 +69,7 @@ class PackedFilters(PackedWeights):
         constants: list[Array | None],
         types: Types,
         operator: Callable[[Node], Op],
-        room: Room,
+        room: WeightMemoryBudget,
     ) -> None:
         super().__init__()
         self._room = room
@@ -114,7 +114,7 @@ class PackedFilters(PackedWeights):
 class _WantedFilters(NamedTuple):
     """How filters are packed, who reads them, the sum that its reader is then, and how many windows they meet."""
 
-    form: Form
+    form: PackedLayout
     nodes: list[Node]
     total: ChannelSum | None
     windows: float
@@ -186,13 +186,13 @@ class ChannelSum(NamedTuple):
             total[:, :, *place] += own * factor.reshape(-1, *[1] * (axes + 1))
         return total.astype(np.float32).reshape(filters.shape)
 
-    def form(self, filters: Array) -> Form:
+    def form(self, filters: Array) -> PackedLayout:
         """Filters as they are, scaled."""
 
         def hold(array: Array) -> _Holder:
             return _Holder(lambda op: PackedConvolution(op, Shape(array.shape), array), None)
 
-        return Form(filters.size, False, hold)
+        return PackedLayout(filters.size, False, hold)
 
     def shifted(self, op: Op) -> Op:
         """A PackedConvolution with scaled filters, after which the shift is added."""
@@ -356,7 +356,7 @@ class _Summands:
 
 def filter_form(
     value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
-) -> Form | None:
+) -> PackedLayout | None:
     """How filters are packed; None where a convolution is not faster with transformed ones.
 
     nodes: what reads them.
@@ -387,7 +387,7 @@ def filter_form(
         shape = Shape(array.shape)
         return _Holder(lambda op: PackedConvolution(op, shape, plain, transformed=transformed), transformed)
 
-    return Form(array.size // 3**axes * 4**axes, not are_known, hold)
+    return PackedLayout(array.size // 3**axes * 4**axes, not are_known, hold)
 
 
 def _are_usual(filters: Array) -> bool:

@@ -22,7 +22,15 @@ if TYPE_CHECKING:
     from ir_exec.ir import Weights
     from ir_exec.plan.planner import Kernel, Step
 
-__all__ = ["Settled", "constant_values", "foldable", "is_scattered", "letting_go", "products_first", "settled"]
+__all__ = [
+    "Settled",
+    "constant_values",
+    "foldable",
+    "hoist_past_matmul",
+    "is_scattered",
+    "letting_go",
+    "partition_precomputable",
+]
 
 SMALL = 2**12
 """Bytes: constants up to this size are kept whatever they come from."""
@@ -112,7 +120,7 @@ class Settled(NamedTuple):
     later: list[Node]
 
 
-def settled(
+def partition_precomputable(
     nodes: Sequence[Node],
     types: Types,
     slots: Sequence[Array | None],
@@ -171,9 +179,11 @@ def is_scattered(array: Array) -> bool:
     return 0 not in strides and array.itemsize not in strides[-2:]
 
 
-def products_first(draft: PlanGraph, types: Types, fixed: Collection[int], room: int) -> tuple[list[Node], Types]:
+def hoist_past_matmul(draft: PlanGraph, types: Types, fixed: Collection[int], room: int) -> tuple[list[Node], Types]:
     """The nodes of a draft with every Gather behind the MatMul that multiplies what it takes from a fixed value by a
     known matrix, and the types of their values.
+
+    No `FusionRule`: two nodes change places, and what is fixed differs from loop to loop.
 
     fixed: the numbers of values that are the same in every iteration. room: bytes that a product may take.
     """

@@ -34,7 +34,7 @@ __all__ = [
     "HoldsInput",
     "PackedMatrices",
     "PackedWeights",
-    "Room",
+    "WeightMemoryBudget",
     "is_of_floats",
     "may_be_panelled",
     "may_have_sums",
@@ -99,7 +99,7 @@ class HoldsInput(Op):
         raise NotImplementedError
 
 
-class Room:
+class WeightMemoryBudget:
     """The memory that constants of one graph may take in another order than that of the file.
 
     weights: where constants come from. may_leave_file: whether matrices of a mapped file may become the process's own.
@@ -202,7 +202,7 @@ class PackedMatrices(PackedWeights):
         constants: list[Array | None],
         types: Types,
         operator: Callable[[Node], Op],
-        room: Room,
+        room: WeightMemoryBudget,
     ) -> None:
         super().__init__()
         self._room = room
