@@ -26,7 +26,7 @@ from ir_exec.text.decoders import Compile, Decoder
 from ir_exec.text.folder import Folder, open_folder
 from ir_exec.text.folder_decoder import decoder_of, image_embeddings_of, image_token_of, padded, with_image_tokens
 from ir_exec.text.limits import context_of, require_prompt
-from ir_exec.text.offsets import Offsets, byte_offsets
+from ir_exec.text.offsets import Offsets, byte_offsets, ends_in_common
 from ir_exec.text.sampling import Chooser, GenerationOptions, GenerationSettings, settings_from
 from ir_exec.text.speech import start_tokens
 from ir_exec.text.streaming import TextStream
@@ -79,7 +79,7 @@ class Pipeline:
         """
         found = self._tokenizer([_strings(text)])["input_ids"][0].tolist()
         if not special_tokens:
-            first, last = _ends_in_common(found, self._tokenizer([_strings("")])["input_ids"][0].tolist())
+            first, last = ends_in_common(found, self._tokenizer([_strings("")])["input_ids"][0].tolist())
             found = found[first : len(found) - last]
         return [int(token) for token in found]
 
@@ -92,7 +92,7 @@ class Pipeline:
         part = self.folder.parts.get("tokenizer")
         if part is None:
             return [None] * len(ids)
-        return byte_offsets(part, text, ids, _ends_in_common(ids, self.encode("")))
+        return byte_offsets(part, text, ids, ends_in_common(ids, self.encode("")))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of tokens; special ones are left out."""
@@ -361,17 +361,6 @@ def _strings(text: str) -> Array:
     found = np.empty(1, object)
     found[0] = text
     return found
-
-
-def _ends_in_common(tokens: Sequence[int], empty: Sequence[int]) -> tuple[int, int]:
-    """How many tokens at both ends are those of an empty text."""
-    first = 0
-    while first < min(len(tokens), len(empty)) and tokens[first] == empty[first]:
-        first += 1
-    last = 0
-    while last < min(len(tokens), len(empty)) - first and tokens[-1 - last] == empty[-1 - last]:
-        last += 1
-    return first, last
 
 
 def load(path: str | os.PathLike[str], compile: Compile = compile_model) -> Pipeline:

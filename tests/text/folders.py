@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -33,8 +34,11 @@ IMAGE = ROWS - 1
 """The token that stands for a part of an image."""
 
 
-def language_model(seed: int = 0) -> Model:
-    """One layer of attention over a cache of keys and values, with heads of four channels."""
+def language_model(seed: int = 0, projection: Callable[[build.Value], build.Value] | None = None) -> Model:
+    """One layer of attention over a cache of keys and values, with heads of four channels.
+
+    projection: applied to states of eight channels before the logits.
+    """
     draw = np.random.default_rng(seed)
     tokens = build.parameter([None, None], "i64", name="input_ids")
     mask = build.parameter([None, None], "i64", name="attention_mask")
@@ -57,6 +61,7 @@ def language_model(seed: int = 0) -> Model:
     scores = build.add(build.matmul(query, past[0][0], transpose_b=True), bias)
     mixed = build.transpose(build.matmul(build.softmax(scores, axis=-1), past[1][0]), [0, 2, 1, 3])
     states = build.add(hidden, build.reshape(mixed, [0, 0, 8], special_zero=True))
+    states = states if projection is None else projection(states)
     logits = build.matmul(states, table, transpose_b=True)
     return build.model(build.result(logits, name="logits"), sinks=[node for _, node in past])
 

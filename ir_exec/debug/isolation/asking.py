@@ -79,7 +79,7 @@ class Asker:
             path = Path(folder, "parts.xml")
             inputs = [array for question in questions for array in question.inputs]
             try:
-                write_together([question.model for question in questions], path)
+                write_together([question.model for question in questions], [array.ndim for array in inputs], path)
                 found = iter(self.device.run(path, inputs, is_static=is_static, fuses=fuses))
             except IRError as error:
                 return PartAnswer(problem="refused", reason=error.message)

@@ -29,11 +29,13 @@ class Device(Protocol):
     """Runs networks from files. title: engine and device. version: that of the engine.
 
     computes_in: a coarser type than that of the values, in which the device computes; known after a run.
+    narrows_integers: it computes i64 in i32.
     """
 
     title: str
     version: str
     computes_in: ElementType | None
+    narrows_integers: bool
 
     def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
         """The outputs of the network at `path`.
@@ -74,6 +76,7 @@ class OpenVINODevice:
         require_openvino()
         self.title = f"openvino ({device}, {hint})"
         self.computes_in: ElementType | None = None
+        self.narrows_integers = True
         self._request = {"device": device, "config": settings_of(device, hint, threads), "probes": []}
         self._child = Child("openvino_child.py", timeout)
         self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
@@ -140,6 +143,7 @@ class ONNXRuntimeDevice:
             raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
         self.title = f"onnxruntime ({device})"
         self.computes_in: ElementType | None = None
+        self.narrows_integers = False
         self._precision = precision
         self._child = Child("onnx_child.py", timeout)
         try:

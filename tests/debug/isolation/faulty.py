@@ -29,6 +29,7 @@ class FaultyDevice:
         self.title = "faulty (TEST)"
         self.version = "1"
         self.computes_in: ElementType | None = None
+        self.narrows_integers = True
         self.seen: list[list[str]] = []
         self.wrong, self.together, self.crashing, self.refused = wrong, together, crashing, refused
         self.refuses_open_dims = refuses_open_dims
