@@ -88,7 +88,7 @@ def is_older(root: etree._Element) -> bool:
 
 
 def _refuse_other_kinds(markup: Markup) -> None:
-    """Raises ParseError IR004 for XML that is no network."""
+    """Raise ParseError IR004 for XML that is no network."""
     root = markup.root
     if root.tag != "net":
         raise recognise_root(str(root.tag)).located(Location(line=markup.line_of(root)))

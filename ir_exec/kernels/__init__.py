@@ -1,4 +1,4 @@
-"""NumPy kernels: arrays in, arrays out. Nothing here knows operators, attributes or layers.
+"""NumPy kernels: arrays in, arrays out. Kernels are independent of operators, attributes and layers.
 
-`costs` holds the numbers about speed and memory by which they choose how to work.
+`costs` holds the measured speeds and sizes that select variants.
 """

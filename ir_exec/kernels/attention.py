@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, in parts of the scores that a cache holds."""
+"""Scaled dot-product attention, in chunks of the scores that fit a cache."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from ir_exec.types import Array
 __all__ = ["Attention"]
 
 _Batches = tuple[int, slice]
-"""Some places of a batch axis, which is counted from the last axis."""
+"""Places along a batch axis, which is counted from the last axis."""
 
 
 class Attention:
     """softmax(query @ transposed key * scale + mask) @ value for arrays of these shapes and one float type.
 
     query: [..., L, E]. key: [..., S, E]. value: [..., S, Ev]. mask: [..., L, S] and sink: [..., L, 1], or None. Batches
-    broadcast. is_causal: whether, whatever the mask is, all keys behind the query's position are masked. dtype: in
-    which it is calculated.
+    broadcast. is_causal: for any mask, all keys after the query's position are masked. dtype: of the computation.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class Attention:
             self._cut(batch, key, value, dtype)
 
     def _cut(self, batch: tuple[int, ...], key: tuple[int, ...], value: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        """Choose parts that threads share: some batches, of one axis, and some of their rows."""
+        """Choose chunks for threads: some batches, of one axis, and some of their rows."""
         rows, keys = self._queries[-2], key[-2]
         scores = prod(batch) * rows * keys
         self._nanoseconds = (
@@ -86,7 +85,7 @@ class Attention:
         queries, keys, values = widened(query), widened(key).swapaxes(-1, -2), widened(value)
         if self._is_nothing:
             return np.zeros(self._result, query.dtype)
-        # Fewer multiplications than those of the scores.
+        # Fewer multiplications than for the scores.
         factor = max(self._queries[-1], 1) ** -0.5 if scale is None else float(scale.reshape(()))
         if factor != 1:
             queries = np.multiply(queries, factor, dtype=queries.dtype)
@@ -94,7 +93,7 @@ class Attention:
             queries = np.broadcast_to(queries, self._queries)
         sinks = None if sink is None else widened(sink)
         if mask is not None:
-            # A scalar has no keys of which the first ones could be taken.
+            # A scalar has no axis of keys to slice.
             mask = np.atleast_1d(mask)
         if self._count == 1:
             scores = matrix_product(queries, keys)
@@ -104,7 +103,7 @@ class Attention:
             return rounded(attended, query.dtype)
         queries, keys, values = for_blas(queries), for_blas(keys), for_blas(values)
         output = np.empty(self._result, values.dtype)
-        # No query of a causal part sees the keys behind its last one.
+        # No query of a causal chunk depends on keys after its last one.
         ends = range(self._rows, self._rows * self._blocks + 1, self._rows)
         seen = [min(end, self._keys) if self._is_causal else self._keys for end in ends]
 
@@ -115,7 +114,7 @@ class Attention:
             masks = None if mask is None else _part(mask, some, rows)[..., first]
             some_sinks = None if sinks is None else _part(sinks, some, rows)
             total = self._exponentiate(scores, masks, some_sinks, rows.start)
-            # A part that is not alone is for one thread.
+            # One of several chunks runs on one thread.
             attended = np.matmul(scores, _part(values, some)[..., first, :])
             np.divide(attended, total, out=_part(output, some, rows))
 
@@ -123,13 +122,13 @@ class Attention:
         return rounded(output, query.dtype)
 
     def _part(self, number: int) -> tuple[_Batches, slice]:
-        """The batches and the rows of a part."""
+        """The batches and the rows of a chunk."""
         group, block = divmod(number, self._blocks)
         some = slice(group * self._batches, (group + 1) * self._batches)
         return (self._axis, some), slice(block * self._rows, (block + 1) * self._rows)
 
     def _exponentiate(self, scores: Array, mask: Array | None, sink: Array | None, first: int) -> Array:
-        """Mask the scores of queries from `first` on, and make exponentials of them in place; returns their sums."""
+        """Mask the scores of queries, starting at `first`, and exponentiate them in place; returns the sums."""
         if self._is_causal:
             places = np.arange(first, first + scores.shape[-2])[:, np.newaxis]
             np.copyto(scores, -np.inf, where=np.arange(scores.shape[-1]) > places)
@@ -141,7 +140,7 @@ class Attention:
 
 
 def _part(array: Array, some: _Batches, rows: slice | None = None) -> Array:
-    """The array at some places of a batch axis, and at some rows; all where it broadcasts along them."""
+    """The array at some places of a batch axis and at some rows; all of it where it broadcasts."""
     if rows is not None and array.ndim > 1 and array.shape[-2] != 1:
         array = array[..., rows, :]
     return batches_at(array, *some)

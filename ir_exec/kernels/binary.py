@@ -1,4 +1,4 @@
-"""Convolution of bits: a byte holds eight channels, and of words of 64 bits those that differ are counted."""
+"""Convolution of bits: a byte holds eight channels, and unequal bits are counted in 64-bit words."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["convolve_bits", "packed_filters"]
 
 
 def convolve_bits(axes: Sequence[SlidingAxis], bits: Array, filters: Array, padding: bool) -> Array:
-    """How many bits of a window are those of a filter, less those that are not: f32 [batch, outputs, count...].
+    """The number of equal bits of window and filter minus unequal ones: f32 [batch, outputs, count...].
 
-    bits: [batch, channels, spatial...], booleans. filters: of that many channels, as `packed_filters` gives them.
-    padding: what every bit outside of the data is.
+    bits: [batch, channels, spatial...], booleans. filters: of that many channels, from `packed_filters`. padding: the
+    value of every bit outside of the data.
     """
     covering = _covering(bits, axes, padding)
     elements = bits.shape[1] * prod([axis.kernel for axis in axes])
@@ -31,7 +31,7 @@ def convolve_bits(axes: Sequence[SlidingAxis], bits: Array, filters: Array, padd
 
 
 def packed_filters(filters: Array) -> Array:
-    """Filters [outputs, channels, kernel...] of booleans as rows of u64, as many as hold their bits: [outputs, n]."""
+    """Filters [outputs, channels, kernel...] of booleans as rows of u64 with their bits: [outputs, n]."""
     rows = _packed(filters).reshape(len(filters), -1)
     words = np.zeros((len(filters), -(-rows.shape[1] // 8) * 8), np.uint8)
     words[:, : rows.shape[1]] = rows
@@ -39,13 +39,13 @@ def packed_filters(filters: Array) -> Array:
 
 
 def _packed(bits: Array) -> Array:
-    """[n, channels, spatial...] as bytes [n, spatial..., channels / 8]; bits that fill up a byte are 0."""
-    # Along any other axis NumPy takes five times as long.
+    """[n, channels, spatial...] as bytes [n, spatial..., channels / 8]; the padding bits of a byte are 0."""
+    # Along any other axis NumPy is five times slower.
     return np.packbits(np.ascontiguousarray(np.moveaxis(bits, 1, -1)), axis=-1)
 
 
 def _covering(bits: Array, axes: Sequence[SlidingAxis], padding: bool) -> Array:
-    """What the windows cover, eight channels in a byte: [batch, covered..., bytes]."""
+    """The covered elements of the windows, eight channels in a byte: [batch, covered..., bytes]."""
     inside, target, shape = covered_part(axes)
     part = _packed(bits[(..., *inside)])
     if part.shape[1:-1] == shape:
@@ -58,7 +58,7 @@ def _covering(bits: Array, axes: Sequence[SlidingAxis], padding: bool) -> Array:
 
 
 def _words_of_windows(image: Array, axes: Sequence[SlidingAxis], words: int) -> Array:
-    """The bits of every window of an image [covered..., bytes], in the order of a filter's: [words, windows], u64."""
+    """The bits of every window of an image [covered..., bytes], in the order of a filter: [words, windows], u64."""
     nbytes, rank = image.shape[-1], len(axes)
     kernel, counts = [axis.kernel for axis in axes], [axis.count for axis in axes]
     rows = np.zeros((prod(counts), words * 8), np.uint8)
@@ -72,9 +72,9 @@ def _words_of_windows(image: Array, axes: Sequence[SlidingAxis], words: int) -> 
 
 
 def _count_equal(windows: Array, filters: Array, elements: int, result: Array) -> None:
-    """Write equal bits less unequal ones of windows [words, n] and filters [outputs, words] into [outputs, n]."""
+    """Write equal bits minus unequal ones of windows [words, n] and filters [outputs, words] into [outputs, n]."""
     words, count = windows.shape
-    # On one thread: calls of 10 us for words that the cache holds are made slower by a second one.
+    # On one thread: a second one slows down calls of 10 us on words in the cache.
     step = max(thresholds.CHUNK_ELEMENTS // max(4 * count, 1), 1)
     for start in range(0, len(filters), step):
         check_time()

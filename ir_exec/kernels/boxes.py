@@ -1,7 +1,7 @@
-"""Boxes: their overlaps, and which of them non-maximum suppression keeps.
+"""Boxes: their overlaps, and non-maximum suppression.
 
-Boxes are four rows, one for each coordinate: x0, y0, x1, y1 (or y before x, which changes no overlap). So each step of
-the arithmetic runs over all boxes at once, in contiguous memory.
+Boxes are four rows, one for each coordinate: x0, y0, x1, y1 (or y before x, with equal overlaps). Each step of the
+arithmetic then runs over all boxes at once, in contiguous memory.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def as_rows(boxes: Array) -> Array:
-    """Boxes [n, coordinates] of any floating type as rows [coordinates, n] of f32, in which all boxes are compared."""
+    """Boxes [n, coordinates] of any floating type as rows [coordinates, n] of f32, the type of all comparisons."""
     rows: Array = np.ascontiguousarray(convert(boxes, ElementType.f32).T)
     return rows
 
@@ -55,9 +55,9 @@ def box_areas(boxes: Array, margin: float = 0.0) -> Array:
 
 
 def intersections(one: Array, others: Array, margin: float = 0.0, *, touching: bool = True) -> Array:
-    """The area that boxes have in common; the rows of both are broadcast together.
+    """The common area of boxes; the rows of both are broadcast together.
 
-    touching: whether boxes apart by less than the margin still have something in common.
+    touching: boxes at a distance below the margin still have a common area.
     """
     extra, least = others.dtype.type(margin), others.dtype.type(0.0 if touching else margin)
     width, height = np.minimum(one[2], others[2]), np.minimum(one[3], others[3])
@@ -73,10 +73,10 @@ def intersections(one: Array, others: Array, margin: float = 0.0, *, touching: b
 
 
 def _zero_unless(condition: Array, values: Array) -> Array:
-    """The values, written over, with 0 where the condition is false.
+    """Set the values to 0 where the condition is false, in place.
 
-    Their bits are multiplied: np.where and np.copyto branch at every element, which takes five times as long where
-    neither answer is rare.
+    Their bits are multiplied: np.where and np.copyto branch at every element, which is five times slower if neither
+    case is rare.
     """
     bits = as_bits(values)
     np.multiply(bits, condition, out=bits)
@@ -93,26 +93,26 @@ def overlaps_of(common: Array, area: Any, areas: Array) -> Array:
 
 
 class Overlaps:
-    """From the positions of two boxes to their intersection over union; arrays of positions are broadcast together."""
+    """Intersection over union of boxes at two arrays of positions, which are broadcast together."""
 
     def __call__(self, one: Array, other: Array) -> Array:
         raise NotImplementedError
 
     def reach(self, one: Array, other: Array, limit: np.float32) -> Array:
-        """Whether the overlaps are `limit`, which is above 0, or more; what is no number is not."""
+        """Return True where the overlaps are at least `limit`, a number above 0; False for NaN."""
         far: Array = self(one, other) >= limit
         return far
 
     def groups(self, boxes: Array, least: int) -> Array | None:
-        """A number for each of these boxes, whose overlaps with those of other numbers are 0; None where there is one.
+        """Group numbers of boxes such that overlaps between groups are 0; None for a single group.
 
-        A group has `least` boxes or more, but for the last one; numbers count from 0.
+        Every group except the last has `least` boxes or more; numbers start at 0.
         """
         return None
 
 
 class CornerOverlaps(Overlaps):
-    """The overlaps of boxes that are rows of two opposite corners, the lesser one first; see `intersections`."""
+    """The overlaps of boxes given as rows of two opposite corners, the lesser one first; see `intersections`."""
 
     def __init__(self, boxes: Array, margin: float = 0.0, *, touching: bool = True) -> None:
         self._boxes = boxes
@@ -122,7 +122,7 @@ class CornerOverlaps(Overlaps):
         self._reaches: dict[float, Array] = {}
 
     def __call__(self, one: Array, other: Array) -> Array:
-        # Unlike an index, it puts the elements of a row next to each other.
+        # Unlike an index, it makes the elements of a row adjacent.
         these, others = self._boxes.take(one, axis=1), self._boxes.take(other, axis=1)
         common = intersections(these, others, self._margin, touching=self._touching)
         areas = self._areas
@@ -133,7 +133,7 @@ class CornerOverlaps(Overlaps):
         if prod(shape) < thresholds.FEW_ELEMENTS:
             return super().reach(one, other, limit)
         is_far = self._may_reach(one, other, float(limit))
-        # Of several axes np.nonzero takes ten times as long.
+        # np.nonzero is ten times slower for several axes.
         places = np.flatnonzero(is_far)
         if len(places) * thresholds.KEPT_SHARE > is_far.size:
             return super().reach(one, other, limit)
@@ -143,7 +143,7 @@ class CornerOverlaps(Overlaps):
         return is_far
 
     def groups(self, boxes: Array, least: int) -> Array | None:
-        # Of detectors that move the boxes of each class to a place of its own, to suppress in all of them at once.
+        # For detectors that move the boxes of each class to a separate place to suppress all classes at once.
         if self._margin:
             return None
         low, high = self._boxes[0, boxes], self._boxes[2, boxes]
@@ -161,9 +161,9 @@ class CornerOverlaps(Overlaps):
         return found
 
     def _may_reach(self, one: Array, other: Array, limit: float) -> Array:
-        """Where an overlap may be `limit` or more: a tenth of the time of the overlaps.
+        """Return True where an overlap may be `limit` or more, ten times faster than the overlaps.
 
-        What boxes then have in common is, along each axis, at least that share of either of them.
+        The common area is then, along each axis, at least that fraction of both boxes.
         """
         reach = self._reaches.get(limit)
         if reach is None:
@@ -176,9 +176,9 @@ class CornerOverlaps(Overlaps):
         return may
 
     def _reach(self, limit: float) -> Array:
-        """For each box how far, at least, the greater corner of another one must lie, and the lesser one at most."""
+        """The least greater corner and the greatest lesser corner of boxes that may overlap each box enough."""
         low, high = self._boxes.astype(np.float64).reshape(2, 2, -1)
-        # Overlaps are rounded, and these bounds when they get the type of the boxes.
+        # Overlaps are rounded, and so are these bounds in the type of the boxes.
         least = (high - low + self._margin) * (limit * 0.999) - self._margin
         inf = self._boxes.dtype.type(np.inf)
         lowest = np.nextafter((low + least).astype(self._boxes.dtype), -inf)
@@ -186,7 +186,7 @@ class CornerOverlaps(Overlaps):
 
 
 def moved_boxes(boxes: Array, moves: Array, margin: float = 0.0) -> Array:
-    """Boxes whose centres move by so many widths and heights, and whose sizes grow by exp of the last two rows."""
+    """Boxes with centres moved by multiples of width and height, and sizes scaled by exp of the last two rows."""
     size = boxes[2:] - boxes[:2] + boxes.dtype.type(margin)
     centre = moves[:2] * size + (boxes[:2] + size / 2)
     half = np.exp(moves[2:]) * size / 2
@@ -194,26 +194,27 @@ def moved_boxes(boxes: Array, moves: Array, margin: float = 0.0) -> Array:
 
 
 def above(threshold: float | Array) -> Any:
-    """The next number: an overlap not below this is one above the threshold."""
+    """The next number: an overlap of at least this is above the threshold."""
     return np.nextafter(np.float32(threshold), np.float32(np.inf))
 
 
 def keep_best(
     count: int, overlaps: Overlaps, threshold: float, *, most: int | None = None, shrink: float = 1.0
 ) -> Array:
-    """Positions of the boxes that are left when each, best first, removes those behind it that it overlaps too far.
+    """Positions of the boxes kept when each, best first, removes later ones that it overlaps too much.
 
-    The boxes stand in falling order of their scores. One is removed by an overlap that is not below `threshold`.
-    most: as many boxes at most are kept. shrink: a threshold above one half is multiplied by this at each kept box.
+    The boxes are in descending order of their scores. An overlap of at least `threshold` removes a box.
+    most: the maximum number of boxes to keep. shrink: a threshold above one half is multiplied by this at each kept
+    box.
     """
     alone = Candidates(np.arange(count)[np.newaxis], [count])
     return keep_best_of_classes(alone, overlaps, threshold, count=count, most=most, shrink=shrink)[1]
 
 
 class Candidates(NamedTuple):
-    """The boxes of each class among which suppression chooses, the best first.
+    """The candidates of each class for suppression, the best first.
 
-    boxes: [classes, n], their numbers; behind those of a class stand any. counts: how many each class has.
+    boxes: [classes, n], their numbers; values after the candidates of a class are arbitrary. counts: of each class.
     """
 
     boxes: Array
@@ -230,12 +231,12 @@ def keep_best_of_classes(
     most: int | None = None,
     shrink: float = 1.0,
 ) -> tuple[Array, Array]:
-    """The classes and the numbers of the boxes that `keep_best` keeps of each class, class by class.
+    """The classes and numbers of the boxes that `keep_best` keeps in each class, class by class.
 
-    What NumPy does is done for all classes at once where it can be.
+    NumPy's calls handle all classes at once where possible.
 
-    count: so many boxes has a class. overlaps: of boxes by their numbers, in which, if the classes have boxes `apart`,
-        those of a class follow those of the class before.
+    count: the number of boxes of a class. overlaps: of boxes by their numbers; if the classes have boxes `apart`, these
+    numbers continue from class to class.
     """
     orders, counts = candidates
     limit = np.float32(threshold)
@@ -247,7 +248,7 @@ def keep_best_of_classes(
             return _keep_of_groups(orders[0, : counts[0]], groups, overlaps, threshold, count=count, most=most)
     block = min(_boxes_at_once(most), longest)
     if classes == 1 and 4 * longest <= 5 * block:
-        # A few boxes more at once take less than three further comparisons.
+        # A few more boxes at once are faster than three further comparisons.
         block = longest
     moved = orders + count * np.arange(classes)[:, np.newaxis] if apart else orders
     is_shrinking = shrink < 1 and limit > 0.5
@@ -282,7 +283,7 @@ def keep_best_of_classes(
 def _keep_of_groups(
     order: Array, groups: Array, overlaps: Overlaps, threshold: float, *, count: int, most: int
 ) -> tuple[Array, Array]:
-    """`keep_best_of_classes` of one class, the best box first, whose groups do not overlap each other."""
+    """`keep_best_of_classes` for one class with groups that do not overlap, the best box first."""
     by_group = np.argsort(groups, kind="stable")
     ends = np.cumsum(np.bincount(groups))[:-1]
     candidates = candidates_of(np.split(order[by_group], ends))
@@ -294,7 +295,7 @@ def _keep_of_groups(
 
 
 def parts_of_classes(classes: int, most: int) -> Iterator[slice]:
-    """Classes of which squares of `most` boxes fit the cache together."""
+    """Ranges of classes whose squares of `most` boxes fit the cache together."""
     each = max(thresholds.CHUNK_ELEMENTS // max(most**2, 1), 1)
     for start in range(0, classes, each):
         check_time()
@@ -302,7 +303,7 @@ def parts_of_classes(classes: int, most: int) -> Iterator[slice]:
 
 
 def _keep_more(kept: list[int], start: int, order: Array, overlaps: Overlaps, limit: np.float32, most: int) -> None:
-    """Add the places in `order` that `keep_best` keeps to those that it keeps before `start`."""
+    """Add the places in `order` that `keep_best` keeps to the ones kept before `start`."""
     size = _boxes_at_once(most)
     for begin in range(start, len(order), size):
         if len(kept) >= most:
@@ -317,12 +318,12 @@ def _keep_more(kept: list[int], start: int, order: Array, overlaps: Overlaps, li
 
 
 def _boxes_at_once(most: int) -> int:
-    """How many boxes are compared with each other at once; often half of them are kept, so few suffice for few."""
+    """The number of boxes compared at once; half of them are often kept, so small requests need few."""
     return min(thresholds.BOXES_AT_ONCE, max(2 * most, thresholds.FEW_LINES))
 
 
 def _removals(is_far: Array) -> list[int]:
-    """For each row of squares the boxes that overlap its box too far, as the bits of a number: bit j for column j."""
+    """For each row of squares, the boxes that overlap its box too much, as bits of a number: bit j for column j."""
     bits = np.packbits(is_far, axis=-1, bitorder="little")
     width = bits.shape[-1]
     if width <= 8:
@@ -335,7 +336,7 @@ def _removals(is_far: Array) -> list[int]:
 
 
 def _keep_in_order(boxes: Iterable[int], removals: list[int], most: int) -> list[int]:
-    """Of these boxes, best first, those that none before them removes: `most` of them at most."""
+    """The boxes, best first, that no preceding one removes: at most `most`."""
     kept: list[int] = []
     removed = 0
     for box in boxes:
@@ -349,15 +350,15 @@ def _keep_in_order(boxes: Iterable[int], removals: list[int], most: int) -> list
 
 
 def _too_far(overlaps: Overlaps, one: Array, other: Array, limit: np.float32) -> Array:
-    """Whether boxes, whose numbers are broadcast together, overlap so far that one removes the other."""
+    """Return True where boxes overlap enough for removal; their numbers are broadcast together."""
     if not limit > 0:
-        # Even no overlap at all is too far.
+        # Every overlap, even 0, is too large.
         return np.ones(np.broadcast_shapes(one.shape, other.shape), np.bool_)
     return overlaps.reach(one, other, limit)
 
 
 def _keep_shrinking(order: Array, overlaps: Overlaps, limit: np.float32, most: int, shrink: np.float32) -> list[int]:
-    """`keep_best` where the limit falls, so that a box is judged by the limit of the time at which its turn comes."""
+    """`keep_best` with a decreasing limit: each box is compared with the limit in effect at its turn."""
     kept: list[int] = []
     for start in range(0, len(order), thresholds.BOXES_AT_ONCE):
         check_time()
@@ -383,9 +384,10 @@ def _keep_shrinking(order: Array, overlaps: Overlaps, limit: np.float32, most: i
 def keep_decaying(
     scores: Array, overlaps: Overlaps, sigma: float, score_threshold: float, most: int
 ) -> tuple[Array, Array]:
-    """Positions and scores of the boxes that are kept when each of them lowers the scores of those it overlaps.
+    """Positions and scores of the boxes kept when each lowers the scores of boxes that it overlaps.
 
-    A score is multiplied by exp(-overlap**2 / (2 * sigma)); a box whose score is no more above the threshold is out.
+    A score is multiplied by exp(-overlap**2 / (2 * sigma)); a box whose score is no longer above the threshold is
+    removed.
     """
     scale, limit = np.float32(-0.5) / np.float32(sigma), np.float32(score_threshold)
     rest, scores = np.arange(len(scores)), scores.copy()
@@ -406,11 +408,11 @@ def keep_decaying(
 
 
 ROW_BYTES = 64
-"""Bytes that a box takes in `Selected` and in the rows of an output."""
+"""Bytes per box in `Selected` and in the rows of an output."""
 
 
 class Selected(NamedTuple):
-    """Boxes that are kept, one element of each array for each of them; `box` counts within its batch element."""
+    """The kept boxes, with one element of each array for each; `box` counts within its batch element."""
 
     batch: Array
     label: Array
@@ -420,14 +422,14 @@ class Selected(NamedTuple):
     @staticmethod
     def of(batch: int, label: Array, box: Array, score: Array) -> Selected:
         """Boxes of one batch element."""
-        # np.full takes six times as long for few boxes.
+        # np.full is six times slower for few boxes.
         batches = np.empty(len(box), np.int64)
         batches.fill(batch)
         return Selected(batches, label, box, score)
 
     @staticmethod
     def joined(parts: list[Selected]) -> Selected:
-        """All parts as one; ResourceError where there is no room for them and for the outputs that tell of them."""
+        """All arrays concatenated; raises ResourceError if the memory for them and the outputs is insufficient."""
         current_limits().require(ROW_BYTES * sum([len(part.box) for part in parts]))
         if len(parts) == 1:
             return parts[0]
@@ -436,7 +438,7 @@ class Selected(NamedTuple):
         return Selected(*map(np.concatenate, zip(empty, *parts, strict=True)))
 
     def ordered(self, *keys: Array) -> Selected:
-        """Sorted by the first key, among equals by the second, and so on."""
+        """Sorted by the first key, then by the second, and so on."""
         return self.take(np.lexsort(keys[::-1]))
 
     def take(self, positions: Any) -> Selected:
@@ -444,15 +446,14 @@ class Selected(NamedTuple):
 
 
 def best_first(scores: Array, most: int) -> Array:
-    """The indices of the `most` greatest scores of a vector, in falling order; of equal ones the lower comes first."""
+    """The indices of the `most` greatest scores of a vector, in descending order; equal scores by index."""
     return least_indices(-scores, min(most, len(scores)), 0)
 
 
 def best_of_classes(scores: Array, least: Any, most: int | None = None, *, without: int = -1) -> Candidates:
-    """`best_first` of each row of scores [classes, boxes], of the boxes above `least` alone.
+    """`best_first` of each row of scores [classes, boxes], for boxes above `least` only.
 
-    most: how many of each row, at most; None for all. without: a class that has no candidates, if there is one of this
-        number.
+    most: the maximum number in each row; None for all. without: the number of a class without candidates, if it exists.
     """
     boxes = scores.shape[1]
     kept = boxes if most is None else min(most, boxes)
@@ -470,9 +471,9 @@ def best_of_classes(scores: Array, least: Any, most: int | None = None, *, witho
 def keep_few_of_classes(
     scores: Array, least: Any, overlaps: Overlaps, threshold: float, most: int
 ) -> tuple[Array, Array]:
-    """`keep_best_of_classes` of the boxes whose scores [classes, boxes] are above `least`.
+    """`keep_best_of_classes` for boxes with scores [classes, boxes] above `least`.
 
-    The first candidates often suffice; then the others are not sorted.
+    The first candidates often suffice, and the others are then not sorted.
     """
     count, few = scores.shape[1], _boxes_at_once(most)
     if most < few and few * thresholds.KEPT_SHARE <= count:

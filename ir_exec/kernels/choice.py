@@ -1,4 +1,4 @@
-"""What a kernel says about why it was taken."""
+"""The reason for selecting a kernel, attached to it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ __all__ = ["KernelChoice", "choosing"]
 
 
 class KernelChoice(NamedTuple):
-    """reason: why it was taken. alternatives: the others, and why not these, the runner-up first. variant: its name,
-    where the kernel's own does not say it."""
+    """reason: for the selection. alternatives: other variants and the reasons against them, the next best first.
+    variant: its name, if the kernel's own name differs.
+    """
 
     reason: str
     alternatives: tuple[str, ...]
@@ -21,6 +22,6 @@ _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 
 def choosing(kernel: _Kernel, choice: KernelChoice) -> _Kernel:
-    """A function of its own, or a partial, that says why it was taken."""
+    """A new function, or a partial, with the choice attached."""
     vars(kernel)["choice"] = choice
     return kernel

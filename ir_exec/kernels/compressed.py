@@ -1,11 +1,11 @@
-"""Products with matrices that stay as they are stored: 4 and 8 bits with scales and zero points, and 16-bit floats.
+"""Products with compressed matrices: 4 and 8 bits with scales and zero points, and 16-bit floats.
 
-A block of the matrix at a time is decoded to f32 in the cache, multiplied and forgotten, so no matrix is ever expanded.
-Blocks follow from the shapes alone, and threads share them.
+One chunk of the matrix at a time is decoded to f32 in the cache, multiplied and discarded, so the whole matrix is never
+expanded. Chunks depend on the shapes only, and threads share them.
 
-Decoding writes planes: of the two elements in a byte, or in a word of 32 bits, the first ones of a whole block, or of a
-row, come before the second ones. So no element moves, and NumPy sees no rows, or long ones. The other factor is put
-into this order once for the whole product.
+Decoding writes planes: the first elements of all bytes, or 32-bit words, of a chunk or a row precede the second
+elements. No element moves, and NumPy iterates over long rows or none. The other factor is reordered once for the whole
+product.
 """
 
 from __future__ import annotations
@@ -26,21 +26,24 @@ from ir_exec.types import Array, ElementType
 __all__ = ["CompressedMatrix", "multiply_columns", "multiply_rows", "take_rows"]
 
 _Decoder: TypeAlias = Callable[[Array, Array], None]
-"""Writes the codes in bytes [rows, bytes of a row] as f32 [planes, rows, columns of a plane]."""
+"""Write the codes in bytes [rows, bytes of a row] as f32 [planes, rows, columns of a plane]."""
 
 _WIDE_EXPONENT = np.float32(2.0**112)
-"""How many times too small the bits of an f16 are when they stand where those of an f32 are."""
+"""Factor by which the bits of an f16 in the place of f32 bits are too small."""
 
 _HALF_OF_IT = np.float32(2.0**56)
 
 _MODERATE = np.float32(2.0**-40), np.float32(2.0**60)
-"""Between these lies the largest number of each token that may be multiplied by `_HALF_OF_IT` before the product and
-again after it: no f16 times it is too large then, or loses digits."""
+"""Range of each token's largest magnitude for scaling by `_HALF_OF_IT` before and after the product.
+
+Products with any f16 then neither overflow nor lose digits.
+"""
 
 
 class _Codec(NamedTuple):
-    """planes: of a decoded block. decode: writes them. is_small: whether they are to be multiplied by
-    `_WIDE_EXPONENT`, wherever that costs least."""
+    """planes: of a decoded chunk. decode: writes them. is_small: they must be multiplied by `_WIDE_EXPONENT`, wherever
+    it costs least.
+    """
 
     planes: int
     decode: _Decoder
@@ -49,11 +52,12 @@ class _Codec(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompressedMatrix:
-    """A matrix of f32, of which element [i, j] is (code - zero) * scale.
+    """A matrix of f32 with the elements [i, j] = (code - zero) * scale.
 
     stored: u8 [rows, bytes of a row], little endian. columns: elements of a row.
-    scale, zero: one number for each group of adjacent elements, [rows, groups of a row] for groups that lie in rows,
-        [groups of a column, columns] for those that lie in columns; of any dtype that becomes f32; None for 1, for 0.
+    scale, zero: one number for each group of adjacent elements, [rows, groups of a row] for groups along rows, [groups
+    of a column, columns] for groups along columns; any dtype convertible to f32; None for a scale of 1 or a zero point
+    of 0.
     """
 
     stored: Array
@@ -73,11 +77,11 @@ class CompressedMatrix:
         high_first: bool = False,
         table: Array | None = None,
     ) -> CompressedMatrix | None:
-        """The matrix, or None where no product with it is known.
+        """The matrix, or None if products with it are not supported.
 
         kind: the element type of the codes.
-        high_first: whether of two elements in a byte the first is in the high half.
-        table: for types of less than 16 bits that are no integers the f32 values of all 256 bytes, [256, elements].
+        high_first: the first of two elements in a byte is in the high half. table: for non-integer types shorter than
+        16 bits, the f32 values of all 256 bytes, [256, elements].
         """
         codec = _codec(stored, kind, columns, high_first, table)
         return None if codec is None else CompressedMatrix(stored, columns, codec, scale, zero)
@@ -87,13 +91,13 @@ class CompressedMatrix:
         return len(self.stored)
 
     def part(self, start: int, stop: int) -> CompressedMatrix:
-        """The rows from start to stop - 1 of a matrix whose groups lie in rows."""
+        """The rows from start to stop - 1 of a matrix with groups along rows."""
         scale, zero = (None if numbers is None else numbers[start:stop] for numbers in (self.scale, self.zero))
         return replace(self, stored=self.stored[start:stop], scale=scale, zero=zero)
 
 
 def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
-    """out = a @ matrix.T for a [tokens, columns] and out [tokens, rows], both f32; groups lie in rows."""
+    """out = a @ matrix.T for a [tokens, columns] and out [tokens, rows], both f32; groups are along rows."""
     scale, zero, codec = matrix.scale, matrix.zero, matrix.codec
     tokens, columns = a.shape
     groups = max([1] + [numbers.shape[1] for numbers in (scale, zero) if numbers is not None])
@@ -110,7 +114,7 @@ def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
             rows = slice(number * size, min((number + 1) * size, matrix.rows))
             count = rows.stop - rows.start
             width = columns // codec.planes
-            # For one product with all planes of a row, which lie one after the other then.
+            # For one product with all planes of a row, which are then contiguous.
             lying = (count, codec.planes, width) if are_many else (codec.planes, count, width)
             codes = space[: count * columns].reshape(lying)
             codec.decode(matrix.stored[rows], codes.swapaxes(0, 1) if are_many else codes)
@@ -123,11 +127,11 @@ def multiply_rows(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
 
 
 _Multiply: TypeAlias = Callable[[Array, slice], None]
-"""Multiplies the decoded codes of these rows, which it may change."""
+"""Multiply the decoded codes of these rows, which may be overwritten."""
 
 
 def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out: Array) -> Callable[[], _Multiply]:
-    """Scales and zero points for the sums over each group: there are fewer sums than weights."""
+    """Apply scales and zero points to the sums over each group: there are fewer sums than weights."""
     tokens, planes, width = spread.shape
     scale, zero = matrix.scale, matrix.zero
     sums = spread.reshape(tokens, planes, groups, -1).sum((1, 3)).T[:, np.newaxis] if zero is not None else None
@@ -160,7 +164,7 @@ def _is_moderate(largest: Array) -> bool:
 
 
 def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, out: Array) -> Callable[[], _Multiply]:
-    """Scales and zero points for the weights themselves, which many tokens share."""
+    """Apply scales and zero points to the weights, which many tokens share."""
     tokens, planes, width = spread.shape
     whole = spread.reshape(tokens, -1)
 
@@ -181,10 +185,10 @@ def _with_scaled_weights(spread: Array, matrix: CompressedMatrix, groups: int, o
 
 
 def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
-    """out = a @ matrix for a [tokens, rows] and out [tokens, columns], both f32; groups lie in columns."""
+    """out = a @ matrix for a [tokens, rows] and out [tokens, columns], both f32; groups are along columns."""
     codec, planes = matrix.codec, matrix.codec.planes
     size = max(_at_once(matrix.columns, matrix.rows, len(a)), thresholds.LEAST_WINDOWS)
-    # Whole lines, and whole bytes of two elements.
+    # Whole cache lines, and whole bytes of two elements.
     line = 2 * thresholds.FEW_LINES
     size = -(-size // line) * line
     width = size * matrix.stored.shape[1] // matrix.columns
@@ -214,7 +218,7 @@ def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
 
 
 def take_rows(matrix: CompressedMatrix, places: Array) -> Array:
-    """The rows at these places [n], as f32 [n, columns]; groups lie in rows."""
+    """The rows at these places [n], as f32 [n, columns]; groups are along rows."""
     codec = matrix.codec
     out = np.empty((len(places), matrix.columns), np.float32)
     size = _at_once(len(places), matrix.columns)
@@ -234,11 +238,11 @@ def take_rows(matrix: CompressedMatrix, places: Array) -> Array:
 
 
 def _at_once(count: int, elements: int, tokens: int = 1) -> int:
-    """How many rows, of `count` with so many elements each, are decoded before they are multiplied."""
+    """The number of rows, out of `count` with this many elements, to decode before multiplying."""
     blocks = min(max(tokens // thresholds.LEAST_WINDOWS, 1), 4)
     size = max(min(blocks * thresholds.WINDOW_ELEMENTS // max(elements, 1), count), 1)
     if blocks > 1:
-        # Even parts, enough of them for the threads.
+        # Equal chunks, enough of them for the threads.
         size = min(size, max(2 * count // thresholds.MOST_PIECES, thresholds.LEAST_WINDOWS))
         size = max(-(-count // -(-count // size)), 1)
     return size
@@ -255,7 +259,7 @@ def _spread(a: Array, planes: int) -> Array:
 
 
 def _codec(stored: Array, kind: ElementType, columns: int, high_first: bool, table: Array | None) -> _Codec | None:
-    """How the codes of a row are decoded; None for types and sizes without a way."""
+    """The codec for the codes of a row; None for unsupported types and sizes."""
     if kind.bits == 4 and columns % 2:
         return None
     if table is not None:
@@ -297,11 +301,11 @@ def _as_they_are(dtype: np.dtype[Any]) -> _Decoder:
 
 
 def _by_table(table: Array) -> _Decoder:
-    # Of two elements in a byte both are looked up at once.
+    # Both elements of a byte are looked up at once.
     numbers = np.ascontiguousarray(table, np.float32).view(np.float32 if table.shape[1] == 1 else np.float64)[:, 0]
 
     def decode(stored: Array, out: Array) -> None:
-        # Every byte is in the table; the other modes would buffer.
+        # Every byte is in the table; the other modes make NumPy buffer.
         np.take(numbers, stored, out=out[0].view(numbers.dtype), mode="clip")
 
     return decode
@@ -315,7 +319,7 @@ def _decode_bf16(stored: Array, out: Array) -> None:
 
 
 def _decode_f16(stored: Array, out: Array) -> None:
-    """An f16 with its exponent moved to where an f32 has it; the signs that fill the gap are masked."""
+    """An f16 with its exponent shifted to that of an f32; the sign bits filling the gap are masked."""
     words, bits = stored.view(np.int32), out.view(np.int32)
     np.left_shift(words, 16, out=bits[0])
     np.right_shift(bits[0], 3, out=bits[0])
@@ -324,7 +328,7 @@ def _decode_f16(stored: Array, out: Array) -> None:
 
 
 def _is_finite_f16(stored: Array) -> bool:
-    """Whether no f16 is infinite, or no number: these have no exponent of their own in f32."""
+    """Return True if no f16 is infinite or NaN: these have no corresponding exponent in f32."""
     size = _at_once(len(stored), stored.shape[1])
     for start in range(0, len(stored), size):
         if np.bitwise_and(stored[start : start + size].view(np.uint16), 0x7FFF).max(initial=0) >= 0x7C00:

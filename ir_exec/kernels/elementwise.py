@@ -1,12 +1,12 @@
-"""Functions of every element: the type in which they are calculated, and their pieces for threads.
+"""Element-wise functions: the types they are computed in, and their chunks for threads.
 
-- f32, f64 and integers of 8 bits and more: as they are; integers wrap.
+- f32, f64 and integers of 8 bits and more: in their own type; integers wrap.
 - f16, bf16, 8-bit and 4-bit floats: in f32, rounded once. i4, u4 and u2: in 8 bits, wrapped.
-- Functions of real numbers (exp, sin) of integers: in f64, rounded to the nearest integer, ties to even; what is beyond
-  the type ends at the end of its range, but a negative number wraps into an unsigned type of more than 8 bits.
+- Functions of real numbers (exp, sin) of integers: in f64, rounded to the nearest integer, ties to even; values out of
+  range are clipped, but a negative number wraps into an unsigned type of more than 8 bits.
 
-OpenVINO's CPU plugin calculates i64 in 32 bits and f64 in f32, and lets 8-bit arithmetic saturate where its reference
-kernels wrap; here it is the type itself, wrapped.
+OpenVINO's CPU plugin computes i64 in 32 bits and f64 in f32, and saturates 8-bit arithmetic where its reference kernels
+wrap; here all are computed in the type itself, and wrapped.
 """
 
 from __future__ import annotations
@@ -48,21 +48,22 @@ __all__ = [
 
 
 def _has_vectors_of_base_2() -> bool:
-    """Whether exp2 of f32 is more than a loop over a function of one number, as it is on x86 without AVX-512."""
+    """Return True if exp2 of f32 is vectorized; it is a scalar loop on x86 without AVX-512."""
     loops = introspect.opt_func_info(func_name="^exp2$").get("exp2", {})
     return "ff" in loops and not loops["ff"]["current"].startswith("baseline")
 
 
-# An element of f32 takes 0.21 ns with exp2 and 0.45 with exp. What the product rounds off is 1e-7 of the exponent.
+# An element of f32 takes 0.21 ns with exp2 and 0.45 with exp. The rounding error of the product is 1e-7 of the
+# exponent.
 power, EXPONENT = (np.exp2, math.log2(math.e)) if _has_vectors_of_base_2() else (np.exp, 1.0)
-"""power(EXPONENT * x) is e^x, of f32 and f64; power is a ufunc. The factor costs nothing where x has one anyway."""
+"""power(EXPONENT * x) is e^x, for f32 and f64; power is a ufunc. The factor is free if x is scaled anyway."""
 
 Function: TypeAlias = Callable[..., Any]
-"""Computes arrays from arrays, element by element: a ufunc, or an expression of them."""
+"""An element-wise function of arrays: a ufunc, or an expression of ufuncs."""
 
 
 def _to_nearest(numbers: Array, kind: ElementType) -> Array:
-    """Real numbers as integers; the module says what becomes of those that the type cannot hold."""
+    """Real numbers as integers; see the module for values out of range."""
     whole = np.rint(numbers)
     result = saturated(whole, kind)
     if not kind.is_signed and kind.bits > 8:
@@ -72,7 +73,7 @@ def _to_nearest(numbers: Array, kind: ElementType) -> Array:
 
 @cache
 def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which elements of this dtype are calculated with."""
+    """The dtype in which elements of this dtype are computed."""
     kind = ElementType.of_dtype(dtype)
     if kind.is_float:
         return dtype if kind.bits >= 32 else np.dtype(np.float32)
@@ -82,9 +83,9 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def apply_elementwise(function: Function, *arrays: Array, out: Array | None = None) -> Array:
-    """`function` of arrays of one dtype, which are broadcast together; the result has their dtype.
+    """Apply `function` to arrays of one dtype, which are broadcast together; the result has their dtype.
 
-    out: where the result is written: an array of its shape and dtype, perhaps one of the arguments.
+    out: receives the result: an array of its shape and dtype, possibly one of the arguments.
     """
     dtype = arrays[0].dtype
     if working_dtype(dtype) is dtype or _has_half_loop(function, dtype):
@@ -100,7 +101,7 @@ def apply_elementwise(function: Function, *arrays: Array, out: Array | None = No
 
 
 def in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array:
-    """A function that writes into `out`, split along the first axis of more than one element; returns out."""
+    """Run a function that writes into `out` in chunks along the first axis of more than one element; returns out."""
     if not out.size:
         return out
     axis = next(axis for axis, size in enumerate(out.shape) if size > 1)
@@ -125,9 +126,9 @@ def _written(result: Array, out: Array | None) -> Array:
 
 
 def apply_real(function: Function, data: Array, out: Array | None = None) -> Array:
-    """A function of real numbers of every element; the result has the shape and the dtype of data.
+    """Apply a function of real numbers to every element; the result has the shape and the dtype of data.
 
-    function: takes a vector of f32 or f64 of its own, in which it may write. out: as for `apply_elementwise`.
+    function: takes a private vector of f32 or f64, which it may overwrite. out: as for `apply_elementwise`.
     """
     dtype = data.dtype
     kind = ElementType.of_dtype(dtype)
@@ -152,7 +153,7 @@ def apply_real(function: Function, data: Array, out: Array | None = None) -> Arr
 
 
 def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Array:
-    """`function` of a copy of data as a vector, in which it may write; in `out` if that is given."""
+    """Apply `function` to a copy of data as a vector, which it may overwrite; in `out` if given."""
     if out is None and data.flags.c_contiguous:
         result: Array = function(data.flatten()).reshape(data.shape)
         return result
@@ -168,7 +169,7 @@ def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Arr
 
 
 def clip(data: Array, lowest: float, highest: float, out: Array | None = None) -> Array:
-    """Every element clipped to the limits, which are within the range of the type; NaN stays.
+    """Clip every element to the limits, which are within the range of the type; NaN is kept.
 
     out: see `apply_elementwise`.
     """
@@ -182,8 +183,8 @@ def clip(data: Array, lowest: float, highest: float, out: Array | None = None) -
 
 
 try:
-    # Around it np.clip, which is a Python function, takes twice as long as 1,000 elements take.
-    from numpy._core.umath import clip as _clip  # type: ignore[attr-defined]  # NumPy's annotations leave it out
+    # np.clip is a Python wrapper of it, whose overhead is twice the time of 1,000 elements.
+    from numpy._core.umath import clip as _clip  # type: ignore[attr-defined]  # missing in NumPy's annotations
 except ImportError:
     _clip = np.clip
 
@@ -193,15 +194,16 @@ def clip_elements(data: Array, *, lowest: Any, highest: Any, out: Array | None =
 
 
 def select(cond: Array, then: Array, else_: Array, out: Array | None = None) -> Array:
-    """np.where of arrays of one dtype, of which many elements are put together from masked bits: NumPy branches at each
-    element. out: where it is written; it may be `then`."""
+    """np.where of arrays of one dtype; for many elements by masked bits, since NumPy branches at each element.
+
+    out: receives the result; it may be `then`."""
     shape = np.broadcast_shapes(cond.shape, then.shape, else_.shape)
     if then.dtype.hasobject or prod(shape) <= thresholds.CALL_ELEMENTS:
         return _written(np.where(cond, then, else_), out)
     kind = f"i{then.itemsize}"
 
     def of_part(cond: Array, then: Array, else_: Array, out: Array) -> None:
-        # All bits where cond is true, whatever its byte is.
+        # All bits where cond is true, for any byte that means true.
         masks = np.equal(cond.view(np.int8), 0).view(np.int8) - np.int8(1)
         np.bitwise_xor(then, else_, out=out)
         np.bitwise_and(out, masks.astype(kind), out=out)
@@ -217,7 +219,7 @@ def select(cond: Array, then: Array, else_: Array, out: Array | None = None) -> 
 
 
 def at_least(data: Array, least: float, out: Array | None = None) -> Array:
-    """np.maximum of floats and a number, which takes four times as long."""
+    """np.maximum of floats and a number, but four times faster."""
     return np.asarray(_clip(data, least, math.inf, out=out))
 
 
@@ -226,13 +228,14 @@ def at_most(data: Array, most: float, out: Array | None = None) -> Array:
 
 
 def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:
-    """Whether this is one of NumPy's own functions of f16, which calculate in f32 and round once, as we would."""
+    """Return True for NumPy's own functions of f16, which compute in f32 and round once, as required here."""
     return dtype == np.float16 and isinstance(function, np.ufunc)
 
 
 def numbers(*values: float) -> dict[str, tuple[Array, ...]]:
-    """These of f32 and of f64, by NumPy's letters, as arrays without axes: of a number of Python's NumPy makes one in
-    every call, which takes as long as a short call itself."""
+    """The numbers as scalar arrays of f32 and f64, by NumPy's letters.
+
+    NumPy converts a Python number in every call, which takes as long as a short call itself."""
     return {kind: tuple([np.array(value, kind) for value in values]) for kind in "fd"}
 
 
@@ -240,45 +243,48 @@ _OF_SIGMOID = numbers(-EXPONENT, 1)
 
 
 def sigmoid(x: Array, out: Array | None = None) -> Array:
-    """1 / (1 + exp(-x)), written over x, an array of f32 or f64, or into `out`."""
+    """1 / (1 + exp(-x)), in place of x, an array of f32 or f64, or in `out`."""
     out = x if out is None else out
     opposite, one = _OF_SIGMOID[out.dtype.char]
     np.multiply(x, opposite, out=out)
-    # An exponential that overflows is infinite, and the quotient 0, as it should be.
+    # An exponential that overflows is infinite, and the quotient is correctly 0.
     power(out, out=out)
     np.add(out, one, out=out)
-    # np.reciprocal takes twice as long.
+    # np.reciprocal is two times slower.
     return np.asarray(np.divide(one, out, out=out))
 
 
 def sigmoid_of(x: Array, *, out: Array | None = None) -> Array:
-    """1 / (1 + exp(-x)) of an array of f32 or f64, which stays as it is; in `out` if that is given."""
+    """1 / (1 + exp(-x)) of an array of f32 or f64, which is not changed; in `out` if given."""
     return sigmoid(x, np.empty_like(x) if out is None else out)
 
 
 _EXACT_QUOTIENT = 2.0**28
-"""Below, the quotient of two f32 as f64 is never rounded onto or across an integer, and its integer part times the
-divisor, of 28 and 24 bits, is exact. So are the differences, but those that f32 rounds as well."""
+"""Upper limit of exact quotients.
+
+Below it, the quotient of two f32 as f64 is never rounded to or across an integer, and its integer part times the
+divisor, of 28 and 24 bits, is exact. So are the differences, except for those that f32 rounds as well.
+"""
 
 
 def floor_remainder(a: Array, b: Array, out: Array | None = None) -> Array:
-    """np.remainder of arrays that broadcast together, bit for bit; out: where it is written."""
+    """np.remainder of arrays that broadcast together, bit for bit; out: receives the result."""
     return _remainder(np.remainder, np.floor, 1, a, b, out)
 
 
 def truncated_remainder(a: Array, b: Array, out: Array | None = None) -> Array:
-    """np.fmod of arrays that broadcast together, bit for bit; out: where it is written."""
+    """np.fmod of arrays that broadcast together, bit for bit; out: receives the result."""
     return _remainder(np.fmod, np.trunc, 0, a, b, out)
 
 
 def _remainder(
     function: np.ufunc, whole: Callable[..., Any], signed: int, a: Array, b: Array, out: Array | None
 ) -> Array:
-    """whole: rounds quotients to integers. signed: which of a and b has the sign of the remainder."""
+    """whole: rounds quotients to integers. signed: the one of a and b with the sign of the remainder."""
 
     def of_part(a: Array, b: Array, out: Array) -> None:
         quotients = np.divide(a, b, dtype=np.float64)
-        # False where one is NaN too.
+        # Also False where one is NaN.
         if not -_EXACT_QUOTIENT < quotients.min() <= quotients.max() < _EXACT_QUOTIENT:
             function(a, b, out=out)
             return

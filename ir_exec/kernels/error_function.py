@@ -1,6 +1,6 @@
 """The error function and its inverse, which NumPy does not have.
 
-Both are rational functions P/Q of a variable in which the function is smooth. The coefficients were fitted for this
+Both are rational functions P/Q of a variable that makes the function smooth. The coefficients were fitted for this
 file, with 60 decimal digits, to the least maximum of the relative error; they are written as the nearest f64.
 """
 
@@ -72,7 +72,7 @@ _ERF_F64 = _Rational(
         2.8918123511638313e-11,
     ),
 )
-"""The same for |x| up to 6; the relative error is at most 2e-17."""
+"""atanh(erf(x)) / x for |x| up to 6, in x²; the relative error is at most 2e-17."""
 
 
 def _log_odds(rational: _Rational) -> _Rational:
@@ -92,11 +92,11 @@ _EXPONENT_F32 = numbers(
     33.45495157909644,
 )
 """a to f in a + b·s + c / (s + d + e / (s + f)), which is EXPONENT · ln((1 - Φ(x)) / Φ(x)) / x in s = x²: eight
-passes, where the quotient of polynomials takes thirteen. Φ is wrong by at most 1.3e-7 for it, and by 1.3e-7 / |x| where
-|x| > 1; beyond 6.5 the form falls on, and Φ is 0 or 1."""
+passes, where the quotient of polynomials takes thirteen. The error of Φ is at most 1.3e-7, and 1.3e-7 / |x| for |x| >
+1; beyond 6.5 the form decreases further, and Φ is 0 or 1."""
 
 _SATURATED = 6.0
-"""From here on erf is 1 in f64, and long before in f32."""
+"""The least x at which erf is 1 in f64; in f32 it is 1 much earlier."""
 
 _ERFINV_CENTRE = _Rational(
     (
@@ -165,7 +165,7 @@ _ERFINV_F32 = _Rational(
         1.233913442594249e-06,
     ),
 )
-"""erfinv(x) / x for all |x| below 1 that f32 has, in -log(1 - x²); the relative error is at most 3e-8."""
+"""erfinv(x) / x for all |x| below 1 in f32, in -log(1 - x²); the relative error is at most 3e-8."""
 
 _TAIL_ORIGIN = 2.125
 
@@ -173,9 +173,9 @@ _TAIL_BEGIN = 0.99
 
 
 def erf(x: Array) -> Array:
-    """2/√π · ∫ exp(-t²) dt from 0 to x; x: f32 or f64 of any shape but a scalar's. The error is a few ulp at most.
+    """2/√π · ∫ exp(-t²) dt from 0 to x; x: f32 or f64 of any shape except a scalar's. The error is at most a few ULP.
 
-    Taken as tanh(x · R(x²)): tanh ends at 1 by itself, and the nearer it comes the less an error of R matters.
+    It is computed as tanh(x · R(x²)): tanh converges to 1, and close to 1 an error of R matters less.
     """
     bounded = np.clip(x, -_SATURATED, _SATURATED)
     rational = _ERF_F32 if x.dtype == np.float32 else _ERF_F64
@@ -186,8 +186,8 @@ def erf(x: Array) -> Array:
 
 def normal_odds_exponent(x: Array) -> Array:
     """The exponent with power(exponent) = (1 - Φ(x)) / Φ(x), Φ the distribution function of the standard normal
-    distribution: Φ(x) = 1 / (1 + power(exponent)); see `kernels.exponential`. x: f32 or f64 of any shape but a
-    scalar's. Relative to 1, Φ is wrong by an ulp or two.
+    distribution: Φ(x) = 1 / (1 + power(exponent)); see `kernels.exponential`. x: f32 or f64 of any shape except a
+    scalar's. Relative to 1, the error of Φ is one or two ULP.
 
     In f64 as in `erf`: Φ(x) = (1 + tanh(y)) / 2 with y = u · R(u²), u = x / √2, which is 1 / (1 + exp(-2y)).
     """
@@ -195,7 +195,7 @@ def normal_odds_exponent(x: Array) -> Array:
     if x.dtype == np.float32:
         result = _log_odds_single(squares)
     else:
-        # Beyond, the result goes on linearly, and Φ is 0 or 1.
+        # Beyond this limit the result is extrapolated linearly, and Φ is 0 or 1.
         result = _LOG_ODDS_F64(np.minimum(squares, 2 * _SATURATED**2, out=squares))
     result *= x
     return result
@@ -215,9 +215,9 @@ def _log_odds_single(squares: Array) -> Array:
 
 
 def erfinv(x: Array) -> Array:
-    """The y with erf(y) = x; ±inf at ±1 and NaN beyond; x: f32 or f64 of any shape but a scalar's.
+    """The y with erf(y) = x; ±inf at ±1 and NaN beyond; x: f32 or f64 of any shape except a scalar's.
 
-    Of f32 the relative error is at most 5e-7.
+    For f32 the relative error is at most 5e-7.
     """
     if x.dtype == np.float32:
         return _erfinv_single(x)

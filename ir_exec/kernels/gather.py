@@ -1,11 +1,11 @@
-"""Elements and slices that indices choose, moved to a new tensor: the kernels of the gather family.
+"""The kernels of the gather family: elements and slices selected by indices, moved to a new tensor.
 
 There are three: `take_along_axis` (an index for each element of the output), `take_slices` (an index for each slice
-along an axis) and `take_tuples` (a tuple of indices for each slice). Each runs the first strategy that applies of its
+along an axis) and `take_tuples` (a tuple of indices for each slice). Each runs the first applicable strategy of its
 list at the end of the file. Negative indices count from the end; an index out of range raises OutOfRangeError.
 
-All tensors are seen with three axes: (before, axis, after). Nothing here looks at what the elements are; only their
-size counts.
+All tensors are viewed with three axes: (before, axis, after). The values of elements are not used; only their size
+matters.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def take_along_axis(data: Array, indices: Array, axis: int) -> Array:
 
 
 def take_slices(data: Array, indices: Array, axis: int, batch: int) -> Array:
-    """output[p, q, i, r] = data[p, q, indices[p, i], r]: p the `batch` first axes, q those up to `axis`.
+    """output[p, q, i, r] = data[p, q, indices[p, i], r]: p are the `batch` first axes, q the axes before `axis`.
 
     Raises OutOfRangeError.
     """
@@ -57,7 +57,7 @@ def take_slices(data: Array, indices: Array, axis: int, batch: int) -> Array:
 
 
 def take_tuples(data: Array, indices: Array, batch: int) -> Array:
-    """output[p, i] = data[p, *indices[p, i]]; p the `batch` first axes, i all further ones of indices but the last.
+    """output[p, i] = data[p, *indices[p, i]]; p are the `batch` first axes, i the others of indices except the last.
 
     Raises OutOfRangeError.
     """
@@ -93,7 +93,7 @@ def _along(data: Array, indices: Array, axis: int) -> AlongAxis:
 def _move_by_tiles(data: Array, indices: Array, way: AlongAxis, output: Array) -> None:
     """output[b, j, k] = data[b, indices[b, j, k], k], a chunk of indices at a time.
 
-    All are of any shape with these numbers of elements.
+    The arrays may have any shape with these numbers of elements.
     """
     integers = Indices.of(indices, way.size)
     source = as_bits(data).reshape(way.before, way.size, way.after)
@@ -103,7 +103,7 @@ def _move_by_tiles(data: Array, indices: Array, way: AlongAxis, output: Array) -
     tiles = way.tiles(source.itemsize)
     groups = way.groups(tiles, apart=4 * thresholds.MOST_PIECES)
     columns = tiles[2]
-    # Where random elements are most of a region, the region is first copied in its order, into the near cache.
+    # If random elements are most of a region, the region is first copied in its order, into the L1 or L2 cache.
     region = tiles[0] * way.size * columns
     near = region * source.itemsize <= machine().shared_cache_bytes // 8 < source.nbytes
 
@@ -145,7 +145,9 @@ def _move_rows(source: Array, rows: Array, target: Array) -> None:
 
 
 def _is_short(data: Array, indices: Array, axis: int, batch: int) -> bool:
-    """Whether NumPy moves the slices on one thread sooner than several threads would. A scalar is no array to NumPy."""
+    """Return True if NumPy moves the slices faster on one thread than several threads.
+
+    NumPy does not accept a scalar as an array."""
     if not (is_native(indices) and data.flags.c_contiguous and data.ndim + indices.ndim > 1):
         return False
     slices = prod(data.shape[:axis]) * prod(indices.shape[batch:])
@@ -176,7 +178,7 @@ def _take_batches_by_table(data: Array, indices: Array, axis: int, batch: int) -
 
 
 def _are_elements(data: Array, indices: Array, axis: int, batch: int) -> bool:
-    """Whether slices are single elements and each index chooses one of them."""
+    """Return True if slices are single elements and each index selects one of them."""
     return bool(prod(data.shape[batch:axis]) == 1 and prod(data.shape[axis + 1 :]) == 1)
 
 
@@ -213,7 +215,7 @@ def _take_slices_by_tiles(data: Array, indices: Array, axis: int, batch: int) ->
         chosen = chosen.astype(np.int64, copy=False)
     target = as_bits(output).reshape(batches, across, length, after)
     source = as_bits(data).reshape(batches, across, size, after)
-    # Here the elements that belong together are whole slices, those of a batch are the columns.
+    # Here the elements are whole slices, and the columns are the slices of a batch.
     way = AlongAxis(batches, across, length, 1)
     tiles = _slice_tiles(way, after * source.itemsize)
     groups = way.groups(tiles, apart=4 * thresholds.MOST_PIECES)
@@ -233,7 +235,7 @@ def _take_slices_by_tiles(data: Array, indices: Array, axis: int, batch: int) ->
 
 
 def _slice_tiles(way: AlongAxis, nbytes: int) -> tuple[int, int, int]:
-    """As many slices of so many bytes as make a piece, without gaps between them."""
+    """Slices of this many bytes in contiguous groups, each the size of a chunk."""
     room = slices_of_piece(way.before * way.length * way.after, nbytes)
     columns = min(way.after, room)
     lanes = min(way.length, max(1, room // columns)) if columns == way.after else 1
@@ -299,7 +301,7 @@ def _take_tuples_by_chunks(data: Array, indices: Array, batch: int) -> Array:
 
 
 def _tuple_sizes(data: Array, indices: Array, batch: int) -> tuple[int, ...]:
-    """The sizes of the axes on which tuples count."""
+    """The sizes of the axes that tuples refer to."""
     return tuple(data.shape[batch : batch + indices.shape[-1]])
 
 
@@ -314,7 +316,7 @@ def _as_tuples(data: Array, indices: Array, batch: int) -> tuple[Array, Array, A
 
 
 def _first_rows(batches: int, sizes: tuple[int, ...]) -> Array:
-    """Where the slices of each batch begin, counted in slices: [batches, 1]."""
+    """The first slice of each batch, counted in slices: [batches, 1]."""
     return np.arange(batches, dtype=np.int64)[:, np.newaxis] * prod(sizes)
 
 
@@ -329,69 +331,69 @@ ALONG_AXIS = (
         "table",
         _has_few_indices,
         _take_by_table,
-        "Kept tables turn few indices into offsets and check them by three NumPy calls: about 3 us in all.",
+        "Cached tables convert few indices to offsets and check them by three NumPy calls: about 3 us in total.",
     ),
     Strategy(
         "tiles",
         always,
         _take_by_tiles,
-        "Threads share chunks of indices, whose offsets and elements stay in a core's cache.",
+        "Threads share chunks of indices, whose offsets and elements fit a core's cache.",
     ),
 )
-"""The ways to take elements along an axis."""
+"""The strategies for elements along an axis."""
 
 SLICES = (
     Strategy(
         "numpy",
         _is_short_without_batch,
         _take_by_numpy,
-        "Over before a thread would wake up: one call of NumPy's, which checks the indices itself.",
+        "Faster than waking a thread: one call of NumPy, which checks the indices itself.",
     ),
     Strategy(
         "table",
         _is_short_with_batch,
         _take_batches_by_table,
-        "The same with batch axes: a kept table makes one list of slices of all batches.",
+        "For batch axes: a cached table makes one list of slices of all batches.",
     ),
     Strategy(
         "elements in tiles",
         _are_elements,
         _take_elements_by_tiles,
-        "Slices of one element: threads share chunks of indices, each of which is checked while it is in the cache.",
+        "Slices of one element: threads share chunks of indices, each checked while it is in the cache.",
     ),
     Strategy(
         "strided",
         _is_strided,
         _take_strided_slices,
-        "data in another order than rows: NumPy's indexing reads the chosen slices, np.take would copy all of data.",
+        "data in another order than rows: NumPy's indexing reads the selected slices; np.take copies all of data.",
     ),
     Strategy(
         "tiles",
         always,
         _take_slices_by_tiles,
-        "All indices are checked, then threads share contiguous pieces of the output.",
+        "All indices are checked, then threads share contiguous chunks of the output.",
     ),
 )
-"""The ways to take slices along an axis."""
+"""The strategies for slices along an axis."""
 
 TUPLES = (
     Strategy(
         "numpy",
         _are_few_tuples,
         _take_tuples_by_numpy,
-        "NumPy's indexing takes few tuples in about 3 us, checks included, but each element in several nanoseconds.",
+        "NumPy's indexing takes about 3 us for few tuples, including checks, but several nanoseconds per element.",
     ),
     Strategy(
         "table",
         _fit_tuple_table,
         _take_tuples_by_table,
-        "Kept tables, one for each axis, turn indices into offsets and check them by one call an axis.",
+        "Cached tables, one for each axis, convert indices to offsets and check them by one call per axis.",
     ),
     Strategy(
         "chunks",
         always,
         _take_tuples_by_chunks,
-        "Threads share chunks of tuples, whose offsets stay in a core's cache.",
+        "Threads share chunks of tuples, whose offsets fit a core's cache.",
     ),
 )
-"""The ways to take what tuples choose."""
+"""The strategies for elements and slices selected by tuples."""

@@ -1,8 +1,8 @@
-"""Index arithmetic: from indices of axes to offsets in memory.
+"""Index arithmetic: offsets in memory for indices of axes.
 
-An index counts along one axis of a tensor: from 0 on, or from the end where it is negative. Before anything is read or
-written, every index is found to lie on its axis; then positions become offsets into the flattened tensor, with which
-NumPy moves elements by one call.
+An index counts along one axis of a tensor: from 0, or from the end if it is negative. Before anything is read or
+written, every index is checked to be within its axis. Positions then become offsets into the flattened tensor, with
+which NumPy moves elements by one call.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ __all__ = [
 ]
 
 Negative: TypeAlias = Literal["counted", "tolerated", "refused"]
-"""What a negative index is. counted: the specification counts it from the end. tolerated: the specification leaves it
-out, OpenVINO counts it from the end and so do we, with a warning. refused: the specification demands an error."""
+"""The meaning of a negative index. counted: the specification counts it from the end. tolerated: the specification does
+not define it; it counts from the end as in OpenVINO, with a warning. refused: the specification requires an error.
+"""
 
 
 class OutOfRangeError(Exception):
-    """Some index does not lie on its axis. Whoever catches this calls `find_indices`, which says which one."""
+    """An index is out of range. The handler calls `find_indices` for an error with the index."""
 
 
 def as_integers(indices: Array) -> Array:
-    """The same integers in a dtype that NumPy can calculate with."""
+    """Convert integers to a dtype with NumPy arithmetic."""
     if indices.dtype.names is not None:
         return np.asarray(indices[indices.dtype.names[0]])
     if indices.dtype.kind in "iu":
@@ -53,22 +54,22 @@ def as_integers(indices: Array) -> Array:
 
 
 def as_wide_integers(indices: Array, longest: int) -> Array:
-    """`as_integers`, as i64 where negative ones, seen as unsigned, might be less than the size of the longest axis."""
+    """`as_integers`, as i64 if negative ones, viewed as unsigned, might be less than the size of the longest axis."""
     integers = as_integers(indices)
     is_narrow = integers.dtype.kind == "i" and longest > 2**7 and longest > np.iinfo(integers.dtype).max
     return integers.astype(np.int64) if is_narrow else integers
 
 
 def add_to_negative(positions: Array, size: int | Array) -> None:
-    """Counts negative positions from the end of an axis, in place, without a branch or a mask."""
-    # The shift leaves -1 of what is negative and 0 of the rest.
+    """Count negative positions from the end of an axis, in place, without a branch or a mask."""
+    # The shift gives -1 for negative numbers and 0 for others.
     positions += (positions >> (8 * positions.itemsize - 1)) & size
 
 
 def count_from_front(indices: Array, size: int, *, negative: bool = True) -> tuple[Array, Array | None]:
-    """Positions on an axis of this size, and a mask of the indices that do not lie on it, None where all do.
+    """Positions on an axis of this size, and a mask of the indices out of range, None if there are none.
 
-    Positions of the masked indices mean nothing. `negative`: whether negative indices count from the end.
+    Positions of the masked indices have no meaning. `negative`: negative indices count from the end.
     """
     positions, outside = as_wide_integers(indices, size), None
     if not lie_within(positions, size):
@@ -77,7 +78,7 @@ def count_from_front(indices: Array, size: int, *, negative: bool = True) -> tup
             add_to_negative(positions, size)
         mask = as_unsigned(positions) >= size
         outside = mask if mask.any() else None
-    # np.take takes u64 for unsafe; what is left of it within an axis fits into i64.
+    # np.take rejects u64 as unsafe; all values within an axis fit into i64.
     return positions.view(np.int64) if positions.dtype == np.uint64 else positions, outside
 
 
@@ -90,10 +91,10 @@ def positions_within(indices: Array, size: int) -> Array:
 
 
 def find_indices(indices: Array, size: int, axis: int, negative: Negative, component: int | None = None) -> Array:
-    """Positions on axis `axis` of the data, which has this size; all of them lie on it.
+    """Positions on axis `axis` of the data, which has this size; all are within it.
 
-    component: which element of the tuples along the last axis of `indices` these are; only for messages.
-    Raises EvaluationError IR701 where an index is out of range.
+    component: the element of the tuples along the last axis of `indices`; only for messages. Raises EvaluationError
+    IR701 for an index out of range.
     """
     positions, outside = count_from_front(indices, size, negative=negative != "refused")
     if outside is not None:
@@ -102,9 +103,9 @@ def find_indices(indices: Array, size: int, axis: int, negative: Negative, compo
 
 
 def lie_within(positions: Array, size: int) -> bool:
-    """Whether all positions lie on an axis of this size, negative ones not counted.
+    """Return True if all positions are within an axis of this size, and none is negative.
 
-    One pass finds both ends: seen as unsigned, a negative number is larger than any size.
+    One pass checks both ends: viewed as unsigned, a negative number is larger than any size.
     """
     return not positions.size or int(np.maximum.reduce(as_unsigned(positions), axis=None)) < size
 
@@ -118,7 +119,7 @@ def _out_of_range(
         first.append(component)
     name = f"indices[{','.join(map(str, first))}]" if first else "indices"
     least = 0 if negative == "refused" else -size
-    allowed = f"allowed are {least} to {size - 1}" if size else "no index is allowed"
+    allowed = f"expected {least} to {size - 1}" if size else "expected no index"
     message = f"{name} is {value}, {allowed}: axis {axis} of data has size {size}"
     count = int(np.count_nonzero(outside))
     if count > 1:
@@ -141,7 +142,7 @@ def element_offsets(positions: Array, axis: int, shape: Sequence[int]) -> Array:
 
 
 def _grid(sizes: Sequence[int], strides: Sequence[int]) -> Array:
-    """Offsets of all elements of a block of these sizes that begins where the tensor begins."""
+    """Offsets of all elements of a block of these sizes at the beginning of the tensor."""
     total = np.zeros((1,) * len(sizes), np.int64)
     for dim, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         along = [1] * len(sizes)
@@ -151,10 +152,10 @@ def _grid(sizes: Sequence[int], strides: Sequence[int]) -> Array:
 
 
 def tuple_offsets(indices: Array, sizes: Sequence[int], first_axis: int, negative: Negative) -> Array:
-    """Offsets of the slices that tuples of indices choose, counted in slices; a tuple lies along the last axis.
+    """Offsets of the slices selected by tuples of indices along the last axis, counted in slices.
 
-    sizes: of the axes that a tuple counts on, the first of which is `first_axis` of the data.
-    Raises EvaluationError IR701 where an index is out of range.
+    sizes: of the axes that a tuple refers to, the first of which is `first_axis` of the data. Raises EvaluationError
+    IR701 for an index out of range.
     """
     offsets = np.zeros(indices.shape[:-1], np.int64)
     for component, size in enumerate(sizes):
@@ -166,7 +167,7 @@ def tuple_offsets(indices: Array, sizes: Sequence[int], first_axis: int, negativ
 def check_indices(
     indices: Array, size: int, axis: int, negative: Negative, component: int | None = None
 ) -> list[IRError]:
-    """What is wrong with the values of constant indices: IR701, or the warning IR702 for a tolerated negative one."""
+    """The faults of constant indices: IR701, or the warning IR702 for a tolerated negative index."""
     try:
         find_indices(indices, size, axis, negative, component)
     except EvaluationError as error:
@@ -176,16 +177,16 @@ def check_indices(
     if negative != "tolerated" or not below:
         return []
     message = (
-        f"{below} of {values.size} indices are negative, which the specification does not provide for; "
-        "they count from the end of the axis"
+        f"{below} of {values.size} indices are negative and count from the end of the axis, "
+        "expected 0 or more by the specification"
     )
     return [EvaluationError(message, code=Code.negative_index, port="indices", severity="warning")]
 
 
 def check_duplicates(offsets: Array) -> list[IRError]:
-    """The information IR703 where several constant indices choose the same element or slice to be overwritten."""
+    """The information IR703 for constant indices that select an element or slice for overwriting repeatedly."""
     duplicates = offsets.size - np.unique(offsets).size
     if not duplicates:
         return []
-    message = f"{duplicates} of {offsets.size} indices choose what another one chooses too; the last one wins"
+    message = f"{duplicates} of {offsets.size} indices are duplicates; the last one wins"
     return [EvaluationError(message, code=Code.duplicate_index, port="indices", severity="info")]

@@ -1,8 +1,8 @@
-"""What a run may take: memory, iterations of loops, time; and what it has taken so far.
+"""The limits of a run (memory, iterations of loops, time) and its consumption so far.
 
-Most sizes are known before a run, and are compared with the budget then. What shows its size in the run alone is
-counted here: arrays whose size depends on values, and what the iterations of a loop leave behind. Whoever makes such
-an array asks first: `current_limits().require(size)`. Outside of a run nothing is limited.
+Most sizes are known before a run and are then compared with the budget. Sizes known only in the run are counted here:
+arrays whose size depends on values, and arrays kept from iterations of a loop. Code that makes such an array first
+calls `current_limits().require(size)`. Outside of a run there are no limits.
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from ir_exec.types import Array
 __all__ = ["LIMITS", "MOST_ITERATIONS", "Budget", "Limits", "check_time", "current_limits", "owner_of", "owners"]
 
 MOST_ITERATIONS = 1_000_000
-"""Of all loops of a run together. No network of any use makes more; a damaged file may ask for more than the age of the
-universe allows."""
+"""Maximum iterations of all loops of a run. No real model needs more; a damaged file may request any number."""
 
 OVERHEAD = 512
-"""Bytes that an array takes beside its elements, and the record of it here: loops may leave a million small ones."""
+"""Bytes per array in addition to its elements, including its record here: loops may keep a million small arrays."""
 
 
 class Budget:
-    """The memory that a network may take, over all of its runs.
+    """The memory that a model may use, over all of its runs.
 
-    max_memory: bytes. constants: bytes of folded constants, which stay in memory from run to run.
+    max_memory: bytes. constants: bytes of folded constants, which remain in memory between runs.
     """
 
     __slots__ = ("constants", "max_memory")
@@ -42,18 +41,18 @@ class Budget:
         self.constants = 0
 
     def require(self, size: int) -> None:
-        """Raise ResourceError where `size` bytes beside the constants are over the budget."""
+        """Raise ResourceError if `size` bytes in addition to the constants exceed the budget."""
         total = size + self.constants
         if total > self.max_memory:
             message = f"the run takes {total:,} bytes at this layer, the budget is {self.max_memory:,}"
-            raise ResourceError(message, hint="max_memory of compile_model sets the budget")
+            raise ResourceError(message, hint="raise the budget with max_memory of compile_model")
 
 
 class Limits:
-    """What one run may take, and what it has taken.
+    """The limits of one run, and its consumption.
 
-    planned: bytes of the tensors of known size that exist beside those of the layer that runs.
-    max_seconds: from now on; None: no limit.
+    planned: bytes of the tensors of known size that exist in addition to the tensors of the running layer. max_seconds:
+    from the construction; None: no limit.
     """
 
     def __init__(self, budget: Budget | None = None, max_seconds: float | None = None) -> None:
@@ -67,14 +66,14 @@ class Limits:
         self._kept: dict[int, _Kept] = {}
 
     def require(self, size: int) -> None:
-        """Raise ResourceError where there is no room for `size` more bytes."""
+        """Raise ResourceError if `size` more bytes exceed the limits."""
         self._budget.require(self.planned + self._counted + size)
 
     def keep(self, array: Array, *, planned: int = 0, besides: Container[int] = ()) -> None:
-        """Count the memory of an array for as long as it lives.
+        """Count the memory of an array for its lifetime.
 
-        planned: bytes of it that are counted already. besides: `owners` of memory that is counted elsewhere; views of
-        it take none. Read-only memory is that of constants, of variables or of the caller.
+        planned: bytes of it that are already counted. besides: `owners` of memory counted elsewhere, whose views need
+        none. Read-only memory belongs to constants, variables or the caller.
         """
         owner = owner_of(array)
         key = id(owner)
@@ -91,9 +90,9 @@ class Limits:
             self.require(0)
 
     def iterate(self, size: int) -> None:
-        """Count an iteration of a loop, which has left `size` bytes that nobody else counts.
+        """Count an iteration of a loop, which keeps `size` bytes not counted elsewhere.
 
-        Raises ResourceError where there were too many iterations, or no time or memory is left.
+        Raises ResourceError for too many iterations, or if no time or memory is left.
         """
         self._iterations += 1
         if self._iterations > MOST_ITERATIONS:
@@ -104,18 +103,18 @@ class Limits:
             self.require(size)
 
     def check_time(self) -> None:
-        """Raise ResourceError where the run takes longer than it may."""
+        """Raise ResourceError if the run exceeds its time limit."""
         if self.is_timed and monotonic() > self._end:
             message = f"the run takes longer than {self._max_seconds:g} seconds"
-            raise ResourceError(message, hint="max_seconds of compile_model sets the limit")
+            raise ResourceError(message, hint="raise the limit with max_seconds of compile_model")
 
     @property
     def seconds_left(self) -> float:
-        """The time that the run may still take; 0 where it is over."""
+        """The remaining time of the run; 0 if it is exceeded."""
         return max(self._end - monotonic(), 0.0)
 
     def close(self) -> None:
-        """Count no longer: the run is over, and whoever holds its arrays may keep them."""
+        """Stop counting: the run is over, and its arrays may be kept."""
         self._kept.clear()
         self._counted = 0
 
@@ -139,18 +138,18 @@ def _freed(kept: ref[Array]) -> None:
 
 
 LIMITS: ContextVar[Limits | None] = ContextVar("LIMITS", default=None)
-"""The limits of the run that goes on in this context."""
+"""The limits of the current run in this context."""
 
 
 def current_limits() -> Limits:
-    """The limits of the run that goes on in this context, or none at all."""
+    """The limits of the current run in this context, or unlimited ones."""
     return LIMITS.get() or Limits()
 
 
 def check_time() -> None:
-    """Raise ResourceError where the run that goes on in this context takes longer than it may.
+    """Raise ResourceError if the current run in this context exceeds its time limit.
 
-    For whoever works part by part: one layer may take longer than all others together.
+    Long layers call this between chunks: one layer may take longer than all others together.
     """
     limits = LIMITS.get()
     if limits is not None and limits.is_timed:
@@ -165,5 +164,5 @@ def owner_of(array: Array) -> Array:
 
 
 def owners(arrays: Iterable[Array]) -> frozenset[int]:
-    """Whose memory the arrays are views of, for `Limits.keep`; good for as long as the arrays live."""
+    """The arrays that own the memory of these arrays, for `Limits.keep`; valid for their lifetime."""
     return frozenset([id(owner_of(array)) for array in arrays])

@@ -1,8 +1,9 @@
-"""Chunks of index arithmetic: indices become offsets into flattened tensors, some tens of thousands at a time.
+"""Chunks of index arithmetic: offsets into flattened tensors, some tens of thousands at a time.
 
-A chunk is small enough for its indices, offsets and elements to stay in the processor's cache between the steps, and
-large enough for NumPy's calls not to count. One reduction finds whether all indices of a chunk lie on their axis; the
-offsets go into a buffer that the next chunk uses again. A `Strategy` is one of the ways in which elements move then.
+A chunk is small enough for its indices, offsets and elements to remain in the processor's cache between the steps, and
+large enough for a negligible overhead of NumPy's calls. One reduction checks that all indices of a chunk are within
+their axis. The offsets are written to a buffer that the next chunk reuses. A `Strategy` is a method of moving the
+elements.
 """
 
 from __future__ import annotations
@@ -48,21 +49,21 @@ __all__ = [
 ]
 
 Tile: TypeAlias = tuple[slice, slice, slice]
-"""A part of a tensor seen as (before, axis, after)."""
+"""A block of a tensor viewed as (before, axis, after)."""
 
 
 def chunk_size(total: int) -> int:
-    """How many of `total` elements make a chunk: a quarter, for threads to share, within reasonable limits."""
+    """The number of elements in a chunk out of `total`: a quarter, for threads to share, within reasonable limits."""
     return min(thresholds.CHUNK_ELEMENTS, max(2 * thresholds.FEW_ELEMENTS, total // 4))
 
 
 def slices_cost(count: int, nbytes: int) -> float:
-    """Nanoseconds to move `count` slices of `nbytes` bytes, about."""
+    """Estimated nanoseconds to move `count` slices of `nbytes` bytes."""
     return count * max(thresholds.ELEMENT_NANOSECONDS, nbytes * thresholds.BYTE_NANOSECONDS)
 
 
 def slices_of_piece(count: int, nbytes: int) -> int:
-    """How many of `count` slices of `nbytes` bytes make a piece of work."""
+    """The number of slices in a chunk of work out of `count` slices of `nbytes` bytes."""
     total = max(slices_cost(count, nbytes), 1.0)
     pieces = min(max(1, int(total / thresholds.PIECE_NANOSECONDS)), thresholds.MOST_PIECES)
     return max(1, min(-(-count // pieces), thresholds.CHUNK_ELEMENTS))
@@ -70,25 +71,25 @@ def slices_of_piece(count: int, nbytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """Indices that NumPy can calculate with. negative: whether those below zero count from the end of their axis."""
+    """Indices with NumPy arithmetic. negative: negative ones count from the end of their axis."""
 
     array: Array
     negative: bool
 
     @classmethod
     def of(cls, indices: Array, longest: int, *, negative: bool = True) -> Indices:
-        """longest: the size of the longest axis that they count on. negative: whether negative ones are allowed."""
+        """longest: the size of the longest axis that they refer to. negative: negative ones are allowed."""
         integers = as_wide_integers(indices, longest)
         signed = integers.dtype.kind == "i"
         if integers.dtype == np.uint64:
-            # What lies on an axis fits into i64; what does not is out of range there too.
+            # Indices within an axis fit into i64; others are out of range there too.
             integers = integers.view(np.int64)
         return cls(integers, signed and negative)
 
 
 @dataclass(frozen=True, slots=True)
 class AlongAxis:
-    """Indices of shape (before, length, after) that choose along the axis of a tensor (before, size, after)."""
+    """Indices of shape (before, length, after) that select along the axis of a tensor (before, size, after)."""
 
     before: int
     length: int
@@ -98,9 +99,9 @@ class AlongAxis:
     def tiles(self, itemsize: int, *, copied: bool = False) -> tuple[int, int, int]:
         """The sizes of a chunk along before, length and after.
 
-        A chunk is contiguous, unless the tensor is so long along the axis that the cache holds only a part of its
-        columns; then the chunk is a part of the columns too.
-        copied: whether the work is done in a copy of these columns, which must not take much memory.
+        A chunk is contiguous, unless the tensor is too long along the axis for all of its columns to fit the cache; the
+        chunk then has only some of the columns. copied: the work is done in a copy of these columns, which must not
+        take much memory.
         """
         most = chunk_size(self.before * self.length * self.after)
         columns = min(self.after, most)
@@ -115,14 +116,15 @@ class AlongAxis:
         return (min(self.before, max(1, most // max(rows * columns, 1))) if whole else 1), rows, columns
 
     def _near_columns(self, itemsize: int) -> int:
-        """How many columns of the tensor a core's own cache holds, in whole runs; one run at least."""
+        """The number of columns of the tensor that fit a core's private cache, in whole cache lines, at least one."""
         run = thresholds.RUN_ELEMENTS
         return max(run, machine().core_cache_bytes // (self.size * itemsize) // run * run)
 
     def groups(self, tiles: tuple[int, int, int], *, apart: int) -> list[list[Tile]]:
         """All tiles, in groups that touch different elements of the tensor.
 
-        apart: the least number of groups, which may then share elements of the tensor; 0: groups never share elements.
+        apart: the minimum number of groups, which may then share elements of the tensor; 0: groups never share
+        elements.
         """
         totals = (self.before, self.length, self.after)
         befores, rows, afters = (list(_slices(total, step)) for total, step in zip(totals, tiles, strict=True))
@@ -136,7 +138,7 @@ def _slices(total: int, step: int) -> Iterator[slice]:
 
 
 class AxisOffsets:
-    """Turns chunks of indices along one axis into offsets. It owns a buffer, so each thread needs its own."""
+    """A converter of chunks of indices along one axis to offsets. It owns a buffer, so each thread needs its own."""
 
     def __init__(self, capacity: int, size: int, negative: bool) -> None:
         self._buffer = np.empty(capacity, np.int64)
@@ -146,13 +148,13 @@ class AxisOffsets:
     def __call__(self, indices: Array, columns: int) -> Array:
         """Offsets of elements [b, indices[b, j, k], k] in a flattened tensor of shape (before, size, columns).
 
-        They count from the chunk's first element [0, 0, 0] and hold until the next call. Raises OutOfRangeError.
+        They count from the chunk's first element [0, 0, 0] and are valid until the next call. Raises OutOfRangeError.
         """
         found = indices if lie_within(indices, self._size) else self._count_from_front(indices)
         before = found.shape[0]
         if columns == 1 and before == 1:
             return found
-        # Half as many bytes are half the time, and i32 holds the offsets within all but the largest chunks.
+        # Half as many bytes take half the time, and the offsets within all but the largest chunks fit i32.
         narrow = found.dtype == np.int32 and before * self._size * columns < 2**31
         buffer = self._buffer.view(np.int32) if narrow else self._buffer
         offsets = buffer[: found.size].reshape(found.shape)
@@ -173,9 +175,9 @@ class AxisOffsets:
 
 @lru_cache(maxsize=4)
 def _grid(shape: tuple[int, ...], stride: int, dtype: np.dtype[Any]) -> Array:
-    """b * stride + k for every [b, j, k] of this shape, which most chunks of a tensor and of the next run share.
+    """b * stride + k for every [b, j, k] of this shape, shared by most chunks of a tensor and by the next run.
 
-    Kept are four grids of a chunk at most, 4 MiB.
+    The cache has at most four grids of a chunk, 4 MiB.
     """
     grid = np.empty(shape, dtype)
     first = np.arange(shape[0], dtype=dtype) * stride
@@ -184,7 +186,7 @@ def _grid(shape: tuple[int, ...], stride: int, dtype: np.dtype[Any]) -> Array:
 
 
 class TupleOffsets:
-    """Turns chunks of tuples of indices into offsets. It owns a buffer, so each thread needs its own."""
+    """A converter of chunks of tuples of indices to offsets. It owns a buffer, so each thread needs its own."""
 
     def __init__(self, capacity: int, sizes: Sequence[int], negative: bool) -> None:
         self._buffer = np.empty(capacity * len(sizes), np.int64)
@@ -195,9 +197,9 @@ class TupleOffsets:
         self._negative = negative
 
     def __call__(self, indices: Array) -> Array:
-        """Offsets of the slices that tuples of shape (count, len(sizes)) choose, counted in slices.
+        """Offsets of the slices selected by tuples of shape (count, len(sizes)), counted in slices.
 
-        They hold until the next call. Raises OutOfRangeError.
+        They are valid until the next call. Raises OutOfRangeError.
         """
         count, length = indices.shape
         if not length:
@@ -222,12 +224,12 @@ class TupleOffsets:
 
 
 def _lie_within_each(columns: Array, sizes: Array) -> bool:
-    """Whether each of the rows of `columns` lies on an axis of its size; see `lie_within`."""
+    """Return True if each of the rows of `columns` is within an axis of its size; see `lie_within`."""
     return not columns.size or bool((as_unsigned(columns).max(axis=1) < as_unsigned(sizes[:, 0])).all())
 
 
 def is_native(indices: Array) -> bool:
-    """Whether NumPy's own functions take the indices as they are."""
+    """Return True if NumPy's functions accept the indices directly."""
     return indices.dtype in _NATIVE
 
 
@@ -241,7 +243,7 @@ def fits_table(indices: Array) -> bool:
 def table_offsets(shape: tuple[int, ...], indices: Array, axis: int) -> Array:
     """Offsets into the flattened tensor of this shape, each on its axis, negative indices counted from the end.
 
-    The indices fit the table. Raises OutOfRangeError.
+    The indices are valid for the table. Raises OutOfRangeError.
     """
     places, grid = _tables(shape, indices.shape, axis)
     if places is None:
@@ -262,7 +264,7 @@ def table_offsets(shape: tuple[int, ...], indices: Array, axis: int) -> Array:
 def _tables(shape: tuple[int, ...], indices_shape: tuple[int, ...], axis: int) -> tuple[Array | None, Array]:
     """The offset of each place on the axis (None: too many), and of each index on all other axes.
 
-    Kept are 64 times two tables of 64 KiB at most, 8 MiB.
+    The cache has at most 64 times two tables of 64 KiB, 8 MiB.
     """
     is_short = shape[axis] <= thresholds.TABLE_ELEMENTS
     places = np.arange(shape[axis], dtype=np.int64) * prod(shape[axis + 1 :]) if is_short else None
@@ -276,7 +278,7 @@ def fits_tuple_table(tuples: Array, sizes: tuple[int, ...]) -> bool:
 
 
 def table_tuple_offsets(tuples: Array, sizes: tuple[int, ...]) -> Array:
-    """Offsets of the slices that tuples along the last of two axes choose, counted in slices; else as table_offsets."""
+    """Offsets of the slices selected by tuples along the last of two axes, counted in slices; else as table_offsets."""
     tables = _tuple_tables(sizes)
     try:
         offsets = tables[0].take(tuples[:, 0])
@@ -289,7 +291,9 @@ def table_tuple_offsets(tuples: Array, sizes: tuple[int, ...]) -> Array:
 
 @lru_cache(maxsize=64)
 def _tuple_tables(sizes: tuple[int, ...]) -> list[Array]:
-    """The offset of each place on each axis. Kept are 64 times 64 KiB at most for each axis: 12 MiB for three."""
+    """The offset of each place on each axis.
+
+    The cache has at most 64 times 64 KiB for each axis: 12 MiB for three."""
     return [np.arange(size, dtype=np.int64) * prod(sizes[axis + 1 :]) for axis, size in enumerate(sizes)]
 
 
@@ -299,9 +303,10 @@ R = TypeVar("R")
 
 
 class Strategy(NamedTuple, Generic[*Args, R]):
-    """applies: whether the strategy can work on these arguments and pays. run: does the work. why: what it saves.
+    """applies: returns True if the strategy is possible and worthwhile for these arguments. run: does the work. why:
+    the gain.
 
-    Both functions take the arguments of the kernel whose list this stands in.
+    Both functions take the arguments of the kernel whose list contains the strategy.
     """
 
     name: str
@@ -315,7 +320,7 @@ def choose(strategies: Sequence[Strategy[*Args, R]], *args: *Args) -> Strategy[*
     for strategy in strategies:
         if strategy.applies(*args):
             return strategy
-    raise AssertionError("the last strategy applies always")
+    raise AssertionError("the last strategy always applies")
 
 
 def always(*_args: object) -> bool:

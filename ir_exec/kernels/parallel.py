@@ -1,10 +1,10 @@
-"""Work on several threads, split into pieces in a way that does not depend on the number of threads.
+"""Work on several threads, in chunks that do not depend on the number of threads.
 
-NumPy releases the interpreter's lock while it moves and computes elements, so threads that each work on a part of the
-output run side by side. A kernel splits its work by the size of its tensors alone and each piece writes to a place of
-its own; which thread takes a piece, and when, changes no result.
+NumPy releases the interpreter's lock while it moves and computes elements, so threads that each compute a chunk of the
+output run concurrently. A kernel splits its work by the size of its tensors only, and each chunk writes to a separate
+place: results do not depend on the thread or the order of a chunk.
 
-The caller says by `THREADS` how many threads may be used; the default is one.
+The caller sets the number of threads in `THREADS`; the default is one.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from ir_exec.tuning import thresholds
 __all__ = ["THREADS", "Worker", "even_count", "for_each", "for_ranges"]
 
 THREADS: ContextVar[int] = ContextVar("THREADS", default=1)
-"""How many threads the operators that run in this context may use, the calling one included."""
+"""Maximum number of threads for operators that run in this context, including the calling one."""
 
 Worker: TypeAlias = Callable[[int], None]
-"""Does the piece of work of this number. Every thread has its own worker, and so its own buffers."""
+"""A function that does the chunk of work of this number. Every thread has its own worker and buffers."""
 
 
 def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float = inf) -> None:
-    """Do the pieces 0 to count - 1, each once, on as many threads as the context allows.
+    """Do the chunks 0 to count - 1, each once, on as many threads as the context allows.
 
-    nanoseconds: about how long one thread would take for all; short work is not shared.
+    nanoseconds: the estimated time of one thread for all; short work is not shared.
 
-    What workers raise is raised here; where several do, the exception of the piece with the lowest number. Where the
-    run takes longer than it may, no further piece is begun, and ResourceError is raised. Context
-    variables, and with them np.errstate, are those of the caller. Pieces that call this themselves do so on one thread.
+    Exceptions of workers are raised here; of several, the exception of the chunk with the lowest number. If the run
+    exceeds its time limit, no further chunk is started, and ResourceError is raised. Context variables, and with them
+    np.errstate, are those of the caller. Nested calls use one thread.
     """
     helpers = min(THREADS.get(), count) - 1
     if helpers > 0 and nanoseconds >= thresholds.SHARED_NANOSECONDS:
@@ -52,7 +52,7 @@ def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: floa
 
 
 def for_ranges(total: int, size: int, work: Callable[[int, int], None], *, nanoseconds: float = inf) -> None:
-    """Call `work(start, stop)` for ranges of `size` that make up range(total), as `for_each` does."""
+    """Call `work(start, stop)` for ranges of `size` that cover range(total), as `for_each` does."""
 
     def piece(number: int) -> None:
         work(number * size, min(number * size + size, total))
@@ -61,13 +61,14 @@ def for_ranges(total: int, size: int, work: Callable[[int, int], None], *, nanos
 
 
 def even_count(wanted: float) -> int:
-    """About so many pieces, but an even number of them: threads are seldom an odd number, and of three equal pieces two
-    threads do one after the other two have ended."""
+    """An even number of chunks near `count`.
+
+    The number of threads is rarely odd: with three equal chunks, one of two threads would idle during the third."""
     return 2 * max(round(wanted / 2), 1)
 
 
 class _Job:
-    """Pieces of work that the calling thread and its helpers take one after the other until none is left."""
+    """Chunks of work that the calling thread and its helpers take one by one until none is left."""
 
     def __init__(self, count: int, make_worker: Callable[[], Worker]) -> None:
         self._count = count
@@ -83,12 +84,12 @@ class _Job:
             # A context cannot be entered by two threads at a time.
             _POOL.submit(self, copy_context(), helpers)
         copy_context().run(self._take_pieces)
-        # Helpers that wake up now find nothing to do. Only those at work are waited for; their number only falls.
+        # Helpers that wake up now find no work. Only working ones are waited for; their number only decreases.
         end = perf_counter() + 1e-3
         while self._helping:
             if perf_counter() > end:
                 self._all_done.wait()
-            # Gives the interpreter's lock to the helpers.
+            # Release the interpreter's lock to the helpers.
             _yield()
         # A helper that has not woken up yet holds this job, which must not keep the arrays alive until then.
         del self._make_worker
@@ -131,20 +132,20 @@ class _Job:
 
     def _fail(self, number: int, failure: BaseException) -> None:
         with self._lock:
-            # Pieces are handed out in order, so those with lower numbers are done or will be.
+            # Chunks are handed out in order, so chunks with lower numbers are done or will be.
             self._next = self._count
             if self._failure is None or number < self._failure[0]:
                 self._failure = number, failure
 
 
 class _Pool:
-    """Threads that wait for jobs: as many as a job has ever asked for; they end with the process."""
+    """Threads that wait for jobs: the maximum number requested so far; they end with the process."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Start anew: a forked process has none of its parent's threads."""
+        """Reset the pool: a forked process has none of its parent's threads."""
         self._lock = threading.Lock()
         self._jobs: SimpleQueue[tuple[_Job, Context]] = SimpleQueue()
         self._size = 0
@@ -155,7 +156,7 @@ class _Pool:
             with self._lock:
                 while self._size < size:
                     name = f"ir_exec-{self._size + 1}"
-                    # A daemon does not keep the process alive; whoever submits a job waits for its end.
+                    # A daemon does not keep the process alive; the submitter of a job waits for its end.
                     threading.Thread(target=self._serve, args=(self._jobs,), name=name, daemon=True).start()
                     self._size += 1
         self._jobs.put((job, context))
@@ -171,7 +172,7 @@ class _Pool:
 
 _POOL = _Pool()
 
-# A sleep of 0 s takes 50 to 110 us on Linux, as long as a timer may be late; sched_yield takes 1, where there is one.
+# A sleep of 0 s takes 50 to 110 us on Linux, the timer slack; sched_yield takes 1 us, if available.
 _yield: Callable[[], object] = getattr(os, "sched_yield", partial(sleep, 0))
 
 

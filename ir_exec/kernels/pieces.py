@@ -1,4 +1,4 @@
-"""Tensors in another order in memory, as their bytes, and a piece at a time."""
+"""Tensors in another memory order, viewed as bits, and in chunks."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def by_rows(array: Array) -> Array:
-    """A copy of a transposed array of long rows with the elements of each side by side; any other array itself.
+    """A copy of a transposed array with contiguous long rows; any other array itself.
 
-    Some columns are copied at a time: along whole rows, each element of which is in another line of the cache, NumPy
-    takes up to ten times as long, for any function.
+    Some columns are copied at a time: along whole rows, where each element is in another cache line, NumPy is up to ten
+    times slower for any function.
     """
     if array.size < thresholds.LONG_ROW * thresholds.RUN_ELEMENTS or array.strides[-1] == array.itemsize:
         return array
@@ -48,7 +48,7 @@ def by_rows(array: Array) -> Array:
 
 
 def _merged_axes(array: Array) -> tuple[list[int], list[int]]:
-    """The shape and the strides with adjacent axes as one where their elements are as far apart."""
+    """The shape and the strides with adjacent axes merged if their elements have a common stride."""
     shape, strides = [1], [0]
     for size, stride in zip(array.shape, array.strides, strict=True):
         if size == 1:
@@ -62,25 +62,25 @@ def _merged_axes(array: Array) -> tuple[list[int], list[int]]:
 
 
 def as_unsigned(integers: Array) -> Array:
-    """A negative integer, seen as unsigned, is larger than any size."""
+    """View integers as unsigned: negative ones are then larger than any size."""
     return integers.view(_UNSIGNED[integers.itemsize])
 
 
 def as_bits(array: Array) -> Array:
-    """Elements of any type as the integers that NumPy moves fastest; object arrays stay what they are."""
+    """View elements of any type as the integers that NumPy moves fastest; object arrays are unchanged."""
     return array if array.dtype.hasobject else array.view(_UNSIGNED[array.itemsize])
 
 
 def item_dtype(nbytes: int) -> np.dtype[np.generic]:
-    """A dtype of so many bytes, that of an unsigned integer where there is one."""
+    """A dtype of this many bytes, an unsigned integer if possible."""
     return _UNSIGNED.get(nbytes) or np.dtype(f"V{nbytes}")
 
 
 def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Array) -> Array:
-    """A function of elements, on as many threads as the context allows; returns output.
+    """Apply an element-wise function on as many threads as the context allows; returns output.
 
-    write: takes some of the elements as a vector, and a vector into which it writes their results. output: the shape of
-        data, contiguous or `lying_like` it.
+    write: takes some of the elements as a vector, and a vector for their results. output: the shape of data, contiguous
+    or `lying_like` it.
     """
     if output.flags.c_contiguous:
         source, target = by_rows(data).reshape(-1), output.reshape(-1)
@@ -98,14 +98,14 @@ def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Arra
 
 
 def lying_like(data: Array) -> Array:
-    """An empty array of the shape and the dtype of data, in the same order in memory if data is a transposed tensor."""
+    """An empty array of the shape and the dtype of data, with its memory order if data is a transposed tensor."""
     found = np.empty_like(data)
     lies = [own == other for size, own, other in zip(data.shape, found.strides, data.strides, strict=True) if size > 1]
     return found if all(lies) else np.empty(data.shape, data.dtype)
 
 
 def converted(data: Array, target: ElementType) -> Array:
-    """`convert`, of many elements in pieces on several threads."""
+    """`convert`, in chunks on several threads for many elements."""
     if data.size < thresholds.SPLIT_ELEMENTS or not data.flags.c_contiguous or data.dtype == target.dtype:
         return convert(data, target)
 
@@ -118,11 +118,11 @@ def converted(data: Array, target: ElementType) -> Array:
 def by_slices(
     function: Callable[[Array], Array], data: Array, axis: int, *, nanoseconds: float, least: int = 1
 ) -> Array:
-    """`function` of every slice of `data` along `axis`, on as many threads as the context allows.
+    """Apply `function` to every slice of `data` along `axis`, on as many threads as the context allows.
 
-    function: from an array (before, size of the axis, after) to one of the same shape and the dtype of data; each slice
-        along axis 1 is computed from that slice alone.
-    nanoseconds: the time for an element, about. least: a piece has so many slices, or all.
+    function: from an array (before, size of the axis, after) to one of the same shape and the dtype of data; slices
+    along axis 1 are independent. nanoseconds: the estimated time per element. least: the minimum number of slices in a
+    chunk.
     """
     if data.size <= thresholds.CHUNK_ELEMENTS:
         return function(_along(data, axis)).reshape(data.shape)

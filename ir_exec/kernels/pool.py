@@ -1,6 +1,4 @@
-"""Pooling: the greatest element or the sum of every window, along one axis after the other, and rectangular bins of
-images, reduced to one element of each channel.
-"""
+"""Pooling: the greatest element or the sum of windows, one axis at a time, and reductions of rectangular bins."""
 
 from __future__ import annotations
 
@@ -53,8 +51,10 @@ def pooled_along(ufunc: np.ufunc, data: Array, axis: SlidingAxis, position: int,
 
 @lru_cache(256)
 def _elements(axis: SlidingAxis) -> tuple[tuple[slice, ...], tuple[tuple[slice, slice], ...]]:
-    """For each place in a window the elements of the data there: of places that all windows have on the data, and of
-    others, with the windows that do."""
+    """The elements of the data at each place of a window.
+
+    Places that are inside the data only in some windows are listed with these windows.
+    """
     reached = [reach for k in axis.positions() if (reach := axis.reach(k)) is not None]
     every = slice(0, axis.count)
     whole = tuple([elements for windows, elements in reached if windows == every])
@@ -62,7 +62,7 @@ def _elements(axis: SlidingAxis) -> tuple[tuple[slice, ...], tuple[tuple[slice, 
 
 
 def by_images(pool: Callable[[Array], Array], data: Array, axes: Sequence[SlidingAxis]) -> Array:
-    """Images [images, spatial...] pooled, as many at a time as stay in the cache: [batch, channels, windows...]."""
+    """Images [images, spatial...] pooled, in chunks that fit the cache: [batch, channels, windows...]."""
     batch, channels, *sizes = data.shape
     counts = [axis.count for axis in axes]
     if data.size <= thresholds.CHUNK_ELEMENTS:
@@ -89,7 +89,7 @@ def _images(data: Array, sizes: Sequence[int]) -> Iterator[tuple[slice, Array]]:
 
 
 def _comparable(data: Array) -> tuple[Array, np.ufunc, Any]:
-    """The data as NumPy compares it, the greater of two elements, never NaN, and the lowest finite one of its type."""
+    """The data in a comparable dtype, the function for the greater of two elements, and the lowest finite one."""
     wide = comparable(data)
     return wide, np.fmax if wide.dtype.kind == "f" else np.maximum, wide.dtype.type(type_limits(data.dtype)[0])
 
@@ -101,7 +101,7 @@ def greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
     def pool(images: Array) -> Array:
         for position, axis in enumerate(axes, 1):
             images = pooled_along(greater, images, axis, position, lowest)
-        # A window without an element that counts, or none but such as are no numbers.
+        # A window without an element that counts, or with NaN only.
         if wide.dtype.kind != "f" or images.min(initial=lowest) >= lowest:
             return images
         return np.asarray(greater(images, lowest))
@@ -110,7 +110,7 @@ def greatest(data: Array, axes: Sequence[SlidingAxis]) -> Array:
 
 
 def greatest_and_places(data: Array, axes: Sequence[SlidingAxis]) -> tuple[Array, Array]:
-    """The greatest element of each window, and where it stands in the flattened data: the first of equal ones."""
+    """The greatest element of each window, and its index in the flattened data: the first of equal ones."""
     wide, greater, lowest = _comparable(data)
     sizes = data.shape[2:]
     shape = (data.shape[0] * data.shape[1], *[axis.count for axis in axes])
@@ -119,7 +119,7 @@ def greatest_and_places(data: Array, axes: Sequence[SlidingAxis]) -> tuple[Array
         return greatest(data, axes), np.zeros((*data.shape[:2], *shape[1:]), np.int64)
     for some, images in _images(wide, sizes):
         places = np.empty(0, np.int64)
-        # From the last axis on, so that of equal elements the first of the flattened window stays.
+        # Starting at the last axis: this keeps the first of equal elements of the flattened window.
         for position, axis in reversed(list(enumerate(axes, 1))):
             found = greater(pooled_along(greater, images, axis, position, lowest), lowest)
             chosen, missing = _first_equal(images, found, axis, position)
@@ -136,12 +136,12 @@ def greatest_and_places(data: Array, axes: Sequence[SlidingAxis]) -> tuple[Array
 
 
 def _first_equal(data: Array, found: Array, axis: SlidingAxis, position: int) -> tuple[Array, Array | None]:
-    """Which element of the data along one axis is the first of its window that equals what was found there.
+    """The index along one axis of the first element of each window that equals the result there.
 
-    The second array tells where there is none; None where there always is.
+    The second array is True where there is none, or None if there always is one.
     """
     positions = list(axis.positions())
-    # Numbers of few bytes are compared many at a time: 0 stands for no element, 1 for the last of the window.
+    # Numbers of few bytes are compared many at a time: 0 means no element, 1 the last of the window.
     numbers = np.zeros(found.shape, np.min_scalar_type(len(positions)))
     before: tuple[Any, ...] = (slice(None),) * position
     for number, k in enumerate(reversed(positions), 1):
@@ -166,11 +166,11 @@ def reduce_bins(
 ) -> Array:
     """Bins reduced by a function: [regions, bins down, bins across, channels].
 
-    places: [..., channels], the elements of images one after the other, row by row; `width` places make a row.
+    places: [..., channels], the elements of consecutive images, row by row; `width` places make a row.
     starts: the image of a bin begins at the place that is the sum of both, which broadcast to [regions, bins down] and
         [regions, bins across].
-    rows, columns: begin and end, [regions, bins, 2] i64, within the image. neutral: what changes no result, and what
-    bins without elements are.
+    rows, columns: begin and end, [regions, bins, 2] i64, within the image. neutral: the neutral element, and the result
+    of empty bins.
     """
     regions, down, across = len(rows), rows.shape[1], columns.shape[1]
     channels = places.shape[-1]
@@ -181,7 +181,7 @@ def reduce_bins(
     total = prod(places.shape[:-1])
     is_worth_tables = ufunc is np.maximum and result.size >= thresholds.CHUNK_ELEMENTS
     doublings = _doublings(extents, total, channels) if is_worth_tables else 0
-    # For the greatest elements of rectangles from each place on, whose sides are 1, 2, 4 and so on: they make up bins.
+    # For the greatest elements of rectangles at each place with sides 1, 2, 4 and so on, which cover bins.
     sides = doublings + 1
     last = sides**2 * total
     known = np.empty((last + 1, channels), places.dtype)
@@ -191,17 +191,17 @@ def reduce_bins(
         _join(tables[power, 0], tables[power + 1, 0], width << power)
     for power in range(doublings):
         _join(tables[:, power], tables[:, power + 1], 1 << power)
-    # Bins are filled up with the last place.
+    # Bins are padded with the last place.
     known[last] = neutral
     down_axis = _axis(rows, extents[0], starts[0], doublings, sides * total)
     across_axis = _axis(columns, extents[1], starts[1], doublings, total)
-    # On one thread: NumPy's calls are so short here that a second one makes it slower.
+    # On one thread: NumPy's calls are so short here that a second thread slows them down.
     for some in _alike(
         down_axis.counts, across_axis.counts, thresholds.INTERMEDIATE_ELEMENTS // (down * across * channels)
     ):
         check_time()
         row, column = _offsets(down_axis, some, width, last), _offsets(across_axis, some, 1, last)
-        # Regions last, as few bins are many.
+        # Regions are the last axis, since there are rarely many bins.
         chosen = row[:, np.newaxis, :, np.newaxis] + column[:, np.newaxis]
         taken = np.take(known, chosen.reshape(-1, *chosen.shape[2:]), axis=0, mode="clip")
         reduced = ufunc.reduce(taken, axis=0, initial=places.dtype.type(neutral))
@@ -210,7 +210,7 @@ def reduce_bins(
 
 
 def _doublings(extents: list[Array], places: int, channels: int) -> int:
-    """How often it pays to double both sides of the rectangles of which bins are made."""
+    """The number of worthwhile doublings of the sides of the rectangles that cover bins."""
     elements = int(extents[0].sum(axis=1) @ extents[1].sum(axis=1))
     longest = max(int(extent.max()) for extent in extents)
     tables = min(elements // max(places, 1), thresholds.HELD_ELEMENTS // max(places * channels, 1))
@@ -218,13 +218,15 @@ def _doublings(extents: list[Array], places: int, channels: int) -> int:
 
 
 def _join(rows: Array, target: Array, distance: int) -> None:
-    """The greatest of both, along the axis before the last, where there is an element at this distance."""
+    """The greatest of both, along the axis before the last, where an element exists at this distance."""
     np.maximum(rows[..., :-distance, :], rows[..., distance:, :], out=target[..., :-distance, :])
 
 
 class _Axis(NamedTuple):
-    """Bins [regions, bins, 2] along an axis, where their places are counted from, how long the parts are of which each
-    is made, [regions, bins], None for one element, and of how many parts a bin of a region is made at most.
+    """Bins [regions, bins, 2] along an axis.
+
+    starts: the origin of their places. sizes: the length of the segments of each bin, [regions, bins], None for one
+    element. counts: the maximum number of segments of a bin of a region.
     """
 
     bins: Array
@@ -234,7 +236,7 @@ class _Axis(NamedTuple):
 
 
 def _axis(bins: Array, extents: Array, starts: Array, doublings: int, table: int) -> _Axis:
-    """table: so many places lie between the rectangles of a side and those of twice that side."""
+    """table: the distance in places between the rectangles of a side and of twice that side."""
     starts = np.broadcast_to(starts, extents.shape)
     if not doublings:
         return _Axis(bins, starts, None, extents.max(axis=1))
@@ -244,7 +246,7 @@ def _axis(bins: Array, extents: Array, starts: Array, doublings: int, table: int
 
 
 def _offsets(axis: _Axis, some: Array, step: int, outside: int) -> Array:
-    """Where the parts of each bin begin, filled up with `outside`: [most, bins, regions]."""
+    """The beginnings of the segments of each bin, padded with `outside`: [most, bins, regions]."""
     (begins, ends), found = axis.bins[some].T, np.arange(axis.counts[some].max())[:, np.newaxis, np.newaxis]
     if axis.sizes is None:
         places = found = found + begins
@@ -256,7 +258,7 @@ def _offsets(axis: _Axis, some: Array, step: int, outside: int) -> Array:
 
 
 def _alike(height: Array, breadth: Array, room: int) -> Iterator[Array]:
-    """The indices of regions, those of like sizes together, which fill the room if all are as large as the largest."""
+    """The indices of regions of similar sizes, in chunks that fit the memory if all are as large as the largest."""
     order = np.lexsort((breadth, height))
     sizes = zip(height[order].tolist(), breadth[order].tolist(), strict=True)
     start = widest = 0

@@ -1,7 +1,7 @@
-"""The type in which an operator adds up, and the rounding of its result to the element type of the output.
+"""The accumulator type of an operator, and the rounding of its result to the element type of the output.
 
-Sums in a short type lose digits or overflow: f16 and bf16 are added in f32, short integers where nothing overflows. The
-result is cut to the type as OpenVINO does: 8 bits and fewer saturate, longer ones wrap.
+Sums in a short type lose digits or overflow: f16 and bf16 are summed in f32, short integers in a type without overflow.
+The result is converted as in OpenVINO: 8 bits and fewer saturate, longer ones wrap.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ir_exec.types import FLOAT, NUMERIC, Array, ElementType, element_types
 __all__ = ["CALCULABLE", "CALCULABLE_FLOAT", "accumulator", "rounded", "type_limits", "widened"]
 
 CALCULABLE = NUMERIC - element_types("u1 u3 u6 nf4")
-"""The numeric types whose dtypes NumPy can calculate with; the others only store values."""
+"""The numeric types whose dtypes have NumPy arithmetic; the others only store values."""
 
 CALCULABLE_FLOAT = CALCULABLE & FLOAT
 
@@ -25,7 +25,8 @@ CALCULABLE_FLOAT = CALCULABLE & FLOAT
 def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which elements of this dtype are multiplied and added.
 
-    Integers of 8 bits and fewer go to f64, where sums of their products are exact and matrix products are fast.
+    Integers of 8 bits and fewer are converted to f64, where sums of their products are exact and matrix products are
+    fast.
     """
     kind = ElementType.of_dtype(dtype)
     if kind.is_float:
@@ -36,12 +37,12 @@ def accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def widened(array: Array) -> Array:
-    """The array in the dtype in which its elements are added; the array itself where that is its own."""
+    """The array in the dtype in which its elements are added; the array itself if this is its dtype."""
     return array.astype(accumulator(array.dtype), copy=False)
 
 
 def rounded(array: Array, dtype: np.dtype[Any]) -> Array:
-    """The array in the dtype of an output; fractions of integers are cut off."""
+    """The array in the dtype of an output; for integers, fractions are truncated."""
     if array.dtype == dtype:
         return array
     kind = ElementType.of_dtype(dtype)
@@ -50,7 +51,7 @@ def rounded(array: Array, dtype: np.dtype[Any]) -> Array:
     if kind.bits <= 8:
         lowest, highest = type_limits(dtype)
         return np.asarray(np.clip(np.trunc(array), lowest, highest).astype(dtype))
-    # A float beyond the range of its integer type has no defined value; by way of 64 bits it wraps.
+    # A float beyond the range of its integer type has no defined value; via 64 bits it wraps.
     return np.asarray(array.astype(np.int64 if kind.is_signed else np.uint64).astype(dtype))
 
 
@@ -61,7 +62,7 @@ def type_limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     if dtype.isbuiltin == 1:
         info: Any = np.finfo(dtype) if is_float else np.iinfo(dtype)
     else:
-        import ml_dtypes  # few networks have its types
+        import ml_dtypes  # few models have its types
 
         describe: Any = ml_dtypes.finfo if is_float else ml_dtypes.iinfo  # which are not annotated
         info = describe(dtype)

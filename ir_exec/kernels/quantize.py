@@ -20,12 +20,12 @@ _Place: TypeAlias = tuple[slice, ...]
 
 
 class Levels(NamedTuple):
-    """What the limits of a quantization come to; arrays that broadcast to the data, scalars where all have one element.
+    """Precomputed values for the limits of a quantization: arrays that broadcast to the data, or scalars.
 
     least, most: of the input. low, span: what is subtracted from the input, which is then divided by the span and
     multiplied by `steps`, the number of levels without the first. step, first: the distance and the first of the levels
-    of the output. low and first are None where they are 0. last: None, or the limits of the output where ranges of the
-    input are reversed, empty or infinite, so that the formula gives the other end or NaN there.
+    of the output. low and first are None where they are 0. last: None, or the limits of the output if ranges of the
+    input are reversed, empty or infinite, where the formula gives the other end or NaN.
     """
 
     least: Any
@@ -38,8 +38,9 @@ class Levels(NamedTuple):
     last: tuple[Any, Any] | None
 
     def quantized(self, data: Array, out: Array | None = None) -> Array:
-        """The data, f32 or f64, rounded; the levels are in its dtype. out: the data, where there is no `last` and its
-        memory may become the result's."""
+        """The data, f32 or f64, rounded; the levels are in its dtype. out: the data, if there is no `last` and its
+        memory may be reused.
+        """
         result = np.empty(data.shape, data.dtype) if out is None else out
         if data.size <= thresholds.CHUNK_ELEMENTS:
             self._write(data, result)
@@ -58,13 +59,13 @@ class Levels(NamedTuple):
 
     @property
     def _is_one(self) -> bool:
-        """Whether there is one range for all data."""
+        """Return True if there is one range for all data."""
         arrays = (self.low, self.span, self.step, self.first)
         ends = () if self.last is None else (self.least, self.most, *self.last)
         return all(array is None or not array.ndim for array in (*arrays, *ends))
 
     def _cut(self, place: _Place) -> Levels:
-        """The levels for a part of the data."""
+        """The levels for a block of the data."""
         if self._is_one:
             return self
         low, span, step, first = [
@@ -78,8 +79,8 @@ class Levels(NamedTuple):
         return cut._replace(least=least, most=most, last=(last[0], last[1]))
 
     def _write(self, data: Array, out: Array) -> None:
-        # Clipped behind the division, where the limits are two numbers for all ranges: np.clip takes eight times as
-        # long with arrays of limits. The formula rises, and is exact at both ends.
+        # Clipped after the division, where the limits are two numbers for all ranges: np.clip is eight times slower
+        # with arrays of limits. The formula is increasing, and exact at both ends.
         source = data if self.low is None else np.subtract(data, self.low, out)
         np.divide(source, self.span, out)
         np.multiply(out, self.steps, out)
@@ -93,8 +94,7 @@ class Levels(NamedTuple):
             np.copyto(out, self.last[1], where=data > self.most)
 
     def _settled(self) -> Levels:
-        """The same levels, their numbers as arrays without axes, which NumPy takes sooner than numbers, also those that
-        are the same for all ranges."""
+        """Convert the numbers, including those equal for all ranges, to scalar arrays, which NumPy accepts faster."""
         arrays = (self.low, self.span, self.step, self.first)
         low, span, step, first = [None if array is None else _without_axes(array) for array in arrays]
         return self._replace(low=low, span=span, step=step, first=first)
@@ -139,14 +139,14 @@ _ALL = slice(None)
 
 
 def _cut(array: Array, place: _Place) -> Array:
-    """The part of an array at this place of the data that it is broadcast to, whose rank it has."""
+    """The block of an array for this place of the data; it has the rank of the data and broadcasts to it."""
     sizes = array.shape
     return array[tuple([_ALL if size == 1 else some for size, some in zip(sizes, place, strict=True)])]
 
 
 @lru_cache(256)
 def _parts(shape: tuple[int, ...], most: int) -> tuple[_Place, ...]:
-    """Parts of a tensor of at most so many elements, cut across the first axis behind which a part can hold all."""
+    """Blocks of a tensor of at most this many elements, split along the first axis whose slices fit."""
     axis = next(axis for axis in range(len(shape)) if prod(shape[axis + 1 :]) <= most)
     return tuple(_places(shape, axis, max(most // max(prod(shape[axis + 1 :]), 1), 1)))
 

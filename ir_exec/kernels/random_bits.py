@@ -1,7 +1,7 @@
-"""Generators of random numbers of 32 bits: Philox-4x32-10, and the Mersenne twister MT19937 with two ways to seed it.
+"""Generators of 32-bit random numbers: Philox-4x32-10, and the Mersenne twister MT19937 with two ways to seed it.
 
-Philox: J. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011. A block of four numbers follows from
-a key and a counter alone, so that blocks can be computed in any order.
+Philox: J. Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011. A block of four numbers depends only
+on a key and a counter, so blocks can be computed in any order.
 Mersenne twister: M. Matsumoto and T. Nishimura, 1998; NumPy has it, and needs only its first 624 words.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["mersenne_twister", "philox", "words_of_number", "words_of_sequence"]
 
 _LOW = 2**32 - 1
 
-# Arrays without axes: with a scalar a short call takes 0.5 us instead of 0.3, with an array of one element 0.8.
+# Scalar arrays: with a NumPy scalar a short call takes 0.5 us instead of 0.3, with an array of one element 0.8.
 _SHIFT, _LOW_BITS, _ONE_FACTOR, _OTHER_FACTOR = (
     np.array(number, np.uint64) for number in (32, _LOW, 0xD2511F53, 0xCD9E8D57)
 )
@@ -27,7 +27,7 @@ _SHIFT, _LOW_BITS, _ONE_FACTOR, _OTHER_FACTOR = (
 _ROUNDS = 10
 
 _KEY_STEPS = np.arange(_ROUNDS, dtype=np.uint64)[:, np.newaxis] * np.array([0x9E3779B9, 0xBB67AE85], np.uint64)
-"""What is added to both halves of the key up to each round."""
+"""The sum added to both halves of the key before each round."""
 
 _WORDS = 624
 
@@ -35,7 +35,7 @@ _WORDS = 624
 def philox(key: int, counter: int, first: int, count: int) -> Array:
     """The blocks `first` to `first + count - 1`, shape [count, 4], u32.
 
-    key, counter: 64 bits each. The counter's lower 64 bits, by which blocks are numbered, stand beside `counter`.
+    key, counter: 64 bits each. The counter's lower 64 bits, the number of the block, are separate from `counter`.
     """
     number = np.arange(count, dtype=np.uint64)
     number += np.uint64(first % 2**64)
@@ -53,7 +53,7 @@ def philox(key: int, counter: int, first: int, count: int) -> Array:
         one, kept, other, also_kept, free = free, other, kept, one, also_kept
     pairs = np.empty((count, 2), np.uint64)
     for position, (first_word, second_word) in enumerate(((one, kept), (other, also_kept))):
-        # Two words of 32 bits at once: written four apart they would take twice the time.
+        # Two 32-bit words at once: writes with a stride of four words take twice the time.
         low, high = (first_word, second_word) if sys.byteorder == "little" else (second_word, first_word)
         np.left_shift(high, _SHIFT, out=free)
         np.bitwise_or(low, free, out=pairs[:, position])
@@ -61,7 +61,7 @@ def philox(key: int, counter: int, first: int, count: int) -> Array:
 
 
 def _cross(product: Array, word: Array, key: Array, *, out: Array) -> None:
-    """out = upper half of product ^ word ^ key; of the product its lower half is left."""
+    """out = upper half of product ^ word ^ key; the product keeps its lower half."""
     np.right_shift(product, _SHIFT, out=out)
     out ^= word
     out ^= key
@@ -69,7 +69,7 @@ def _cross(product: Array, word: Array, key: Array, *, out: Array) -> None:
 
 
 def mersenne_twister(words: Sequence[int]) -> np.random.MT19937:
-    """The generator that begins with these 624 words; its `random_raw` gives the numbers."""
+    """The generator with this state of 624 words; its `random_raw` returns the numbers."""
     generator = np.random.MT19937()
     state: Any = {"key": np.array(words, np.uint32), "pos": _WORDS}
     generator.state = {"bit_generator": "MT19937", "state": state}
@@ -77,7 +77,7 @@ def mersenne_twister(words: Sequence[int]) -> np.random.MT19937:
 
 
 def words_of_number(seed: int) -> list[int]:
-    """The 624 words that follow from one number, of which the low 32 bits count: as PyTorch and C++ seed with it."""
+    """The 624 words for a seed, of which the low 32 bits count, as in PyTorch and C++."""
     words = [seed & _LOW]
     for index in range(1, _WORDS):
         words.append((1812433253 * (words[-1] ^ words[-1] >> 30) + index) & _LOW)
@@ -85,7 +85,7 @@ def words_of_number(seed: int) -> list[int]:
 
 
 def words_of_sequence(numbers: Sequence[int]) -> list[int]:
-    """The 624 words that std::seed_seq of C++ makes of these numbers, of each of which the low 32 bits count."""
+    """The 624 words of std::seed_seq in C++ for these numbers; the low 32 bits of each count."""
     # The distances for 624 words, as the C++ standard gives them in [rand.util.seedseq].
     near, far = 306, 317
     words = [0x8B8B8B8B] * _WORDS

@@ -1,5 +1,4 @@
-"""Sums and means along axes, in the type in which they are accumulated, and vectors along the last axis, normalized by
-what they come to."""
+"""Sums and means along axes in the accumulator type, and normalizations along the last axis."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ __all__ = ["layer_normalized", "mean", "reduce_rows", "reduced", "reducing", "rm
 
 
 def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
-    """The mean along axes in the accumulator of data, that of integers cut towards zero; 0 for no elements."""
+    """The mean along axes in the accumulator of data, truncated towards zero for integers; 0 for no elements."""
     count = max(prod([data.shape[axis] for axis in axes]), 1)
     if accumulator(data.dtype).kind not in "iu":
         total = summed(data, axes, keep_dims)
@@ -38,9 +37,9 @@ def summed(data: Array, axes: tuple[int, ...], keep_dims: bool) -> Array:
 
 
 def summing(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> Callable[[Array], Any]:
-    """The sum of floats of 32 or 64 bits, of these sizes, along axes: what to call.
+    """The function for sums of f32 or f64 of these sizes along axes.
 
-    np.add.reduce pays for every row behind the axes, np.einsum does not; both add in the same order.
+    np.add.reduce has a cost for every row after the axes, np.einsum does not; both add in the same order.
     """
     behind = prod(sizes[max(axes, default=0) + 1 :])
     if not axes or not 1 < behind <= thresholds.RUN_ELEMENTS or prod(sizes) < thresholds.CALL_ELEMENTS:
@@ -52,34 +51,34 @@ def summing(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> C
 
 
 def reducing(ufunc: np.ufunc, sizes: tuple[int, ...], axes: tuple[int, ...], keep_dims: bool) -> Callable[[Array], Any]:
-    """ufunc.reduce of floats of 32 or 64 bits, of these sizes, along axes: what to call."""
+    """The function for ufunc.reduce of f32 or f64 of these sizes along axes."""
     if axes == (len(sizes) - 1,) and _are_short(sizes[-1], prod(sizes[:-1])):
         return partial(reduce_rows, ufunc, keep_dims=keep_dims)
-    # NumPy's annotations of `reduce` do not know `keepdims` as a variable.
+    # NumPy's annotations of `reduce` do not accept `keepdims` as a variable.
     reduce: Any = ufunc.reduce
     return partial(reduce, axis=axes, keepdims=keep_dims)
 
 
 def _are_short(size: int, count: int) -> bool:
-    """Whether so many rows of this size are reduced side by side."""
+    """Return True if this many rows of this size are reduced together."""
     return count >= thresholds.MANY_ROWS and 1 < size <= thresholds.RUN_ELEMENTS
 
 
 def reduced(
     ufunc: np.ufunc, data: Array, axes: tuple[int, ...], keep_dims: bool, dtype: np.dtype[Any] | None = None
 ) -> Array:
-    """ufunc.reduce along axes, as an array; dtype: in which it is computed."""
+    """ufunc.reduce along axes, as an array; dtype: of the computation."""
     if axes == (data.ndim - 1,) and dtype in (None, data.dtype) and data.dtype.kind == "f":
         return reduce_rows(ufunc, data, keep_dims)
-    # NumPy's annotations of `reduce` do not know `keepdims` as a variable.
+    # NumPy's annotations of `reduce` do not accept `keepdims` as a variable.
     reduce: Any = ufunc.reduce
     return np.asarray(reduce(data, axis=axes, keepdims=keep_dims, dtype=dtype))
 
 
 def reduce_rows(ufunc: np.ufunc, data: Array, keep_dims: bool = True) -> Array:
-    """ufunc.reduce of floats along the last axis; short rows are reduced side by side, as each takes its time.
+    """ufunc.reduce of floats along the last axis; short rows are reduced together, since each has an overhead.
 
-    Where rows do not lie one behind the other in memory, NumPy does so itself.
+    If rows are not contiguous, NumPy does so itself.
     """
     size = data.shape[-1] if data.ndim else 0
     count = data.size // max(size, 1)
@@ -110,7 +109,7 @@ def _reduced_columns(ufunc: np.ufunc, rows: Array) -> Array:
 def rms_normalized(data: Array, weight: Array | None, epsilon: float) -> Array:
     """data / sqrt(mean of data² + epsilon) · weight, over the last axis, which is not empty.
 
-    data: f32 or f64, rank 1 or more. weight: as many elements as the last axis has, in the dtype of data; without it 1.
+    data: f32 or f64, rank 1 or more. weight: as many elements as the last axis has, in the dtype of data; by default 1.
     """
 
     def normalize(rows: Array, out: Array) -> None:

@@ -1,6 +1,6 @@
-"""Resampling: a table for each axis says which elements of the input make an element of the output, and their weights.
+"""Resampling: a table for each axis lists the input elements of an output element, and their weights.
 
-Axes are resampled one after another. Points and lattices that lie anywhere are samples of four elements each.
+Axes are resampled one after another. Arbitrary points and lattices are sampled from four elements each.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class TapTable:
     weights: Array | None
 
     def matrix(self, size: int, dtype: np.dtype[Any]) -> Array:
-        """The weights spread out, [size of the output, size of the input], for an input of this size."""
+        """The weights as a dense matrix, [size of the output, size of the input], for an input of this size."""
         known = self._matrices.get(dtype)
         if known is None:
             assert self.weights is not None
             known = self._matrices[dtype] = np.zeros((len(self.indices), size), dtype)
-            # A clipped tap may stand more than once.
+            # A clipped tap may occur more than once.
             np.add.at(
                 known, (np.arange(len(known))[:, np.newaxis], self.indices), self.weights.astype(dtype, copy=False)
             )
@@ -69,9 +69,9 @@ class TapTable:
 
 
 def _source_coordinates(mode: Coordinates, size_in: int, size_out: int, scale: np.float32) -> Array:
-    """Where on the input axis each element of the output axis lies, in f32 as OpenVINO calculates.
+    """The coordinate on the input axis of each element of the output axis, in f32 as in OpenVINO.
 
-    An axis that keeps its size keeps its elements, whatever the mode.
+    An axis that keeps its size keeps its elements, in any mode.
     """
     places = np.arange(size_out, dtype=np.float32)
     half = np.float32(0.5)
@@ -89,7 +89,7 @@ def _source_coordinates(mode: Coordinates, size_in: int, size_out: int, scale: n
 
 
 def _nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsampled: bool) -> TapTable:
-    """The one element that is nearest to each coordinate."""
+    """The element nearest to each coordinate."""
     # In f64 the halves are exact.
     exact = coordinates.astype(np.float64)
     if rounding == "round_prefer_floor":
@@ -106,8 +106,8 @@ def _nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsamp
 def _linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> TapTable:
     """The two neighbours of each coordinate, the nearer with the greater weight.
 
-    clamped: a coordinate off the axis counts as its end. Otherwise only neighbours on the axis count, and where there
-    is none the result is 0.
+    clamped: a coordinate outside of the axis counts as its end. Otherwise only neighbours on the axis count, and the
+    result is 0 if there is none.
     """
     if clamped:
         coordinates = np.clip(coordinates, np.float32(0), np.float32(size_in - 1))
@@ -116,9 +116,9 @@ def _linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> TapTabl
 
 
 def _antialiased_table(coordinates: Array, size_in: int, scale: np.float32) -> TapTable:
-    """A triangle that is wider the smaller the scale, so that no element of the input is left out."""
+    """A triangle that widens with a smaller scale, so no element of the input is omitted."""
     radius = 2 if scale > 1 else int(np.ceil(np.float32(2) / scale))
-    # No tap lies off the axis by more than its size, however small the scale.
+    # The distance of a tap outside of the axis is at most its size, for any scale.
     radius = min(radius, size_in)
     middle = np.trunc(coordinates + np.copysign(np.float32(0.5), coordinates))
     return _triangle_table(coordinates, middle[:, np.newaxis] + np.arange(-radius, radius + 1), scale, size_in)
@@ -132,7 +132,7 @@ def _triangle_table(coordinates: Array, taps: Array, slope: np.float32, size_in:
 
 
 def _cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> TapTable:
-    """The four elements around each coordinate, weighted by Keys' cubic with the parameter a; ends are repeated."""
+    """The four nearest elements of each coordinate, weighted by Keys' cubic with the parameter a; ends are repeated."""
     a = np.float32(cube_coeff)
     first = np.floor(coordinates)
     near = coordinates - first
@@ -172,7 +172,7 @@ def _pillow_cubic(distance: Array) -> Array:
 
 
 def _shares(weights: Array) -> Array:
-    """Weights of which those of each element add up to 1; all 0 where they were."""
+    """Normalize the weights of each element to a sum of 1; zeros remain."""
     total = weights.sum(axis=1, keepdims=True)
     total[total == 0] = 1
     weights /= total
@@ -180,7 +180,9 @@ def _shares(weights: Array) -> Array:
 
 
 def _resample(data: Array, axis: int, table: TapTable) -> Array:
-    """The tensor with this axis resampled; nothing is empty. With weights, data is f32 or f64, and so is the result."""
+    """The tensor with this axis resampled; all axes have elements. With weights, data is f32 or f64, and so is the
+    result.
+    """
     shape = (*data.shape[:axis], len(table.indices), *data.shape[axis + 1 :])
     before, size = prod(shape[:axis]), data.shape[axis]
     rows = data.reshape(before, size, -1)
@@ -189,7 +191,7 @@ def _resample(data: Array, axis: int, table: TapTable) -> Array:
     weights = table.weights.astype(rows.dtype, copy=False)
     taps = weights.shape[1]
     small = size <= 4 * thresholds.ELEMENTS_A_CALL * taps and size * len(table.indices) <= thresholds.HELD_ELEMENTS
-    # In a product 0 * inf would spread NaN over the whole axis; the sum tells whether there is any such element.
+    # In a product 0 * inf would spread NaN over the whole axis; the sum shows if there is any such element.
     if small and np.isfinite(rows.sum()):
         return _product(rows, table.matrix(size, rows.dtype)).reshape(shape)
     return _weighted(rows, table.indices, weights).reshape(shape)
@@ -201,7 +203,7 @@ def _copied(rows: Array, indices: Array) -> Array:
     times, rest = divmod(len(indices), size)
     output = np.empty((before, len(indices), after), rows.dtype)
     if after == 1 and times and not rest and np.array_equal(indices, np.arange(len(indices)) // times):
-        # Every element so many times over: strided copies are faster than single look-ups.
+        # Every element is repeated equally often: strided copies are faster than single look-ups.
         for offset in range(times):
             output[:, offset::times] = rows
         return output
@@ -232,7 +234,7 @@ Mode: TypeAlias = Literal["nearest", "linear", "linear_onnx", "cubic", "bilinear
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """How the elements between those of the input are found."""
+    """The method of interpolation."""
 
     mode: Mode
     coordinates: Coordinates = "half_pixel"
@@ -245,7 +247,7 @@ class Filter:
         return self.mode in ("bilinear_pillow", "bicubic_pillow")
 
     def table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> TapTable:
-        """How an axis is resampled; tables of short axes are kept."""
+        """The table for resampling an axis; tables of short axes are cached."""
         make = _kept_table if max(size_in, size_out) <= thresholds.LONG_ROW else Filter._new_table
         return make(self, size_in, size_out, scale, antialias)
 
@@ -263,8 +265,10 @@ class Filter:
 
 
 _kept_table = lru_cache(maxsize=32)(Filter._new_table)
-"""32 tables at most. One of 512 elements with four taps holds 24 KiB, and its matrix in f32 1 MiB more: up to 32 MiB in
-usual networks, three times as much where the same axes are resampled in f64 too."""
+"""Maximum number of cached tables.
+
+A table of 512 elements with four taps takes 24 KiB, and its matrix in f32 1 MiB more: up to 32 MiB in usual models,
+three times as much if the same axes are also resampled in f64."""
 
 
 def interpolate(
@@ -280,10 +284,10 @@ def interpolate(
     if not data.size:
         raise EvaluationError(f"data {list(data.shape)} is empty, it cannot be resampled to {shape}")
     if how.of_pillow:
-        # Pillow goes from the last axis to the first, and rounds integers in between.
+        # Pillow resamples from the last axis to the first, and rounds integers in between.
         steps.reverse()
     else:
-        # The axis that shrinks most comes first, of equal ones the last: so the least data is moved.
+        # The axis that shrinks most comes first, of equal ones the last: this moves the least data.
         steps.sort(key=lambda step: (step[1] / max(data.shape[step[0]], 1), -step[0]))
     antialias = how.antialias and any(scale < 1 for scale in scales)
     kind = ElementType.of(data)
@@ -302,7 +306,7 @@ def interpolate(
 
 
 def _working_dtype(kind: ElementType, how: Filter) -> np.dtype[np.floating]:
-    """f32, or f64 where values or their halves need more digits."""
+    """f32, or f64 if values or their halves need more digits."""
     wide = kind.bits >= 32 and kind is not ElementType.f32
     return np.dtype(np.float64 if wide or (kind.is_integer and how.of_pillow) else np.float32)
 
@@ -316,18 +320,18 @@ class Line(NamedTuple):
 
 
 def read_between(positions: Array) -> Line:
-    """Positions that lie on an axis as the elements around them."""
+    """Convert positions within an axis to pairs of elements and weights."""
     low = np.floor(positions)
     return Line(low.astype(np.int64), np.ceil(positions).astype(np.int64), positions - low)
 
 
 def channels_last(images: Array) -> Array:
-    """Images [N, C, H, W] as [N, H, W, C], where the channels of a place are contiguous."""
+    """Images [N, C, H, W] as [N, H, W, C], with contiguous channels."""
     return np.ascontiguousarray(images.transpose(0, 2, 3, 1))
 
 
 def copy_channels(planes: Array, target: Array) -> None:
-    """target[...] = planes, of the same shape, whose last axis counts the channels and is not contiguous in planes."""
+    """target[...] = planes, of equal shape; the last axis, the channels, is not contiguous in planes."""
     if planes.shape[-1] > thresholds.FEW_CHANNELS:
         target[...] = planes
         return
@@ -336,7 +340,7 @@ def copy_channels(planes: Array, target: Array) -> None:
 
 
 def sample_lattice(image: Array, rows: Line, columns: Line) -> Array:
-    """An image [H, W, C] read where rows and columns cross: [rows, columns, C]."""
+    """An image [H, W, C] sampled at the crossings of rows and columns: [rows, columns, C]."""
     if not (rows.low.size and columns.low.size):
         return np.zeros((rows.low.size, columns.low.size, image.shape[2]), image.dtype)
     first = int(columns.low.min())
@@ -351,7 +355,7 @@ def sample_lattice(image: Array, rows: Line, columns: Line) -> Array:
 
 
 def sample_points(image: Array, rows: Line, columns: Line) -> Array:
-    """An image [H, W, C] read at points, given by their places on both axes: [points, C]."""
+    """An image [H, W, C] sampled at points, given by their places on both axes: [points, C]."""
     share, across = rows.share[:, np.newaxis], columns.share[:, np.newaxis]
     points: Array = image[rows.low, columns.low] * ((1 - share) * (1 - across))
     points += image[rows.low, columns.high] * ((1 - share) * across)

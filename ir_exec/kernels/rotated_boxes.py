@@ -1,4 +1,4 @@
-"""Overlaps of boxes that are turned, see `boxes`."""
+"""Overlaps of rotated boxes, see `boxes`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["RotatedOverlaps"]
 
 
 class RotatedOverlaps(Overlaps):
-    """The overlaps of boxes that are rows of centre x, centre y, width, height and an angle in radians.
+    """The overlaps of boxes given as rows of centre x, centre y, width, height and an angle in radians.
 
-    In the frame in which the first box stands upright, every vertical line through it meets the other box from a lower
-    to an upper edge. What lies inside is the length between both, each held within the first box; summed over all lines
-    this is the common area: for every edge the mean of its held height times how far it runs, leftwards counted
-    negative.
+    In the frame aligned with the first box, every vertical line intersects the other box between a lower and an upper
+    edge. The common length is the distance between both edges, each clipped to the first box. Its integral over all
+    lines is the common area: for every edge the mean of its clipped height times its horizontal extent, negative to the
+    left.
     """
 
     def __init__(self, boxes: Array, clockwise: bool) -> None:
@@ -40,7 +40,7 @@ class RotatedOverlaps(Overlaps):
 
 
 def _area_within(corners: Array, half_width: Any, half_height: Any) -> Array:
-    """What of each quadrangle lies in the upright box around 0; `corners`: [corner, x or y, quadrangle], in order."""
+    """The area of each quadrangle inside the axis-aligned box at 0; `corners`: [corner, x or y, quadrangle]."""
     start, end = corners, np.roll(corners, -1, axis=0)
     run = end[:, 0] - start[:, 0]
     slope = np.divide(end[:, 1] - start[:, 1], run, out=np.zeros_like(run), where=run != 0)
@@ -51,7 +51,7 @@ def _area_within(corners: Array, half_width: Any, half_height: Any) -> Array:
 
 
 def _mean_held(first: Array, last: Array, limit: Any) -> Array:
-    """The mean of numbers that run evenly from `first` to `last`, each held between -limit and limit."""
+    """The mean of uniformly spaced numbers from `first` to `last`, each clipped to -limit .. limit."""
     change = last - first
     mean: Array = np.clip((first + last) / 2, -limit, limit)
     np.divide(_integral(last, limit) - _integral(first, limit), change, out=mean, where=np.abs(change) > 1e-6 * limit)
@@ -59,7 +59,7 @@ def _mean_held(first: Array, last: Array, limit: Any) -> Array:
 
 
 def _integral(end: Array, limit: Any) -> Array:
-    """Over all numbers up to `end`, each held between -limit and limit, but for a constant."""
+    """The integral of numbers to `end`, each clipped to -limit .. limit, up to a constant."""
     held = np.clip(end, -limit, limit)
     total: Array = held * (end - held / 2)
     return total

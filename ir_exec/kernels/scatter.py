@@ -1,10 +1,11 @@
-"""Elements and slices that replace others where indices say so: the kernels of the scatter family.
+"""The kernels of the scatter family: elements and slices that replace others at indices.
 
-All tensors are seen with three axes: (before, axis, after). `output` is where the result goes; `data`, what it holds
-elsewhere, is copied there on the way, while it is in the cache. Where the two are the same array nothing is copied.
-Work is only split into parts that touch different elements, so that of equal indices the last one wins.
+All tensors are viewed with three axes: (before, axis, after). `output` receives the result; its other elements are
+copied from `data` in the same pass, while they are in the cache. If both are the same array, nothing is copied. Work is
+split only into chunks that touch different elements:
 
-`put_along_axis` and `put_slices` run the first strategy that applies of their lists at the end of the file.
+the last of equal indices wins. `put_along_axis` and `put_slices` run the first applicable strategy of their lists at
+the end of the file.
 """
 
 from __future__ import annotations
@@ -50,11 +51,10 @@ __all__ = [
 ]
 
 Pairs: TypeAlias = Callable[[], Iterator[tuple[Array, Array]]]
-"""Chunks of offsets and of updates that go there, all flat, as often as they are asked for. A chunk's offsets hold
-until the next chunk."""
+"""Chunks of flat offsets and updates, in any number of iterations. A chunk's offsets are valid until the next chunk."""
 
 Update: TypeAlias = Callable[[Array, Pairs, int], None]
-"""What updates do to a flat array: the array, the chunks, how many updates there are."""
+"""A function that applies updates to a flat array: the array, the chunks, the number of updates."""
 
 
 def assign(target: Array, pairs: Pairs, count: int) -> None:
@@ -68,8 +68,9 @@ def put_along_axis(
 ) -> None:
     """output[i, indices[i, j, k], k] becomes updates[i, j, k], shown for axis 1 of rank 3; elsewhere output is data.
 
-    indices, updates: one shape; except on `axis` its sizes are at most those of data and output. output: contiguous;
-    data itself or no memory of it. negative: whether indices below zero count from the end. Raises OutOfRangeError.
+    indices, updates: one shape; except on `axis` its sizes are at most the sizes of data and output. output:
+    contiguous; data itself or not an alias of it. negative: negative indices count from the end. Raises
+    OutOfRangeError.
     """
     arguments = (data, indices, updates, axis, output, negative, update)
     choose(ALONG_AXIS, *arguments).run(*arguments)
@@ -122,7 +123,7 @@ def _put_by_tiles(
     chosen, values = (array.reshape(before, way.length, after) for array in (integers.array, updates))
     tiles = way.tiles(target.itemsize, copied=True)
     groups = way.groups(tiles, apart=0)
-    # Too few groups to share the copying: then it is shared beforehand.
+    # With too few groups to share the copy, it is shared beforehand.
     copied = data is output or len(groups) < thresholds.MOST_PIECES // 4
     if copied:
         copy_into(output, data)
@@ -154,7 +155,7 @@ def _put_by_tiles(
 
 
 def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
-    """Offsets of the slices that tuples of shape (..., len(sizes)) choose, counted in slices; flat.
+    """Offsets of the slices selected by tuples of shape (..., len(sizes)), counted in slices; flat.
 
     Raises OutOfRangeError.
     """
@@ -180,10 +181,10 @@ def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
 def put_tuples(
     data: Array, indices: Indices, updates: Array, sizes: tuple[int, ...], output: Array, update: Update = assign
 ) -> None:
-    """output[*indices[i]] becomes updates[i], where that is one element; elsewhere output is data.
+    """output[*indices[i]] becomes updates[i], if that is one element; elsewhere output is data.
 
-    indices: tuples along the last axis, which count on axes of these sizes. output: contiguous; data itself or no
-    memory of it. Raises OutOfRangeError, perhaps when some updates have been applied.
+    indices: tuples along the last axis, which refer to axes of these sizes. output: contiguous; data itself or not an
+    alias of it. Raises OutOfRangeError, possibly after some updates.
     """
     tuples = indices.array.reshape(prod(indices.array.shape[:-1]), len(sizes))
     values = updates.reshape(len(tuples))
@@ -201,8 +202,8 @@ def put_tuples(
 def put_slices(data: Array, positions: Array, updates: Array, output: Array) -> None:
     """output[i, positions[j], k] = updates[i, j, k]; elsewhere output is data.
 
-    data, output: (before, axis, after), output contiguous; data itself or no memory of it. positions: (length,), all on
-    the axis and none negative. updates: (before, length, after).
+    data, output: (before, axis, after), output contiguous; data itself or not an alias of it. positions: (length,), all
+    on the axis and none negative. updates: (before, length, after).
     """
     choose(SLICES, data, positions, updates, output).run(data, positions, updates, output)
 
@@ -213,7 +214,7 @@ def _has_few_elements(data: Array, positions: Array, updates: Array, output: Arr
 
 def _put_by_numpy(data: Array, positions: Array, updates: Array, output: Array) -> None:
     copy_into(output, data)
-    # NumPy assigns in the order of a contiguous list of indices, so that the last of equal ones wins.
+    # NumPy assigns in the order of a contiguous list of indices: the last of equal ones wins.
     output[:, np.ascontiguousarray(positions)] = updates
 
 
@@ -223,7 +224,7 @@ def _are_long_or_many(data: Array, positions: Array, updates: Array, output: Arr
 
 
 def _last_of_each(positions: Array, size: int) -> tuple[Array, Array]:
-    """Every position that occurs, in rising order, and where it occurs last."""
+    """Every position that occurs, in ascending order, and its last occurrence."""
     if len(positions) < size // 16:
         places, first = np.unique(positions[::-1], return_index=True)
         return places, len(positions) - 1 - first
@@ -276,7 +277,7 @@ def _put_one_by_one(data: Array, positions: Array, updates: Array, output: Array
 
 
 def assign_slices(output: Array, positions: Array, updates: Array) -> None:
-    """output[:, positions] = updates, the later ones over the earlier; output is contiguous."""
+    """output[:, positions] = updates; later ones overwrite earlier ones. output is contiguous."""
     before, size, _ = output.shape
     if output.dtype.hasobject or not len(positions):
         output[:, positions] = updates
@@ -287,7 +288,7 @@ def assign_slices(output: Array, positions: Array, updates: Array) -> None:
     if items.dtype.kind == "u":
         items[positions] = values
     else:
-        # Positions are in range; "clip" only spares the copy that "raise" makes.
+        # Positions are in range; "clip" only avoids the copy that "raise" makes.
         np.put(items, positions, values, mode="clip")
 
 
@@ -297,7 +298,7 @@ def _as_items(array: Array) -> Array:
 
 
 def copy_into(output: Array, data: Array) -> None:
-    """output[...] = data, on several threads where that pays; nothing where they are the same array."""
+    """output[...] = data, on several threads if worthwhile; nothing if they are the same array."""
     if output is data:
         return
     if output.size <= thresholds.FEW_ELEMENTS or not data.flags.c_contiguous:
@@ -316,13 +317,13 @@ ALONG_AXIS = (
         "table",
         _fits_table,
         _put_by_table,
-        "Few indices into a small tensor: kept tables turn them into offsets and check them by three NumPy calls.",
+        "Few indices into a small tensor: cached tables convert them to offsets and check them by three NumPy calls.",
     ),
     Strategy(
         "part",
         _reaches_a_part,
         _put_into_part,
-        "Indices smaller than data on other axes: the part that they reach is copied, and updated like a whole tensor.",
+        "Indices smaller than data on other axes: the reached block is copied, and updated like a whole tensor.",
     ),
     Strategy(
         "tiles",
@@ -331,27 +332,27 @@ ALONG_AXIS = (
         "Threads share groups of tiles that touch different elements; data is copied while it is in the cache.",
     ),
 )
-"""The ways to put elements along an axis."""
+"""The strategies for writing elements along an axis."""
 
 SLICES = (
     Strategy(
         "numpy",
         _has_few_elements,
         _put_by_numpy,
-        "A small output: NumPy's indexing is over before a thread would wake up.",
+        "A small output: NumPy's indexing is faster than waking a thread.",
     ),
     Strategy(
         "last of each",
         _are_long_or_many,
         _put_last_of_each,
         "Long slices, or more than there are places: the last update of each place is found first, then threads write "
-        "contiguous parts of the output, each slice once.",
+        "contiguous chunks of the output, each slice once.",
     ),
     Strategy(
         "one by one",
         always,
         _put_one_by_one,
-        "Short slices are written in their order, each as one item, the later ones over the earlier.",
+        "Short slices are written in their order, each as one item; later ones overwrite earlier ones.",
     ),
 )
-"""The ways to put slices along an axis."""
+"""The strategies for writing slices along an axis."""

@@ -1,9 +1,9 @@
-"""Reductions of the scatter family: sum, difference, product, least, greatest and mean of updates and what data holds.
+"""Reductions of the scatter family: sum, difference, product, least, greatest and mean of updates and data.
 
-Updates to one element are applied one after the other in their order, so that floating point sums are reproducible.
+Updates to one element are applied in their order, so floating point sums are reproducible.
 `ufunc.at` does this for single elements about as fast as memory allows. Updates that are whole slices are grouped by
-the place where they go, and applied in waves: one update of each group. A wave touches no element twice and is a few
-NumPy calls on all of its elements.
+their destination, and applied in waves: one update of each group. A wave touches no element twice and takes a few NumPy
+calls on all of its elements.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Reduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "max", "mean
 class ReducingUpdate:
     """An Update: the target's elements are reduced with the updates to them, in their order.
 
-    use_init_val: whether what the target holds counts too. A NaN among the updates changes neither least nor greatest.
+    use_init_val: the target's value is included. A NaN among the updates changes neither least nor greatest.
     """
 
     reduction: Reduction
@@ -38,7 +38,7 @@ class ReducingUpdate:
         if exact == target.dtype and self.reduction != "mean":
             self._reduce(target, pairs)
         elif count < target.size // 64:
-            # Few updates: calculating with a copy of the few elements that they touch saves memory.
+            # Few updates: computing on a copy of the few touched elements saves memory.
             found = [(offsets.copy(), values) for offsets, values in pairs()]
             touched, inverse = np.unique(np.concatenate([offsets for offsets, _ in found]), return_inverse=True)
             values = np.concatenate([values for _, values in found])
@@ -81,7 +81,7 @@ class ReducingUpdate:
         function, results = self._function(found)
         length = results.shape[1]
         wave, waves = 0, int(groups.sizes[0])
-        # As groups become fewer from wave to wave, those that are left are the first ones.
+        # The number of groups decreases from wave to wave: the remaining ones are the first.
         while (count := groups.longer_than(wave)) * length >= thresholds.CALL_ELEMENTS or count > waves - wave:
             values = self._prepared(updates.take(groups.wave(wave, count), axis=0), results.dtype)
             function(results[:count], values, out=results[:count])
@@ -91,7 +91,7 @@ class ReducingUpdate:
         assign_slices(target[np.newaxis], groups.places, found.astype(target.dtype, copy=False)[np.newaxis])
 
     def _reduce_rest(self, function: np.ufunc, result: Array, rest: Array, updates: Array) -> None:
-        """Many updates to one slice. NumPy reduces the first of two axes in its order, slice by slice."""
+        """Reduce many updates to one slice. NumPy reduces the first of two axes in order, slice by slice."""
         step = max(1, thresholds.CHUNK_ELEMENTS // result.size)
         for first in range(0, rest.size, step):
             values = self._prepared(updates.take(rest[first : first + step], axis=0), result.dtype)
@@ -109,7 +109,7 @@ class ReducingUpdate:
         return values
 
     def _exact_dtype(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """What to calculate in: f32 for smaller floats, and for means of integers what holds their sums."""
+        """The dtype of the computation: f32 for smaller floats, and for means of integers one that holds their sums."""
         kind = ElementType.of_dtype(dtype)
         if kind.is_float:
             return dtype if kind.bits >= 32 else np.dtype(np.float32)
@@ -118,7 +118,7 @@ class ReducingUpdate:
         return dtype
 
     def _neutral(self, dtype: np.dtype[Any]) -> Array:
-        """What changes no other value when it is reduced with it."""
+        """The neutral element of the reduction."""
         if self.reduction in ("min", "max"):
             if dtype.kind == "f":
                 return np.array(np.inf if self.reduction == "min" else -np.inf, dtype)
@@ -129,10 +129,10 @@ class ReducingUpdate:
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Updates grouped by the place where they go, the largest groups first.
+    """Updates grouped by destination, the largest groups first.
 
-    places, sizes: the place and the number of updates of each group. starts: where in `order` its updates begin, in
-    the order in which they are applied.
+    places, sizes: the place and the number of updates of each group. starts: the first of its updates in `order`, the
+    order in which they are applied.
     """
 
     places: Array
@@ -149,12 +149,12 @@ class _Groups:
         return cls(ordered[starts], sizes, starts, order)
 
     def part(self, start: int, stop: int) -> _Groups:
-        """Some of the groups, sorted by their sizes."""
+        """A slice of the groups, sorted by size."""
         largest = start + np.argsort(-self.sizes[start:stop], kind="stable")
         return _Groups(self.places[largest], self.sizes[largest], self.starts[largest], self.order)
 
     def longer_than(self, wave: int) -> int:
-        """How many groups have more than `wave` updates."""
+        """The number of groups with more than `wave` updates."""
         return int(np.searchsorted(-self.sizes, -wave))
 
     def wave(self, wave: int, count: int) -> Array:
@@ -163,13 +163,13 @@ class _Groups:
         return found
 
     def rest(self, group: int, wave: int) -> Array:
-        """The updates of a group from this number on."""
+        """The updates of a group, starting at this number."""
         start, stop = self.starts[group], self.starts[group] + self.sizes[group]
         return self.order[start + wave : stop]
 
 
 def _stable_order(rows: Array, size: int) -> Array:
-    """np.argsort(rows, kind="stable") of numbers below `size`; NumPy sorts 16 bits in far less time than 64."""
+    """np.argsort(rows, kind="stable") of numbers below `size`; NumPy sorts 16 bits much faster than 64."""
     if size > 2**32:
         return np.argsort(rows, kind="stable")
     order = np.argsort((rows & 0xFFFF).astype(np.uint16), kind="stable")
@@ -188,4 +188,4 @@ _REDUCE = {
 }
 
 _REDUCE_BOOLEANS = _REDUCE | {"sum": np.maximum, "prod": np.minimum, "sub": np.bitwise_xor}
-"""For booleans seen as the integers 0 and 1."""
+"""For booleans viewed as the integers 0 and 1."""

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm. Short floats are calculated in f32 and rounded once."""
+"""Softmax and its logarithm. Short floats are computed in f32 and rounded once."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ir_exec.types import Array
 __all__ = ["GREATEST_SCORE", "added_by_blas", "exponentials", "exponentiate", "log_softmax", "softmax"]
 
 GREATEST_SCORE = 50.0
-"""Exponentials up to e^50, 5e21, leave room for sums of them and products with values in f32; e^-50 is no denormal."""
+"""Exponentials up to e^50, 5e21, leave room for their sums and products with values in f32; e^-50 is not denormal."""
 
 _LEAST_SUM = 1e-20
-"""Of exponentials in a slice: beside it those that are no normal numbers are nothing."""
+"""Lower limit of the greatest exponential in a slice for which denormal ones are negligible."""
 
 _LEAST_EXPONENTS = {"f": -87.3, "d": -708.3}
 """Logarithms of the least normal numbers, by NumPy's letters."""
 
 _MASKED = -1000.0
-"""Masks below that leave zeros."""
+"""Masks below this limit result in zeros."""
 
 
 def softmax(data: Array, axis: int = 1) -> Array:
@@ -45,7 +45,7 @@ def log_softmax(data: Array, axis: int = 1) -> Array:
 def exponentiate(scores: Array, axis: int, *, out: Array, sink: Array | None = None) -> Array:
     """out = exp(scores - greatest of their slice), which never overflows; returns the sums along the axis.
 
-    Where no exponential of the scores themselves overflows, and no sum of them, these are written instead.
+    If neither the exponentials of the scores themselves nor their sums overflow, these are written instead.
 
     scores: f32 or f64. out: like scores, or scores itself. sink: one more score of each slice, which counts for the
     greatest and the sum. The sums and the sink have size 1 on the axis.
@@ -69,8 +69,8 @@ def exponentiate(scores: Array, axis: int, *, out: Array, sink: Array | None = N
 def exponentials(scores: Array, out: Array) -> None:
     """out = exp(scores) of f32 or f64; they may be the same array.
 
-    Where a mask of about -100 was added to some, zero takes the place of what is no normal number, as in OpenVINO:
-    processors take up to forty times as long to add and multiply denormal numbers.
+    If a mask of about -100 was added to some, denormal results are replaced by zero, as in OpenVINO: processors are up
+    to forty times slower for denormal numbers.
     """
     least = _LEAST_EXPONENTS.get(scores.dtype.char)
     if least is None or scores.size < thresholds.CALL_ELEMENTS or not _MASKED < scores.min() < least:
@@ -78,14 +78,14 @@ def exponentials(scores: Array, out: Array) -> None:
         return
     at_least(scores, least, out)
     np.exp(out, out=out)
-    # That of the least exponent.
+    # The exponential of the least exponent.
     out -= out.min()
 
 
 def _may_stay(scores: Array, *, is_kept: bool) -> bool:
-    """Whether exponentials of many scores need no smaller ones; False with a NaN.
+    """Return True if many scores need no shift before the exponential; False with a NaN.
 
-    is_kept: whether the scores are there afterwards, if in some slice all turn out to be too small.
+    is_kept: the scores are available afterwards, if all of a slice prove to be too small.
     """
     if scores.size < thresholds.CALL_ELEMENTS or not scores.max() <= GREATEST_SCORE:
         return False
@@ -93,7 +93,7 @@ def _may_stay(scores: Array, *, is_kept: bool) -> bool:
 
 
 def _sums(exponentials: Array, axis: int) -> Array:
-    """The sums along the axis, which stays."""
+    """The sums along the axis, which is kept."""
     size = exponentials.shape[axis]
     is_last = axis in (-1, exponentials.ndim - 1)
     if is_last and exponentials.size >= thresholds.CALL_ELEMENTS and size <= thresholds.SCORES_SUMMED_BY_BLAS:
@@ -102,13 +102,13 @@ def _sums(exponentials: Array, axis: int) -> Array:
 
 
 def added_by_blas(rows: Array) -> Array:
-    """The sums of f32 or f64 along the last axis, which stays, in less than half of the time of a reduction of rows."""
+    """The sums of f32 or f64 along the last axis, which is kept; over 2x faster than a reduction of rows."""
     return np.asarray(np.matmul(rows, np.ones((rows.shape[-1], 1), rows.dtype)))
 
 
 def _reduced(ufunc: np.ufunc, scores: Array, axis: int) -> Array:
     if axis in (-1, scores.ndim - 1) and scores.size >= thresholds.MANY_ROWS * scores.shape[-1] > 0:
         return reduce_rows(ufunc, scores)
-    # Of no scores at all nothing is the greatest.
+    # Without any score there is no greatest one.
     initial = 0 if ufunc is np.add else -np.inf
     return np.asarray(ufunc.reduce(scores, axis=axis, keepdims=True, initial=initial))

@@ -1,7 +1,7 @@
 """Windows that slide over the spatial axes of [batch, channels, spatial...], for convolution and pooling.
 
 Window number i of an axis covers the elements `i * stride + k * dilation - pad` of the data, k counting through the
-kernel. Elements before the first and behind the last one of the data are padding.
+kernel. Elements before the first and after the last one of the data are padding.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ __all__ = [
 Block: TypeAlias = tuple[slice, ...]
 
 Reached: TypeAlias = tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]
-"""An element of a kernel, the windows in which it lies on the data, and the data there; see `reached_elements`."""
+"""An element of a kernel, the windows in which it is inside the data, and the data there; see `reached_elements`."""
 
 Covered: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]
-"""Slices of the data, slices of what windows cover, and the shape of that; see `covered_part`."""
+"""Slices of the data, slices of the covered elements, and their shape; see `covered_part`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class SlidingAxis:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the windows are the elements."""
+        """Return True if the windows are the elements."""
         return self.kernel == self.stride == 1 and self.pad == 0 and self.count == self.size
 
     def reach(self, k: int) -> tuple[slice, slice] | None:
-        """The windows whose element k lies on the data, and these elements; None where there are none."""
+        """The windows whose element k is inside the data, and these elements; None if there are none."""
         shift = self.pad - k * self.dilation
         first = max(-(-shift // self.stride), 0)
         last = min((self.size - 1 + shift) // self.stride, self.count - 1)
@@ -70,13 +70,13 @@ class SlidingAxis:
         return slice(first, last + 1), slice(start, last * self.stride - shift + 1, self.stride)
 
     def extent(self, windows: int) -> int:
-        """How many elements so many neighbouring windows cover, what lies between them included."""
+        """The number of elements covered by this many neighbouring windows, including gaps."""
         return (windows - 1) * self.stride + (max(self.kernel, 1) - 1) * self.dilation + 1
 
     def positions(self) -> Iterator[int]:
-        """Every k whose elements may lie on the data, rising.
+        """Every k whose elements may be inside the data, in ascending order.
 
-        A kernel that is larger than the data, as large pads allow it, is not walked through.
+        A kernel larger than the data, which large pads allow, is not iterated over.
         """
         if self.kernel <= self.size:
             yield from range(self.kernel)
@@ -89,9 +89,9 @@ class SlidingAxis:
             yield from range(first, following)
 
     def touching(self) -> tuple[slice, SlidingAxis]:
-        """The elements of the kernel from the first to the last that lies on the data in some window, and their axis.
+        """The elements of the kernel from the first to the last inside the data in some window, and their axis.
 
-        With dilations as large as the data most of a kernel meets padding alone.
+        With dilations as large as the data, most of a kernel is over padding only.
         """
         on_data = [k for k in self.positions() if self.reach(k) is not None] if self.count else []
         if not on_data:
@@ -103,7 +103,7 @@ class SlidingAxis:
         )
 
     def part(self, windows: slice) -> SlidingAxis:
-        """The same axis with these windows alone."""
+        """The axis with these windows only."""
         return SlidingAxis(
             self.size,
             self.kernel,
@@ -115,13 +115,13 @@ class SlidingAxis:
 
 
 class Scratch:
-    """Memory for intermediate arrays, one at a time, that is asked of the system once."""
+    """Memory for intermediate arrays, one at a time, allocated once."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._buffer: Array = np.empty(0, dtype)
 
     def array(self, shape: tuple[int, ...]) -> Array:
-        """An array of this shape with any elements; it takes the place of the one before."""
+        """An uninitialized array of this shape in the memory of the previous one."""
         size = prod(shape)
         if size > self._buffer.size:
             self._buffer = np.empty(size, self._buffer.dtype)
@@ -129,9 +129,9 @@ class Scratch:
 
 
 def block_sizes(counts: Sequence[int], target: int) -> tuple[int, ...]:
-    """How many windows of each axis to take at a time, about `target` of them together.
+    """The number of windows per axis of a block, about `target` in total.
 
-    Axes are filled from the last one on, so that the windows of a block follow each other in the output.
+    Axes are filled from the last one, so the windows of a block are consecutive in the output.
     """
     sizes: list[int] = []
     room = max(target, 1)
@@ -156,9 +156,9 @@ def blocks(counts: Sequence[int], sizes: Sequence[int]) -> Iterator[Block]:
 def portions(
     batch_and_groups: tuple[int, ...], counts: Sequence[int], sizes: Sequence[int], pairs: int
 ) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...], slice]]:
-    """Blocks of windows, where they lie in an array [batch, groups, channels, windows], and the groups among that.
+    """Blocks of windows, their places in an array [batch, groups, channels, windows], and the groups there.
 
-    sizes: those of the blocks. pairs: how many pairs of a batch and a group to take at a time, at least one.
+    sizes: of the blocks. pairs: the number of pairs of a batch and a group in a block, at least one.
     """
     batch, groups = batch_and_groups
     group_step = min(max(pairs, 1), max(groups, 1))
@@ -174,9 +174,9 @@ def portions(
 
 
 def padded_part(data: Array, axes: Sequence[SlidingAxis], covered: Covered | None = None) -> Array:
-    """What the windows of all spatial axes cover, from the first element to the last; a view where none is padding.
+    """The elements covered by the windows of all spatial axes, from the first to the last; a view without padding.
 
-    data: its last axes are the spatial ones. Padding is 0. covered: what `covered_part` says, if it is known already.
+    data: its last axes are the spatial ones. Padding is 0. covered: the result of `covered_part`, if known.
     """
     inside, target, shape = covered or covered_part(axes)
     part = data[(..., *inside)]
@@ -189,7 +189,7 @@ def padded_part(data: Array, axes: Sequence[SlidingAxis], covered: Covered | Non
 
 
 def covered_part(axes: Sequence[SlidingAxis]) -> Covered:
-    """Which elements of the data windows cover, where these lie in what is covered, and how large that is."""
+    """The covered elements of the data, their place in the covered block, and the shape of the block."""
     inside: list[slice] = []
     target: list[slice] = []
     shape = []
@@ -203,7 +203,7 @@ def covered_part(axes: Sequence[SlidingAxis]) -> Covered:
 
 
 def reached_elements(axes: Sequence[SlidingAxis]) -> list[Reached]:
-    """For each element of a kernel of several axes, the windows in which it lies on the data, and the data there."""
+    """For each element of a kernel of several axes, the windows in which it is inside the data, and the data there."""
     found = []
     for element in np.ndindex(*[axis.kernel for axis in axes]):
         pairs = [pair for axis, k in zip(axes, element, strict=True) if (pair := axis.reach(k)) is not None]
@@ -213,7 +213,7 @@ def reached_elements(axes: Sequence[SlidingAxis]) -> list[Reached]:
 
 
 def is_finite(array: Array) -> bool:
-    """Whether no element of floats is infinite or NaN, nor their sum of squares, which is what is looked at."""
+    """Return True if neither the floats nor their sum of squares, which is tested, are infinite or NaN."""
     flat = array.reshape(-1)
     return bool(np.isfinite(np.dot(flat, flat)))
 
@@ -221,7 +221,7 @@ def is_finite(array: Array) -> bool:
 def window_layout(
     shape: Sequence[int], strides: Sequence[int], axes: Sequence[SlidingAxis]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and strides of `window_view` for what is covered, an array with these."""
+    """Shape and strides of `window_view` for a covered block of this shape and these strides."""
     others = len(shape) - len(axes)
     spatial = strides[others:]
     return (
@@ -240,20 +240,20 @@ def strides_of(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
 
 
 def window_view(covering: Array, axes: Sequence[SlidingAxis]) -> Array:
-    """The elements of every window, [..., kernel..., count...]: a view of `padded_part`, not to be written to."""
+    """The elements of every window, [..., kernel..., count...]: a read-only view of `padded_part`."""
     shape, strides = window_layout(covering.shape, covering.strides, axes)
     if prod(shape) == 0:
         return np.empty(shape, covering.dtype)
     if covering.flags.c_contiguous:
-        # The same as below, in a fifth of the time.
+        # Equivalent to the code below, but 5x faster.
         return np.ndarray(shape, covering.dtype, covering, 0, strides)
     return as_strided(covering, shape, strides, writeable=False)
 
 
 def copy_rows(rows: Array, target: Array) -> None:
-    """target[...] = rows, of the same shape and element type; short rows of adjacent elements take a third of the time.
+    """target[...] = rows, of equal shape and element type; 3x faster for short rows of adjacent elements.
 
-    NumPy pays some 10 ns for every row, and less for a single element of as many bytes.
+    NumPy needs some 10 ns for every row, and less for a single element of as many bytes.
     """
     if rows.size and rows.strides[-1] == target.strides[-1] == rows.itemsize:
         whole = np.dtype((np.void, rows.shape[-1] * rows.itemsize))

@@ -1,6 +1,6 @@
 """One class per operator version, in the folders of OpenVINO's operator specification.
 
-`base/opsets.json` says where the operators of a type are; importing the package imports none of them.
+`base/opsets.json` maps each operator type to its module. Importing the package imports no operator.
 """
 
 from ir_exec.ops.base import CONTEXT, In, Op, op

@@ -1,4 +1,4 @@
-"""Bitwise operators of integers; of booleans, those of them that are logical operators there."""
+"""Bitwise operators of integers; for booleans, those that are logical operators."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class BitwiseNot(Unary):
 class _Shift(Binary):
     """a, b: one integer type, shapes that broadcast together. output: that type.
 
-    Errors: IR704 for a shift by fewer than 0 bits or by as many as the type has, which the specification leaves to the
-    hardware; and those of Binary.
+    Errors: IR704 for a shift by a negative number of bits or by the width of the type or more, which the specification
+    leaves to the hardware; and the errors of Binary.
     """
 
     inputs = (In("a", types=BITS), In("b", types=BITS, like="a"))
@@ -70,7 +70,7 @@ class _Shift(Binary):
 
 
 def _require_shifts(b: Array) -> None:
-    """Raises EvaluationError IR704 for a shift by fewer than 0 bits, or by as many as the type has."""
+    """Raise EvaluationError IR704 for a shift by a negative number of bits, or by the width of the type or more."""
     kind = ElementType.of(b)
     is_outside = (b < 0) | (b >= kind.bits)
     if is_outside.any():
@@ -81,7 +81,7 @@ def _require_shifts(b: Array) -> None:
 
 @op("BitwiseLeftShift", since=15)
 class BitwiseLeftShift(_Shift):
-    """output = a · 2^b: the bits of a shifted to the left by b; those that leave the type are lost.
+    """output = a · 2^b: the bits of a shifted to the left by b; bits shifted out are lost.
 
     Specification: bitwise/bitwise-left-shift-15.
     """

@@ -1,6 +1,6 @@
 """Comparisons of two tensors, and the tests of floats for NaN and infinity. All outputs are boolean.
 
-NaN is equal to nothing, not even to itself, and neither less nor greater than anything.
+NaN is not equal to any value, including itself, and neither less nor greater.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ElementComparison(Binary):
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         return TensorType(ElementType.boolean, super().infer(a, b).shape)
 
-    def evaluate(self, a: Array, b: Array) -> Array:  # type: ignore[override]  # the result fits into no input
+    def evaluate(self, a: Array, b: Array) -> Array:  # type: ignore[override]  # the result does not fit into an input
         return np.asarray(type(self).function(a, self.aligned(a, b)), np.bool_)
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function:
@@ -60,7 +60,7 @@ LessEqual = _comparison("LessEqual", np.less_equal, "≤", "lessequal-1")
 
 @op("Equal", since=1)
 class Equal(ElementComparison):
-    """output = whether a equals b.
+    """output = a equals b.
 
     a, b: one element type, any, and shapes that broadcast together. output: boolean.
     Specification: comparison/equal-1.
@@ -69,7 +69,7 @@ class Equal(ElementComparison):
     function: ClassVar[Function] = np.equal
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds:
-        """True where both are known and equal, false where their intervals do not meet."""
+        """True where both are known and equal, false where their intervals do not overlap."""
         b = (self.aligned(a[0], b[0]), self.aligned(a[0], b[1]))
         must_be = (a[0] == a[1]) & (b[0] == b[1]) & (a[0] == b[0])
         may_be = (a[0] <= b[1]) & (b[0] <= a[1])
@@ -78,7 +78,7 @@ class Equal(ElementComparison):
 
 @op("NotEqual", since=1)
 class NotEqual(Equal):
-    """output = whether a differs from b.
+    """output = a differs from b.
 
     a, b: one element type, any, and shapes that broadcast together. output: boolean.
     Specification: comparison/notequal-1.
@@ -102,7 +102,7 @@ class _Test(Op):
 
 @op("IsNaN", since=10)
 class IsNaN(_Test):
-    """output = whether data is NaN.
+    """output = data is NaN.
 
     data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isnan-10.
@@ -114,7 +114,7 @@ class IsNaN(_Test):
 
 @op("IsFinite", since=10)
 class IsFinite(_Test):
-    """output = whether data is neither infinite nor NaN.
+    """output = data is neither infinite nor NaN.
 
     data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isfinite-10.
@@ -126,7 +126,7 @@ class IsFinite(_Test):
 
 @op("IsInf", since=10)
 class IsInf(_Test):
-    """output = whether data is -inf (with `detect_negative`) or +inf (with `detect_positive`); both count by default.
+    """output = data is -inf (with `detect_negative`) or +inf (with `detect_positive`); both count by default.
 
     data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isinf-10.

@@ -35,9 +35,9 @@ class Select(Op):
     """output = then where cond is true, else_ where it is false, all three broadcast together.
 
     With numpy broadcasting `cond` may also have the largest shape, as in OpenVINO. With pdpd broadcasting the first
-    axis of `else_` and of `cond` is axis `axis` of `then`, 0 where the file does not say.
+    axis of `else_` and of `cond` is axis `axis` of `then`, by default 0.
 
-    cond: boolean. then, else_: any type, the same for both, which is that of output.
+    cond: boolean. then, else_: any type, the same for both and output.
 
     Errors: IR504 where the shapes do not broadcast; IR501 and IR502 where they differ and `auto_broadcast` is none.
     Specification: condition/select-1.
@@ -70,12 +70,14 @@ def _is_short(op: Select, request: KernelRequest) -> bool:
     return _is_aligned(op, request) and op.infer(*request.types).shape.size.hi <= thresholds.CALL_ELEMENTS
 
 
-@variant("Select", name="where", applies=_is_short, cost=0.29, why="Few elements: one call of NumPy's where.")
+@variant("Select", name="where", applies=_is_short, cost=0.29, why="Few elements: one call of np.where.")
 def _where(op: Select, request: KernelRequest) -> Kernel:
     return np.where
 
 
-@variant("Select", name="chunks", applies=_is_aligned, cost=0.97, why="The shapes meet as NumPy's do: none is changed.")
+@variant(
+    "Select", name="chunks", applies=_is_aligned, cost=0.97, why="The shapes broadcast as in NumPy: none is changed."
+)
 def _in_chunks(op: Select, request: KernelRequest) -> Kernel:
     return select
 
@@ -122,7 +124,7 @@ class NonZero(Op):
 
 @op("Bucketize", since=3)
 class Bucketize(Op):
-    """The number of the bucket that each element falls into: how many of the boundaries lie below it.
+    """The number of the bucket that each element falls into: the number of boundaries below it.
 
     data: any shape. buckets: the boundaries, a sorted vector. Both have any numeric type. A boundary that equals the
     element belongs to the bucket below it (`with_right_bound`) or above it. NaN falls into the first bucket or, without
@@ -151,11 +153,11 @@ class Bucketize(Op):
 class If(Op):
     """Runs then_body if the condition is true, else_body if it is false.
 
-    condition: one boolean. values: any shapes and types, the inputs of the bodies. output: what the body that runs
-    gives; there may be several. While the condition is not known, inference gives a type that the outputs of both
-    bodies fit. Where one body gives a scalar and the other a vector, the scalar becomes a vector of one element, as in
+    condition: one boolean. values: any shapes and types, the inputs of the bodies. output: the Results of the body that
+    runs; there may be several. If the condition is not known, inference returns a type that includes the outputs of
+    both bodies. If one body returns a scalar and the other a vector, the scalar becomes a vector of one element, as in
     OpenVINO.
-    Errors: IR402 where the element type of an output depends on a condition that is not known, IR501 for a condition of
+    Errors: IR402 if the element type of an output depends on a condition that is not known, IR501 for a condition of
     rank 2 or more, IR502 for a vector that does not have one element.
     Specification: condition/if-8.
     """
@@ -188,7 +190,7 @@ class If(Op):
                 result = results[tie.result]
                 if result.ndim == 0:
                     types = [TensorType.of(one) for one in arrays]
-                    # Types without values are remembered.
+                    # Types without values are cached.
                     rank = _rank(other, [type.without_values() for type in types], tie.position)
                     rank = _rank(other, types, tie.position) if rank is None else rank
                     result = result.reshape(1) if rank == 1 else result
@@ -212,27 +214,27 @@ def _arguments(ties: Ties, values: list[AnyValue]) -> list[AnyValue]:
 
 
 def _output_types(body: TypedBody, types: list[TensorType]) -> dict[int, TensorType]:
-    """The types of the layer's outputs, by their position, as one body gives them."""
+    """The types of the layer's outputs, by position, returned by one body."""
     results = body.infer(_arguments(body.ties, types))
     return {tie.position: results[tie.result] for tie in body.ties.outputs if tie.position is not None}
 
 
 def _lifted(type: TensorType, other: TypedBody, position: int, types: list[TensorType]) -> TensorType:
-    """The type of an output; a scalar becomes a vector of one element where the other body gives a vector."""
+    """The type of an output; a scalar becomes a vector of one element if the other body returns a vector."""
     return type.with_shape(Shape([1])) if type.rank == 0 and _rank(other, types, position) == 1 else type
 
 
 def _rank(body: TypedBody, types: list[TensorType], position: int) -> int | None:
-    """The rank of an output as a body gives it, None where it is not known."""
+    """The rank of an output of a body, None if it is not known."""
     try:
         return _output_types(body, types)[position].rank
     except IRError:
-        # The body that does not run need not fit the inputs.
+        # The body that does not run need not match the inputs.
         return None
 
 
 def _of_either(one: TensorType, other: TensorType, position: int) -> TensorType:
-    """A type that an output of then_body and one of else_body fit."""
+    """A type that includes an output of then_body and one of else_body."""
     kinds = {type.element_type for type in (one, other) if type.element_type.is_known}
     if len(kinds) > 1:
         message = f"output {position} is {one.element_type} from then_body and {other.element_type} from else_body"

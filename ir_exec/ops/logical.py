@@ -33,7 +33,7 @@ LogicalOr = binary(
 LogicalXor = binary(
     "LogicalXor",
     np.logical_xor,
-    "output = whether a and b differ.",
+    "output = a differs from b.",
     page="logical/logical-xor-1",
     types=BOOLEAN,
     is_monotone=True,
@@ -42,7 +42,7 @@ LogicalXor = binary(
 Xor = binary(
     "Xor",
     np.logical_xor,
-    "output = whether a and b differ: the other name of LogicalXor in opset1.",
+    "output = a differs from b: the other name of LogicalXor in opset1.",
     page="logical/logical-xor-1",
     types=BOOLEAN,
     is_monotone=True,
@@ -51,9 +51,9 @@ Xor = binary(
 
 @op("LogicalNot", since=1)
 class LogicalNot(Unary):
-    """output = not data; of numbers, 1 for 0 and 0 for all others.
+    """output = not data; for numbers, 1 for 0 and 0 for all others.
 
-    data: any shape; boolean, or a numeric type, which OpenVINO takes and the specification does not name. output: as
+    data: any shape; boolean, or a numeric type, an extension of OpenVINO to the specification. output: as
     data.
     Specification: logical/logical-not-1.
     """

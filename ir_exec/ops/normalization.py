@@ -1,4 +1,4 @@
-"""Normalizations: by a norm (GRN, NormalizeL2), by the elements around an element (LRN), by mean and variance (MVN,
+"""Normalizations: by a norm (GRN, NormalizeL2), by the neighbours of an element (LRN), by mean and variance (MVN,
 GroupNormalization, BatchNormInference).
 """
 
@@ -36,8 +36,9 @@ __all__ = [
 class GRN(Op):
     """output = data / sqrt(the sum of its squares over all channels + bias).
 
-    data: [batch, channels, ...] of rank 2, 3 or 4, any float type. output: the same.
-    Errors: IR501 for other ranks. Specification: normalization/grn-1.
+    data: [batch, channels, ...] of rank 2, 3 or 4, any float type. output: as data.
+    Errors: IR501 for other ranks.
+    Specification: normalization/grn-1.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -56,10 +57,10 @@ class GRN(Op):
 class NormalizeL2(Op):
     """output = data / sqrt(the sum of its squares along the axes, eps added to it or at least eps).
 
-    Without axes every element but 0 becomes 1.
+    Without axes every element except 0 becomes 1.
 
     data: any shape, any float type. axes: a scalar or a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is neither a scalar nor a vector, IR503 and IR701 for axes that data does not have.
+    Errors: IR501 for axes that are neither a scalar nor a vector, IR503 and IR701 for axes that data does not have.
     Specification: normalization/normalize-l2-1.
     """
 
@@ -80,7 +81,7 @@ class NormalizeL2(Op):
 
 
 def _check_axes(data: TensorType, axes: TensorType) -> None:
-    """Raises ShapeError where known axes are not axes of data."""
+    """Raise ShapeError if known axes are not axes of data."""
     values = known_ints(axes)
     if values is not None and data.rank is not None:
         distinct_axes(values, data.rank)
@@ -97,15 +98,15 @@ def _normalized(data: Array, axes: tuple[int, ...], eps: float, eps_mode: str) -
 
 @op("LRN", since=1)
 class LRN(Op):
-    """output = data / (bias + alpha / size**n * sum of the squares around the element)**beta, n the number of axes.
+    """output = data / (bias + alpha / size**n * sum of the squares near the element)**beta, n the number of axes.
 
-    Around an element are those at most (size - 1) // 2 away along each of the axes, the element itself included.
+    The sum includes the element and all at most (size - 1) // 2 away along each of the axes.
 
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is not a vector, IR503 and IR701 for axes that data does not have.
-    Specification: normalization/lrn-1, by which `size / 2` elements on each side count; for even sizes OpenVINO takes
-    one less, and so do we. OpenVINO's CPU plugin supports axis 1 alone or all axes behind it, and truncates bias to an
-    integer; we do neither.
+    Errors: IR501 for axes that are not a vector, IR503 and IR701 for axes that data does not have.
+    Specification: normalization/lrn-1, in which `size / 2` elements on each side count; as in OpenVINO, there is one
+    less for even sizes. OpenVINO's CPU plugin supports only axis 1 or all axes after it, and truncates bias to an
+    integer; this class does neither.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
@@ -132,7 +133,7 @@ class LRN(Op):
 
 
 def _power(base: Array, exponent: float) -> Array:
-    """The array to this power; that of most networks by square roots, in a tenth of the time."""
+    """The array to this power; the power of most models is computed by square roots, ten times faster."""
     if exponent != 0.75:
         return np.asarray(base ** base.dtype.type(exponent))
     root = np.sqrt(base)
@@ -155,13 +156,13 @@ def _sum_around(data: Array, axis: int, reach: int) -> Array:
 class MVN1(Op):
     """output = data - mean, divided by sqrt(variance + eps) if `normalize_variance`.
 
-    Mean and variance are those of the slice along `reduction_axes`; without them, of all axes but the first
-    (`across_channels`) or but the first two.
+    Mean and variance are taken along `reduction_axes`; without them, along all axes except the first
+    (`across_channels`) or the first two.
 
-    data: any shape, any float type. output: the same.
+    data: any shape, any float type. output: as data.
     Errors: IR503 for reduction axes that data does not have.
-    Specification: normalization/mvn-1. OpenVINO's CPU plugin only asks whether `reduction_axes` has axis 1; we reduce
-    the axes that it names.
+    Specification: normalization/mvn-1. OpenVINO's CPU plugin only checks if `reduction_axes` contains axis 1; this
+    class reduces the given axes.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -192,11 +193,12 @@ class MVN1(Op):
 class MVN6(Op):
     """output = data - mean, divided by the deviation if `normalize_variance`.
 
-    Mean and variance are those of the slice along `axes`. The deviation is sqrt(variance + eps) or
-    sqrt(variance) + eps, as `eps_mode` says.
+    Mean and variance are taken along `axes`. The deviation is sqrt(variance + eps) or sqrt(variance) + eps, according
+    to `eps_mode`.
 
     data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    Errors: IR501 where axes is not a vector, IR503 for axes that data does not have, IR505 for more axes than data has.
+    Errors: IR501 for axes that are not a vector, IR503 for axes that data does not have, IR505 for more axes than data
+    has.
     Specification: normalization/mvn-6.
     """
 
@@ -234,7 +236,7 @@ class MVN6(Op):
 
 
 def _centred(data: Array, axes: tuple[int, ...], normalize_variance: bool) -> tuple[Array, Array | None]:
-    """The elements less the mean of their slice, a new array; the variance of each slice if `normalize_variance`."""
+    """The elements minus the mean of their slice, and the variance of each slice if `normalize_variance`."""
     wide = widened(data)
     centred = np.asarray(wide - mean(wide, axes))
     return centred, mean(np.square(centred), axes) if normalize_variance else None
@@ -244,12 +246,12 @@ def _centred(data: Array, axes: tuple[int, ...], normalize_variance: bool) -> tu
 class GroupNormalization(Op):
     """output = (data - mean) / sqrt(variance + epsilon) * scale + bias.
 
-    Mean and variance are those of a group of channels in one batch; scale and bias belong to a channel.
+    Mean and variance are taken over a group of channels in one batch; scale and bias are per channel.
 
-    data: [batch, channels, ...], any float type. scale, bias: [channels], any float types: as in OpenVINO, they need
-    not be that of data. output: the same as data.
-    Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ or are no
-    multiple of num_groups. Specification: normalization/group-normalization-12.
+    data: [batch, channels, ...], any float type. scale, bias: [channels], any float types: as in OpenVINO, they may
+    differ from the type of data. output: as data.
+    Errors: IR501 for data of rank 0 or 1 and other inputs that are not vectors, IR502 if the channels differ or are not
+    a multiple of num_groups. Specification: normalization/group-normalization-12.
     """
 
     inputs = (
@@ -281,7 +283,7 @@ class GroupNormalization(Op):
 
 
 class _BatchNorm(Family):
-    """What both versions of BatchNormInference share; see BatchNormInference5."""
+    """The base of both versions of BatchNormInference; see BatchNormInference5."""
 
     epsilon: Annotated[Float, at_least(0)]
 
@@ -306,7 +308,7 @@ class BatchNormInference5(_BatchNorm):
 
     data: [batch, channels, ...], any float type. gamma, beta, mean, variance: [channels], of the same type.
     output: the shape and the type of data.
-    Errors: IR501 for data of rank 0 or 1 and others that are not vectors, IR502 where the channels differ.
+    Errors: IR501 for data of rank 0 or 1 and other inputs that are not vectors, IR502 if the channels differ.
     Specification: normalization/batch-norm-inference-5.
     """
 
@@ -323,7 +325,7 @@ class BatchNormInference5(_BatchNorm):
 class BatchNormInference1(_BatchNorm):
     """BatchNormInference-5 with gamma and beta before the data.
 
-    Specification: normalization/batch-norm-inference-1, which names data first; in files it is the third input.
+    Specification: normalization/batch-norm-inference-1, which lists data first; in files it is the third input.
     """
 
     inputs = (
@@ -336,11 +338,11 @@ class BatchNormInference1(_BatchNorm):
 
 
 def _channels(data: TensorType, **vectors: TensorType) -> Dim:
-    """The number of channels, axis 1 of data and the length of each vector; raises ShapeError where they differ."""
+    """The number of channels, axis 1 of data and the length of each vector; raises ShapeError if they differ."""
     channels = Dim.any()
     if data.shape.dims is not None:
         if len(data.shape) < 2:
-            message = f"data has rank {data.rank} ({data.shape}), expected 2 or more: axis 1 holds the channels"
+            message = f"data has rank {data.rank} ({data.shape}), expected 2 or more"
             raise ShapeError(message, code=Code.wrong_rank, port="data")
         channels = data.shape[1]
     for name, vector in vectors.items():

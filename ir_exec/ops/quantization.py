@@ -1,4 +1,4 @@
-"""Numbers rounded to those that a shorter type could hold, still in their own type."""
+"""Fake quantization: numbers rounded to the values of a shorter type, in their original type."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class FakeQuantize(Op):
 
     data up to the lesser of input_low and input_high becomes output_low, data above the greater one output_high.
 
-    data: any shape, any numeric type. input_low, input_high, output_low, output_high: numeric, in OpenVINO not always
-    of the type of data; a shape that broadcasts to that of data. levels: 2 or more. auto_broadcast: `numpy` (the
-    default), or `none`: the limits have the shape of data. output: as data. Floats shorter than f32 are quantized in
-    f32, integers in f64 and rounded.
+    data: any shape, any numeric type. input_low, input_high, output_low, output_high: numeric, as in OpenVINO of any
+    type; a shape that broadcasts to the shape of data. levels: 2 or more. auto_broadcast: `numpy` (the default), or
+    `none`: the limits have the shape of data. output: as data. Floats shorter than f32 are quantized in f32, integers
+    in f64 and rounded.
     Errors: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
-    Specification: quantization/fake-quantize-1, by which data is of a float type; OpenVINO takes integers too. The mode
-    pdpd counts as numpy, which broadcasts everything that pdpd does.
+    Specification: quantization/fake-quantize-1, in which data has a float type; integers are an extension of OpenVINO.
+    The mode pdpd is treated as numpy, which broadcasts a superset of shapes.
     """
 
     inputs = (
@@ -77,7 +77,7 @@ class FakeQuantize(Op):
         return _quantized(data, self._levels((input_low, input_high, output_low, output_high), working, data.ndim))
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
-        """What the limits come to is computed once."""
+        """Precompute the values that depend on constant limits only."""
         limits = [constants[position] for position in range(1, len(self.inputs)) if position in constants]
         if len(limits) < len(self.inputs) - 1:
             return None
@@ -89,7 +89,7 @@ class FakeQuantize(Op):
 
 
 _KNOWN_LIMITS = KernelChoice(
-    "The limits are constants: what follows from them is computed once.", ("evaluate: costs 1.00",), "known_limits"
+    "The limits are constants: values that depend on them are precomputed.", ("evaluate: costs 1.00",), "known_limits"
 )
 
 
@@ -104,13 +104,13 @@ def _quantized(data: Array, levels: Levels) -> Array:
 
 @op("FakeConvert", since=13)
 class FakeConvert(Op):
-    """output = (converted(data * scale - shift) + shift) / scale, where converted is to an 8-bit float and back.
+    """output = (converted(data * scale - shift) + shift) / scale, where converted means to an 8-bit float and back.
 
-    destination_type: `f8e4m3` or `f8e5m2`. As in OpenVINO, numbers are converted by way of f16, and so rounded
-    twice, and those that are too large become the largest finite value; NaN stays NaN.
+    destination_type: `f8e4m3` or `f8e5m2`. As in OpenVINO, numbers are converted via f16, and so rounded twice. Too
+    large numbers become the largest finite value; NaN remains NaN.
 
-    data: any shape, f16, bf16 or f32. scale: the type of data, and a shape that broadcasts to that of data. shift: as
-    scale, of the same shape; 0 without it. output: as data.
+    data: any shape, f16, bf16 or f32. scale: the type of data, and a shape that broadcasts to the shape of data. shift:
+    as scale, of the same shape; by default 0. output: as data.
     Errors: IR504 for a scale that does not broadcast to data, IR501 and IR502 for another shape of shift.
     Specification: quantization/fake-convert-13.
     """
@@ -164,18 +164,18 @@ def _fake_converted(data: Array, target: ElementType, factor: Array, offset: Arr
 
 @cache
 def _shortened_codes(target: ElementType) -> Array:
-    """What every f16 becomes."""
+    """The result for every f16."""
     with np.errstate(invalid="ignore"):
         return _shortened(np.arange(2**16).astype(np.uint16).view(np.float16), target)
 
 
 def _shortened(halves: Array, target: ElementType) -> Array:
-    """f16 converted to an 8-bit float and back, to f32; what is too large becomes the largest finite value."""
+    """f16 converted to an 8-bit float and then f32; too large values become the largest finite value."""
     largest = np.float16(type_limits(target.dtype)[1])
     return convert(convert(np.clip(halves, -largest, largest), target), ElementType.f32)
 
 
 def _require_broadcast(limit: Shape, data: Shape, name: str) -> None:
-    """Raises ShapeError IR504 where NumPy cannot broadcast the limit to the shape of data."""
+    """Raise ShapeError IR504 if NumPy cannot broadcast the limit to the shape of data."""
     if not broadcasts_to(limit, data):
         raise ShapeError(f"{name} {limit} does not broadcast to data {data}", code=Code.no_broadcast, port=name)

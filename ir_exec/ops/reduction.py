@@ -1,4 +1,4 @@
-"""Reductions: the elements along some axes become one: their sum, their greatest, whether all are true."""
+"""Reductions of the elements along some axes to one: sum, greatest element, logical "and"."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class _Reduction(Op):
     """data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
 
     axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
-    Without axes, every element is reduced by itself. keep_dims: reduced axes stay with size 1; by default they go.
+    Without axes, every element is reduced separately. keep_dims: reduced axes are kept with size 1; by default they are
+    removed.
     Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
@@ -67,26 +68,28 @@ class _Reduction(Op):
             return self.evaluate
         along = distinct_axes(axes, self._axis_count(types[0].rank))
         is_plain = types[0].element_type in _ADDED_AS_THEY_ARE and types[0].shape.size.lo > 0
-        # Where no axis is left, NumPy makes no array.
+        # If no axis is left, NumPy does not return an array.
         if is_plain and (self.keep_dims or len(along) < types[0].rank) and types[0].rank:
             return self._of_floats(along, types[0]) or partial(self._along, along)
         return partial(self._along, along)
 
     def _of_floats(self, along: tuple[int, ...], data: TensorType) -> Callable[..., Any] | None:
-        """`_along` without what floats of 32 and 64 bits do not need, for static data that is not empty."""
+        """`_along` without the checks that f32 and f64 do not need, for static data that is not empty."""
         return None
 
     def _along(self, along: tuple[int, ...], data: Array, axes: Array | None = None) -> Array:
-        """The output for axes counted from the front; as a kernel it also gets the input `axes`, which it ignores."""
+        """The output for axes counted from the front. As a kernel, this method also receives the input `axes` and
+        ignores it.
+        """
         result = self._reduce(data, along if data.ndim else ())
         return rounded(np.asarray(result), data.dtype)
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
-        """The reduced elements, in the type of data or in one that is wider."""
+        """The reduced elements, in the type of data or a wider one."""
         raise NotImplementedError
 
     def _axis_count(self, rank: int) -> int:
-        # As in OpenVINO, a scalar may be reduced along axis 0 where that axis need not stay.
+        # As in OpenVINO, a scalar may be reduced along axis 0 without keep_dims.
         return rank if self.keep_dims else max(rank, 1)
 
     def _unknown_axes(self, shape: Shape, axes: Shape) -> Shape:
@@ -99,7 +102,7 @@ class _Reduction(Op):
 
 @op("ReduceSum", since=1)
 class ReduceSum(_Reduction):
-    """The sum of the elements; 0 of no elements. Integers of 8 bits saturate, others wrap.
+    """The sum of the elements; 0 for no elements. Integers of 8 bits saturate, others wrap.
 
     Specification: reduction/reduce-sum-1.
     """
@@ -117,7 +120,7 @@ class ReduceSum(_Reduction):
 
 @op("ReduceMean", since=1)
 class ReduceMean(_Reduction):
-    """The mean of the elements, that of integers rounded towards zero; 0 of no elements, as in OpenVINO.
+    """The mean of the elements, rounded towards zero for integers; 0 for no elements, as in OpenVINO.
 
     Specification: reduction/reduce-mean-1.
     """
@@ -139,7 +142,7 @@ class ReduceMean(_Reduction):
 
 @op("ReduceProd", since=1)
 class ReduceProd(_Reduction):
-    """The product of the elements; 1 of no elements. Integers of 8 bits saturate, others wrap.
+    """The product of the elements; 1 for no elements. Integers of 8 bits saturate, others wrap.
 
     Specification: reduction/reduce-prod-1.
     """
@@ -153,7 +156,7 @@ class ReduceProd(_Reduction):
 
 
 class _Extreme(_Reduction):
-    """NaN among the elements gives NaN; in OpenVINO that depends on its place."""
+    """NaN among the elements gives NaN; in OpenVINO this depends on its place."""
 
     increasing_in = ("data",)
 
@@ -175,9 +178,9 @@ class _Extreme(_Reduction):
 
 @op("ReduceMax", since=1)
 class ReduceMax(_Extreme):
-    """The greatest element; of no elements minus infinity, or the lowest value of a type without infinity.
+    """The greatest element; for no elements minus infinity, or the lowest value of a type without infinity.
 
-    Specification: reduction/reduce-max-1. It leaves the reduction of no elements undefined; ONNX has infinity, and
+    Specification: reduction/reduce-max-1. It does not define the reduction of no elements; ONNX has infinity, and
     OpenVINO infinity or the lowest finite value, depending on its kernel.
     """
 
@@ -187,9 +190,9 @@ class ReduceMax(_Extreme):
 
 @op("ReduceMin", since=1)
 class ReduceMin(_Extreme):
-    """The least element; of no elements infinity, or the greatest value of a type without infinity.
+    """The least element; for no elements infinity, or the greatest value of a type without infinity.
 
-    Specification: reduction/reduce-min-1. It leaves the reduction of no elements undefined; ONNX has infinity, and
+    Specification: reduction/reduce-min-1. It does not define the reduction of no elements; ONNX has infinity, and
     OpenVINO infinity or the greatest finite value, depending on its kernel.
     """
 
@@ -198,7 +201,7 @@ class ReduceMin(_Extreme):
 
 
 def _ends_of_range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The infinities of a dtype, or its lowest and highest values where it has none."""
+    """The infinities of a dtype, or its lowest and highest values if it has none."""
     if not ElementType.of_dtype(dtype).is_float:
         return type_limits(dtype)
     infinity = np.array(np.inf).astype(dtype)[()]
@@ -209,7 +212,7 @@ def _ends_of_range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 class ReduceL1(_Reduction):
     """The sum of the magnitudes.
 
-    Specification: reduction/reduce-l1-4. By it the reduction along no axes is the identity; as in OpenVINO, it gives
+    Specification: reduction/reduce-l1-4. There the reduction along no axes is the identity; as in OpenVINO, it returns
     magnitudes.
     """
 
@@ -219,9 +222,9 @@ class ReduceL1(_Reduction):
 
 @op("ReduceL2", since=4)
 class ReduceL2(_Reduction):
-    """The square root of the sum of the squares, that of integers rounded towards zero.
+    """The square root of the sum of the squares, rounded towards zero for integers.
 
-    Specification: reduction/reduce-l2-4. By it the reduction along no axes is the identity; as in OpenVINO, it gives
+    Specification: reduction/reduce-l2-4. There the reduction along no axes is the identity; as in OpenVINO, it returns
     magnitudes.
     """
 
@@ -236,7 +239,7 @@ class _LogicalReduction(_Reduction):
 
 @op("ReduceLogicalAnd", since=1)
 class ReduceLogicalAnd(_LogicalReduction):
-    """Whether all elements are true; true of no elements.
+    """The logical "and" of the elements; true for no elements.
 
     Specification: reduction/reduce-logical-and-1.
     """
@@ -247,7 +250,7 @@ class ReduceLogicalAnd(_LogicalReduction):
 
 @op("ReduceLogicalOr", since=1)
 class ReduceLogicalOr(_LogicalReduction):
-    """Whether any element is true; false of no elements.
+    """The logical "or" of the elements; false for no elements.
 
     Specification: reduction/reduce-logical-or-1.
     """

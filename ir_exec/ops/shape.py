@@ -1,4 +1,4 @@
-"""Shapes: read as values, and changed while the elements stay."""
+"""Operators that read shapes as values, or change shapes without moving elements."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class ShapeOf(Op):
 
 
 def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
-    """The type of the vector that holds a shape; the bounds of the dims are those of its elements."""
+    """The type of the vector that holds a shape; the bounds of the dims are the bounds of its elements."""
     if shape.dims is None:
         return TensorType(kind, Shape.of_rank(1))
-    # The greatest value of the type means "not bounded"; that of i64 is UNBOUNDED itself.
+    # The greatest value of the type means "not bounded"; for i64 it is UNBOUNDED itself.
     end = np.iinfo(kind.dtype).max
     lower = np.array([min(dim.lo, end) for dim in shape], kind.dtype)
     upper = np.array([min(dim.hi, end) for dim in shape], kind.dtype)
@@ -80,7 +80,7 @@ def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
 
 class _Squeeze(Op):
     """data: any shape, any type. axes: optional; integers, a scalar or a vector, negative ones counted from the end.
-    output: the type of data; it may share the memory of data.
+    output: the type of data; it may alias data.
 
     Errors: IR501 for axes of rank 2 or more, IR503 for an axis that data does not have.
     """
@@ -119,14 +119,16 @@ class _Squeeze(Op):
         return False
 
     def _along_one_axis(self, shape: Shape) -> Shape:
-        """The shape without one dim, when it is not known which."""
+        """The shape without one unknown dim."""
         if not any(1 in dim for dim in shape):
             return shape
         return Shape.of_rank(len(shape) - 1)
 
 
 def _squeezed_axes(axes: tuple[int, ...], rank: int) -> list[int]:
-    """The axes that may be removed, each once; all without `axes`. As in OpenVINO, a scalar has an axis here."""
+    """The axes that may be removed, without duplicates; all without `axes`. As in OpenVINO, a scalar has an axis
+    here.
+    """
     if not axes:
         return list(range(rank))
     chosen = sorted({normalize_axis(axis, rank or 1, name="axes") for axis in axes})
@@ -135,9 +137,9 @@ def _squeezed_axes(axes: tuple[int, ...], rank: int) -> list[int]:
 
 @op("Squeeze", since=1)
 class Squeeze1(_Squeeze):
-    """Removes dims of size 1 from the shape of data: those at `axes`, or all of them without axes.
+    """Remove dims of size 1 from the shape of data: the dims at `axes`, or all of them without axes.
 
-    Dims at `axes` of another size stay. As specified, inference takes a dim at one of `axes` for 1 if it may be 1.
+    Dims at `axes` of another size are kept. As specified, inference treats a dim at one of `axes` as 1 if it may be 1.
 
     Specification: shape/squeeze-1.
     """
@@ -145,8 +147,9 @@ class Squeeze1(_Squeeze):
 
 @op("Squeeze", since=15)
 class Squeeze(_Squeeze):
-    """As Squeeze-1; but with `allow_axis_skip`, false by default, a dim at one of `axes` that may be 1 or not leaves
-    the rank of the output open.
+    """Squeeze-1 with the attribute `allow_axis_skip`.
+
+    allow_axis_skip (false by default): a dim at one of `axes` that may be 1 makes the rank dynamic.
 
     Specification: shape/squeeze-15.
     """
@@ -163,13 +166,13 @@ class Squeeze(_Squeeze):
 
 @op("Unsqueeze", since=1)
 class Unsqueeze(Op):
-    """Inserts dims of size 1 into the shape of data, so that they stand at `axes` of the output.
+    """Insert dims of size 1 into the shape of data, at `axes` of the output.
 
     data: any shape, any type. axes: integers, a scalar or a vector; negative ones count from the end of the output's
-    shape. output: the type of data; it may share the memory of data.
+    shape. output: the type of data; it may alias data.
 
-    An axis that stands twice counts once. As in OpenVINO, one that stands there as 4 and as -1 is inserted once, but
-    counts twice for the rank from whose end negative axes count.
+    Duplicates are ignored. As in OpenVINO, an axis given as 4 and as -1 is inserted once, but counts twice in the rank
+    that negative axes refer to.
 
     Errors: IR501 for axes of rank 2 or more, IR503 for an axis out of range, IR505 for no axes.
     Specification: shape/unsqueeze-1.
@@ -184,7 +187,7 @@ class Unsqueeze(Op):
         require_rank(axes, (0, 1), "axes")
         chosen = known_ints(axes)
         if chosen == ():
-            raise ShapeError("axes are empty, expected one at least", port="axes")
+            raise ShapeError("axes are empty, expected at least one", port="axes")
         if data.shape.dims is None:
             return data.with_shape(Shape.unknown())
         if chosen is None:
@@ -216,17 +219,17 @@ def _with_inserted(items: list[Item], axes: list[int], item: Item) -> list[Item]
 
 @op("Reshape", since=1)
 class Reshape(Op):
-    """The elements of data, in their order, in the shape that the input `shape` holds.
+    """The elements of data, in their order, in the shape given by the input `shape`.
 
-    data: any shape, any type. shape: a vector of integers, of which one may be -1: the size that the others leave. With
-    `special_zero` a 0 stands for the dim of data at the same position, otherwise for 0 elements. output: the type of
-    data; it may share the memory of data.
+    data: any shape, any type. shape: a vector of integers; one may be -1, for the remaining size. With `special_zero` a
+    0 is replaced by the dim of data at the same position, otherwise it means 0 elements. output: the type of data; it
+    may alias data.
 
-    As in OpenVINO, -1 is 1 beside a 0 for data without elements, and inference takes a size that may be 0 but need not
-    for a size, not for a copy. Beside a copied dim, OpenVINO accepts sizes whose product is not that of data, and reads
-    beyond the tensor; here that is an error.
+    As in OpenVINO, -1 is 1 next to a 0 for data without elements, and inference treats a size that may be 0 as a size,
+    not as a copy. With a copied dim, OpenVINO accepts sizes whose product is wrong, and reads beyond the tensor; here
+    this is an error.
 
-    Errors: IR501 for a shape that is not a vector, IR505 and IR704 for one that does not fit data.
+    Errors: IR501 for a shape that is not a vector, IR505 and IR704 for one that does not match data.
     Specification: shape/reshape-1.
     """
 
@@ -249,10 +252,10 @@ class Reshape(Op):
         sizes = ints(shape)
         try:
             if data.size == 0:
-                # NumPy has no answer to -1 for an array without elements.
+                # NumPy does not support -1 for an array without elements.
                 return data.reshape(self._reshaped(Shape(data.shape), [(size, size) for size in sizes]).static)
             if min(sizes, default=0) < -1:
-                # NumPy takes any negative size for -1.
+                # NumPy treats any negative size as -1.
                 raise ValueError
             if self.special_zero:
                 sizes = tuple([size or data.shape[place] for place, size in enumerate(sizes)])
@@ -278,15 +281,13 @@ class Reshape(Op):
                 continue
             if least == most == -1:
                 if rest is not None:
-                    raise ShapeError(
-                        f"shape has -1 at {rest} and at {place}, only one size may be left open", port="shape"
-                    )
+                    raise ShapeError(f"shape has -1 at {rest} and at {place}, expected at most one -1", port="shape")
                 rest = place
                 dims.append(Dim.any())
                 continue
             if most < 0:
-                raise ShapeError(f"{most} at {place} of shape is no size", port="shape")
-            # A size that may be -1 or not tells nothing.
+                raise ShapeError(f"{most} at {place} of shape is invalid, expected -1 or more", port="shape")
+            # A size that may be -1 gives no bounds.
             dims.append(Dim(least, most) if least >= 0 else Dim.any())
             given.append(dims[-1])
         if shape.dims is None:
@@ -295,7 +296,7 @@ class Reshape(Op):
         if rest is not None:
             dims[rest] = _rest(left, given, shape)
         elif Shape(left).size & Shape(given).size is None and not any(0 in dims[place] for place in copied):
-            # A copied dim of 0 leaves nothing to compare.
+            # With a copied dim of 0 no sizes can be compared.
             raise ShapeError(f"data of shape {shape} does not fit {Shape(dims)}", port="shape")
         return Shape(dims)
 
@@ -309,13 +310,13 @@ def _copied(shape: Shape, place: int) -> Dim:
 
 
 def _rest(left: list[Dim], given: list[Dim], shape: Shape) -> Dim:
-    """The size that -1 stands for: the product of the dims in `left` divided by that of the given sizes."""
+    """The size for -1: the product of the dims in `left` divided by the product of the given sizes."""
     elements, parts = (prod([dim.lo for dim in dims if dim.is_static]) for dims in (left, given))
     open_elements, open_parts = (Shape([dim for dim in dims if not dim.is_static]).size for dims in (left, given))
     if parts == 0 and elements != 0:
         if 0 in open_elements:
             return Dim.any()
-        raise ShapeError(f"no size beside 0 makes the elements of data of shape {shape}", port="shape")
+        raise ShapeError(f"no size next to 0 makes the elements of data of shape {shape}", port="shape")
     if parts == 0:
         elements = parts = 1
     if open_elements.is_static and open_parts.is_static:

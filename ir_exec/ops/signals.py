@@ -31,11 +31,11 @@ __all__ = ["DFT", "IDFT", "IRDFT", "ISTFT", "RDFT", "STFT"]
 
 
 class _Fourier(Op):
-    """What the transforms along given axes share.
+    """The base of the transforms along given axes.
 
-    axes: a vector of different axes; negative ones count from the end, the last axis of complex data not counted.
-    signal_size: for each of them how many numbers are transformed, an integer, -1 for the size of the axis. A longer
-    axis is cut off, a shorter one filled with zeros.
+    axes: a vector of different axes; negative ones count from the end, the last axis of complex data is not counted.
+    signal_size: the number of values to transform along each axis, -1 for the size of the axis. A longer axis is
+    truncated, a shorter one padded with zeros.
     """
 
     inputs = (
@@ -64,7 +64,7 @@ class _Fourier(Op):
         return data.with_shape(Shape([*sizes, 2] if self.complex_output else sizes))
 
     def _numbers(self, data: TensorType) -> tuple[Dim, ...] | None:
-        """The dims of data, without the last one where that holds real and imaginary parts."""
+        """The dims of data, without the last axis if it holds real and imaginary parts."""
         if data.shape.dims is None:
             return None
         least = 2 if self.complex_input else 1
@@ -97,16 +97,14 @@ class _Fourier(Op):
 
     def _require_last(self, axes: tuple[int, ...], error: type[IRError]) -> None:
         if not axes and not (self.complex_input and self.complex_output):
-            raise error(
-                "axes is empty, expected one axis or more: the last one is transformed between real and complex"
-            )
+            raise error("axes is empty, expected one axis or more")
 
     def _whole_signal(self, size: Dim, is_last: bool) -> Dim:
-        """How many numbers are transformed along an axis of this size without signal_size."""
+        """The number of values to transform along an axis of this size without signal_size."""
         return size
 
     def _output_size(self, signal: Dim, is_last: bool) -> Dim:
-        """The size of the output along an axis on which `signal` numbers are transformed."""
+        """The size of the output along an axis with `signal` transformed values."""
         return signal
 
     def evaluate(self, data: Array, axes: Array, signal_size: Array | None = None) -> Array:
@@ -180,16 +178,16 @@ class RDFT(_Fourier):
     """The DFT of real numbers. Along the last of `axes` the output has S // 2 + 1 numbers: the others are conjugates.
 
     data: a float type, rank 1 or more. output: the element type of data, shape [..., 2]. f16 and bf16 are computed in
-    f32. There must be one axis at least.
+    f32. At least one axis is required.
 
-    Specification: signals/rdft-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
-    axes but the last; here they are unknown, for they may be others.
+    Specification: signals/rdft-9. If signal_size is not known, OpenVINO's shape inference keeps the sizes of all axes
+    except the last; here they are dynamic.
     """
 
     complex_input: ClassVar[bool] = False
 
     def _output_size(self, signal: Dim, is_last: bool) -> Dim:
-        # As in OpenVINO, the transform of no numbers has none.
+        # As in OpenVINO, the transform of no values is empty.
         return signal if not is_last or signal == 0 else Dim(signal.lo and signal.lo // 2 + 1, (signal // 2 + 1).hi)
 
     def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
@@ -201,12 +199,12 @@ class IRDFT(_Fourier):
     """The inverse of RDFT: real numbers from the first half of their transform along the last of `axes`.
 
     data: a float type, shape [..., 2]. output: the element type of data, without the last axis of data. f16 and bf16
-    are computed in f32. Along the last of `axes` the size M of data stands for
-    2 * (M - 1) numbers where signal_size does not say otherwise. There must be one axis at least.
+    are computed in f32. Along the last of `axes` the size M of data means 2 * (M - 1) values unless signal_size is
+    given. At least one axis is required.
 
-    OpenVINO's CPU plugin refuses -1 for that axis; the specification and we do not.
-    Specification: signals/irdft-9. Where signal_size is not known, OpenVINO's shape inference keeps the sizes of all
-    axes but the last; here they are unknown, for they may be others.
+    OpenVINO's CPU plugin rejects -1 for that axis; the specification and this class do not.
+    Specification: signals/irdft-9. If signal_size is not known, OpenVINO's shape inference keeps the sizes of all axes
+    except the last; here they are dynamic.
     """
 
     complex_output: ClassVar[bool] = False
@@ -221,7 +219,7 @@ class IRDFT(_Fourier):
 def _require_frames(
     window: TensorType, frame_size: TensorType, frame_step: TensorType
 ) -> tuple[int | None, int | None]:
-    """frame_size and frame_step as far as they are known."""
+    """frame_size and frame_step, if known."""
     require_rank(window, 1, "window")
     for name, scalar in (("frame_size", frame_size), ("frame_step", frame_step)):
         require_rank(scalar, 0, name)
@@ -241,7 +239,7 @@ def _check_frames(size: int | None, step: int | None, window: Dim | None, error:
 
 
 def _padded(window: Array, frame_size: int) -> Array:
-    """The window in the middle of a frame of zeros; one more zero behind it where their number is odd."""
+    """The window in the middle of a frame of zeros; an odd zero follows it."""
     before = (frame_size - len(window)) // 2
     return np.pad(window, (before, frame_size - len(window) - before))
 
@@ -250,10 +248,10 @@ def _padded(window: Array, frame_size: int) -> Array:
 class STFT(Op):
     """The transforms of the frames of a signal: output[t] = RDFT of `signal[t * frame_step :][: frame_size]` * window.
 
-    signal: a float type, shape [length] or [batch, length]. window: that type, at most frame_size long, with zeros on
-    both sides where it is shorter. frame_size, frame_step: scalars, i32 or i64.
-    output: the type of signal, shape [frames, frame_size // 2 + 1, 2] behind the batch, its first two axes exchanged
-    with `transpose_frames`; frames = (length - frame_size) // frame_step + 1. f16 and bf16 are computed in f32.
+    signal: a float type, shape [length] or [batch, length]. window: that type, at most frame_size long, padded with
+    zeros on both sides if it is shorter. frame_size, frame_step: scalars, i32 or i64.
+    output: the type of signal, shape [frames, frame_size // 2 + 1, 2] after the batch, with the first two axes
+    exchanged by `transpose_frames`; frames = (length - frame_size) // frame_step + 1. f16 and bf16 are computed in f32.
 
     Errors: IR505 or IR704 for a frame that is longer than the signal or shorter than the window.
     Specification: signals/stft-15.
@@ -298,20 +296,21 @@ class STFT(Op):
 
 @op("ISTFT", since=16)
 class ISTFT(Op):
-    """The signal whose frames have these transforms: the inverse of STFT with transpose_frames.
+    """The inverse of STFT with transpose_frames: the signal with these transforms of its frames.
 
-    Every frame is the IRDFT of data[..., t, :] times window. Overlapping frames are added, and the sum is divided by
-    the sum of the squares of window there, or is 0 where that sum is 0. `normalized`: data was divided by
-    sqrt(frame_size). `center`: the signal was padded with frame_size // 2 elements on both sides, which are removed.
+    Every frame is the IRDFT of data[..., t, :] times window. Overlapping frames are summed and divided by the sum of
+    the squares of window there; the quotient is 0 if that sum is 0. `normalized`: data was divided by sqrt(frame_size).
+    `center`: the signal was padded with frame_size // 2 elements on both sides, which are removed.
 
     data: a float type, shape [frame_size // 2 + 1, frames, 2] or [batch, frame_size // 2 + 1, frames, 2]. window: that
-    type, at most frame_size long, with zeros on both sides where it is shorter. frame_size, frame_step: scalars.
-    signal_length: a scalar or a vector of one element, the length of the output, which is cut off or filled with zeros;
-    without it (frames - 1) * frame_step + frame_size, for `center` less by frame_size, rounded down to an even number.
+    type, at most frame_size long, padded with zeros on both sides if it is shorter. frame_size, frame_step: scalars.
+    signal_length: a scalar or a vector of one element, the length of the output, which is truncated or padded with
+    zeros; by default (frames - 1) * frame_step + frame_size, for `center` less by frame_size, rounded down to an even
+    number.
     output: the type of data, shape [length] or [batch, length]. f16 and bf16 are computed in f32.
 
-    OpenVINO crashes for a negative signal_length, and ignores one of 0; here the first is an error, and the second
-    gives an empty signal, as OpenVINO's shape inference says.
+    OpenVINO crashes for a negative signal_length, and ignores 0; here a negative one is an error, and 0 gives an empty
+    signal, as in OpenVINO's shape inference.
     Errors: IR502 or IR505, IR704 at run time. Specification: signals/istft-16.
     """
 
@@ -391,10 +390,10 @@ def _length_between(least: int, most: int) -> Dim:
 
 
 def _overlapped(frames: Array, step: int) -> Array:
-    """The sum of frames [..., frames, size], each of which begins `step` elements behind the one before."""
+    """The sum of frames [..., frames, size], each of which begins `step` elements after its predecessor."""
     *batch, count, size = frames.shape
     total = max(count - 1, 0) * step + size
-    # Frames are cut into pieces of `step` elements: pieces of the same number do not overlap, and are added at once.
+    # Frames are split into blocks of `step` elements: blocks of the same number do not overlap, and are added at once.
     pieces = -(-size // step)
     padded = np.zeros((*batch, count, pieces * step), frames.dtype)
     padded[..., :size] = frames

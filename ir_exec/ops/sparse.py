@@ -1,7 +1,7 @@
-"""Embeddings in bags, which are sums of rows of a table chosen by indices; and sparse matrices.
+"""Embeddings in bags, which are sums of selected rows of a table, and sparse matrices.
 
-The rows of a bag are brought together by sorting, and added by `ufunc.reduceat` over runs, block by block: the chosen
-rows never exist all at once.
+The rows of a bag are grouped by sorting, and summed by `ufunc.reduceat` over runs, block by block: the selected rows
+are never all in memory.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Reduction = Annotated[Literal["sum", "mean"], LOWER]
 
 
 class _Packed(Op):
-    """Bags that all have as many elements; `reduction` is a field only where the operator has the attribute."""
+    """Bags with equal numbers of elements; `reduction` is a field only if the operator has the attribute."""
 
     inputs = (_TABLE, _INDICES, _WEIGHTS)
 
@@ -86,7 +86,7 @@ class EmbeddingBagPackedSum(_Packed):
     """output[i] = sum over j of emb_table[indices[i, j]] * per_sample_weights[i, j].
 
     emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [batch, indices_per_bag].
-    per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
+    per_sample_weights: the shape of indices, the type of emb_table; by default ones.
     output: [batch, ...], the type of emb_table. Sums of integers wrap.
     Errors: IR701 for an index out of range. Specification: sparse/embedding-bag-packed-sum-3.
     """
@@ -94,7 +94,7 @@ class EmbeddingBagPackedSum(_Packed):
 
 @op("EmbeddingBagPacked", since=15)
 class EmbeddingBagPacked(_Packed):
-    """EmbeddingBagPackedSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated.
+    """EmbeddingBagPackedSum-3 with `reduction` mean, for rows without weights; means of integers are truncated.
 
     Errors: IR302 for weights with means. Specification: sparse/embedding-bag-packed-15.
     """
@@ -103,7 +103,7 @@ class EmbeddingBagPacked(_Packed):
 
 
 class _Offsets(Op):
-    """Bags that are stretches of `indices`; `offsets` says where each begins. `reduction` is as in `_Packed`."""
+    """Bags that are ranges of `indices`; `offsets` is the beginning of each. `reduction` is as in `_Packed`."""
 
     inputs = (_TABLE, _INDICES, In("offsets", types=INDEX, like="indices"), _DEFAULT, _WEIGHTS)
 
@@ -154,9 +154,9 @@ class _Offsets(Op):
 class EmbeddingBagOffsetsSum(_Offsets):
     """output[i] = sum of emb_table[indices[j]] * per_sample_weights[j] over offsets[i] <= j < offsets[i + 1].
 
-    emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [num_indices]. offsets: [batch], rising,
-    at most num_indices. default_index: a scalar, the row for bags without elements; they are zeros if it is -1 or left
-    out. per_sample_weights: the shape of indices, the type of emb_table; ones if they are left out.
+    emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [num_indices]. offsets: [batch], ascending,
+    at most num_indices. default_index: a scalar, the row for bags without elements; they are zeros if it is -1 or
+    missing. per_sample_weights: the shape of indices, the type of emb_table; by default ones.
     output: [batch, ...], the type of emb_table. Sums of integers wrap.
     Errors: IR701 for an index or an offset out of range. Specification: sparse/embedding-bag-offsets-sum-3.
     """
@@ -164,7 +164,7 @@ class EmbeddingBagOffsetsSum(_Offsets):
 
 @op("EmbeddingBagOffsets", since=15)
 class EmbeddingBagOffsets(_Offsets):
-    """EmbeddingBagOffsetsSum-3 with `reduction` mean too, of rows without weights; means of integers are truncated.
+    """EmbeddingBagOffsetsSum-3 with `reduction` mean, for rows without weights; means of integers are truncated.
 
     Errors: IR302 for weights with means. Specification: sparse/embedding-bag-offsets-15.
     """
@@ -178,10 +178,10 @@ class EmbeddingSegmentsSum(Op):
 
     emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices, segment_ids: [num_indices], the segments
     in any order. num_segments: a scalar. default_index: a scalar, the row for segments without elements; they are zeros
-    if it is -1 or left out. per_sample_weights: the shape of indices, the type of emb_table; ones if left out.
-    output: [num_segments, ...], the type of emb_table. Sums of integers wrap.
-    Errors: IR701 for an index out of range, and for a segment id out of range (OpenVINO ignores such elements);
-    IR704 for a negative num_segments. Specification: sparse/embedding-segments-sum-3.
+    if it is -1 or missing. per_sample_weights: the shape of indices, the type of emb_table; by default ones. output:
+    [num_segments, ...], the type of emb_table. Sums of integers wrap.
+    Errors: IR701 for an index out of range, and for a segment id out of range (OpenVINO ignores such elements); IR704
+    for a negative num_segments. Specification: sparse/embedding-segments-sum-3.
     """
 
     inputs = (
@@ -252,13 +252,13 @@ def _check_reduction(reduction: str, weights: TensorType | None) -> None:
 
 
 def _index_faults(emb_table: TensorType, indices: TensorType) -> list[IRError]:
-    """IR701 for known indices beyond the rows of the table."""
-    # The axis and what a negative index is are those of `_summed`.
+    """The faults IR701 of known indices beyond the rows of the table."""
+    # The axis and the meaning of a negative index are as in `_summed`.
     return known_faults(find_indices, indices, size=largest_dim(emb_table, 0), axis=0, negative="refused")
 
 
 def _bag_sizes(offsets: Array, count: int) -> Array:
-    """How many indices each bag has; those before the first offset belong to none."""
+    """The number of indices of each bag; indices before the first offset belong to no bag."""
     _require_offsets(offsets, count)
     sizes = np.empty(len(offsets), np.int64)
     np.subtract(offsets[1:], offsets[:-1], out=sizes[:-1])
@@ -267,7 +267,7 @@ def _bag_sizes(offsets: Array, count: int) -> Array:
 
 
 def _require_offsets(offsets: Array, count: int) -> None:
-    """Raises EvaluationError IR701 for an offset beyond `count` indices, and IR704 for offsets that fall."""
+    """Raise EvaluationError IR701 for an offset beyond `count` indices, and IR704 for offsets that decrease."""
     require_within(offsets, min(count, UNBOUNDED - 1) + 1, "an offset", "offsets")
     require_rising(offsets, "offsets")
 
@@ -275,8 +275,8 @@ def _require_offsets(offsets: Array, count: int) -> None:
 def _summed(table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array:
     """The sums of the rows of table at `indices`, one for each bag.
 
-    sizes: how many indices each bag has, which follow each other. Floats are added in their accumulator, integers in
-    their own type, where they wrap.
+    sizes: the number of consecutive indices of each bag. Floats are summed in their accumulator type, integers in their
+    own type, where they wrap.
     """
     positions = find_indices(indices, len(table), 0, "refused")
     rows = table.reshape(len(table), prod(table.shape[1:]))
@@ -291,7 +291,7 @@ def _summed(table: Array, indices: Array, sizes: Array, weights: Array | None) -
 def _add_by_place(rows: Array, positions: Array, sizes: Array, weights: Array | None, sums: Array) -> None:
     """Add the first row of every bag, then the second of those that have one, and so on: for bags of few rows.
 
-    sizes: how many rows each bag has. sums: of each bag, 0 before.
+    sizes: the number of rows of each bag. sums: of each bag, initially 0.
     """
     starts = np.cumsum(sizes) - sizes
     step = max(thresholds.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)
@@ -305,14 +305,14 @@ def _add_by_place(rows: Array, positions: Array, sizes: Array, weights: Array | 
 
 
 def _add_by_blocks(rows: Array, positions: Array, sizes: Array, weights: Array | None, sums: Array) -> None:
-    """The same, adding up runs of rows."""
+    """Add the rows of every bag by sums over runs of rows."""
     bags = np.repeat(np.arange(len(sizes)), sizes)
     step = max(thresholds.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)
     for begin in range(0, len(positions), step):
         some = slice(begin, begin + step)
         starts = run_starts(bags[some])
         chosen = _weighted(rows, positions, weights, some, sums.dtype)
-        # Each bag occurs once here, but part of it may have been in the block before.
+        # Each bag occurs once here, but some of its rows may have been in the preceding block.
         sums[bags[some][starts]] += np.add.reduceat(chosen, starts, axis=0, dtype=sums.dtype)
 
 
@@ -327,7 +327,7 @@ def _weighted(
 
 
 def _divided(sums: Array, counts: Array) -> Array:
-    """Means from sums and counts: those of integers are truncated towards zero, those of no elements are 0."""
+    """Means from sums and counts; integers are truncated towards zero, and means of no elements are 0."""
     divisors = np.maximum(counts, 1).reshape(-1, *(1,) * (sums.ndim - 1)).astype(sums.dtype)
     if np.issubdtype(sums.dtype, np.integer):
         return np.asarray((sums - np.fmod(sums, divisors)) // divisors)
@@ -335,7 +335,7 @@ def _divided(sums: Array, counts: Array) -> Array:
 
 
 def _filled(sums: Array, empty: Array, table: Array, default_index: Array | None) -> Array:
-    """The sums, with the row `default_index` of table where `empty`; without a default index they stay zeros."""
+    """The sums, with the row `default_index` of table where `empty`; without a default index they remain zeros."""
     default = -1 if default_index is None else int(default_index)
     if default != -1 and empty.any():
         require_within(np.array([default]), len(table), "default_index", "default_index")
@@ -350,9 +350,9 @@ class SparseFillEmptyRows(Op):
     values: [M], any element type. dense_shape: [2], rows and columns. indices: [M, 2], row and column of every value.
     default_value: a scalar; as in OpenVINO, any type is converted to that of values.
     output_indices: [n, 2], the type of indices, and output_values: [n], the type of values, sorted by row and column,
-    equal ones in their order. empty_row_indicator: boolean, [rows], whether each row was empty.
-    Errors: IR402 for a number among strings and a string among numbers; IR701 for a row or a column that the matrix
-    does not have, which OpenVINO's CPU plugin accepts.
+    equal ones in their order. empty_row_indicator: boolean, [rows], true for each row that was empty.
+    Errors: IR402 for a mix of numbers and strings; IR701 for a row or a column that the matrix does not have, which
+    OpenVINO's CPU plugin accepts.
     Specification: sparse/fill-empty-rows-16.
     """
 

@@ -1,4 +1,4 @@
-"""Conversions: of values to another element type, of strings to bytes and back."""
+"""Conversions of values to another element type, and of strings to bytes and back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "StringTensorPack", 
 CONVERTIBLE = NUMERIC | BOOLEAN
 
 PROMOTABLE = element_types("boolean f16 f32 f64 i4 i8 i16 i32 i64 u1 u4 u8 u16 u32 u64 f8e4m3 f8e5m2 bf16")
-"""The types that ConvertPromoteTypes has rules for; OpenVINO takes no others either."""
+"""The types that ConvertPromoteTypes has rules for, as in OpenVINO."""
 
 
 _ALIKE = element_types("boolean i8 i16 i32 i64 u8 u16 u32 u64")
@@ -44,14 +44,14 @@ _FLOATS = element_types("f16 f32 f64")
 
 @op("Convert", since=1)
 class Convert(Op):
-    """output = data, converted to `destination_type`; `ir_exec.types.conversion` says how.
+    """output = data, converted to `destination_type` by the rules of `ir_exec.types.conversion`.
 
-    data: any shape, any numeric type or boolean. output: the shape of data; it may be data itself.
+    data: any shape, any numeric type or boolean. output: the shape of data; it may alias data.
 
-    The specification leaves open what becomes of values that the new type cannot hold. Where OpenVINO's reference
-    kernels and its CPU plugin differ there, we do as C++ does: integers wrap, and an f64 does not become an f32 on its
-    way to an integer. Floats become f8e4m3 and f8e5m2 by way of f16, rounded twice, as in OpenVINO: 0.7813114 becomes
-    0.75, not 0.8125. A Cast of ONNX, which rounds once, is lowered with the correction.
+    The specification does not define the conversion of values that the new type cannot represent. Where OpenVINO's
+    reference kernels and its CPU plugin differ, the result is as in C++: integers wrap, and an f64 is not converted to
+    an integer via f32. Floats become f8e4m3 and f8e5m2 via f16, rounded twice, as in OpenVINO: 0.7813114 becomes 0.75,
+    not 0.8125. A Cast of ONNX, which rounds once, is lowered with the correction.
 
     Errors: IR401 for a destination_type that is neither numeric nor boolean. Specification: type/convert-1.
     """
@@ -75,16 +75,16 @@ class Convert(Op):
         return _conversion(types[0], self.destination_type)
 
     def evaluate_bounds(self, data: Bounds) -> Bounds:
-        """Bounds saturate, where values wrap: one that means "not bounded" must not become -1."""
+        """Bounds saturate, where values wrap: a bound that means "not bounded" must not become -1."""
         return saturated(data[0], self.destination_type), saturated(data[1], self.destination_type)
 
 
 @op("ConvertLike", since=1)
 class ConvertLike(Op):
-    """output = data, converted as by Convert to the element type of `like`.
+    """output = data, converted as in Convert to the element type of `like`.
 
-    data: any shape, any numeric type or boolean. like: any shape; only its type counts. output: the shape of data; it
-    may be data itself.
+    data: any shape, any numeric type or boolean. like: any shape; only its type is used. output: the shape of data; it
+    may alias data.
     Errors: IR401 for a type of like that is neither numeric nor boolean. Specification: type/convert-like-1.
     """
 
@@ -115,7 +115,7 @@ def _require_convertible(target: ElementType) -> None:
 
 
 def _conversion(source: TensorType, target: ElementType) -> Callable[[Array], Array]:
-    """`convert` for arrays of this type: NumPy's own conversion where it does the same."""
+    """`convert` for arrays of this type: NumPy's own conversion if it is equivalent."""
     kind, dtype = source.element_type, target.dtype
     if kind is target:
         return lambda data: data
@@ -131,13 +131,13 @@ class ConvertPromoteTypes(Op):
     """Both inputs, converted to the type that their element types promote to.
 
     A float wins over an integer, an integer over a boolean. Of two floats or two integers the wider wins; a signed and
-    an unsigned integer become a signed one that holds both, or `u64_integer_promotion_target` (f32 by default) where
+    an unsigned integer become a signed one that includes both, or `u64_integer_promotion_target` (f32 by default) if
     there is none. pytorch_scalar_promotion (false by default): of two floats or two integers, one of them a scalar, the
     type of the other wins.
 
-    input_0, input_1: any shapes. output_0, output_1: the shapes of the inputs; they may be the inputs themselves.
-    Errors: IR402 for a promotion that may lose values without `promote_unsafe` (false by default); as in OpenVINO, also
-    where a type wider than both would hold them.
+    input_0, input_1: any shapes. output_0, output_1: the shapes of the inputs; they may alias the inputs.
+    Errors: IR402 for a promotion that may lose values without `promote_unsafe` (false by default); as in OpenVINO, even
+    if a type wider than both could represent them.
     Specification: type/convert-promote-types-14.
     """
 
@@ -182,7 +182,7 @@ class ConvertPromoteTypes(Op):
             return self._signed_and_unsigned(*(kinds if kinds[0].is_signed else kinds[::-1]))
         if kinds[0].bits != kinds[1].bits:
             return max(kinds, key=lambda kind: kind.bits)
-        # The two floats of 8 bits and the two of 16 bits are left; neither holds the other.
+        # The remaining cases are the two floats of 8 bits and the two of 16 bits; neither includes the other.
         if not self.promote_unsafe:
             raise _unsafe(*kinds)
         return ElementType.f16 if kinds[0].bits == 8 else ElementType.f32
@@ -214,7 +214,7 @@ def _unsafe(a: ElementType, b: ElementType) -> ElementTypeError:
     return ElementTypeError(
         f"{a} and {b} have no common type that holds the values of both safely",
         code=Code.element_types_differ,
-        hint="promote_unsafe=true takes a type that may lose values",
+        hint="set promote_unsafe=true for a type that may lose values",
     )
 
 
@@ -224,10 +224,10 @@ class StringTensorPack(Op):
 
     begins, ends: i32 or i64, one type and one shape. symbols: a vector of u8, UTF-8. output: strings, the shape of
     begins. A string that ends before it begins is empty. Bytes that are not UTF-8 become the surrogates of Python's
-    `surrogateescape`; StringTensorUnpack turns them into the same bytes again.
+    `surrogateescape`; StringTensorUnpack converts them back to the original bytes.
 
-    As in OpenVINO's kernel, strings may lie in any order; its shape inference refuses constant begins or ends that
-    fall.
+    As in OpenVINO's kernel, strings may be in any order; its shape inference rejects constant begins or ends that
+    decrease.
 
     Errors: IR501 and IR502 for other shapes, IR701 for a begin or an end beyond symbols.
     Specification: type/string-tensor-pack-15.
@@ -270,7 +270,7 @@ class StringTensorPack(Op):
 def _check_places(places: Array, length: int, name: str) -> None:
     outside = (places < 0) | (places > length)
     if outside.any():
-        message = f"{name} holds {int(places[outside][0])}, allowed are 0 to {length}, the length of symbols"
+        message = f"{name} holds {int(places[outside][0])}, expected 0 to {length}, the length of symbols"
         raise EvaluationError(message, code=Code.index_out_of_range, port=name)
 
 
@@ -278,8 +278,8 @@ def _check_places(places: Array, length: int, name: str) -> None:
 class StringTensorUnpack(Op):
     """data[i] = the bytes symbols[begins[i]:ends[i]] as text: strings become bytes, the reverse of StringTensorPack.
 
-    data: strings, any shape. begins, ends: i32, the shape of data. symbols: a vector of u8, the UTF-8 of all strings
-    after each other.
+    data: strings, any shape. begins, ends: i32, the shape of data. symbols: a vector of u8, the concatenated UTF-8 of
+    all strings.
     Specification: type/string-tensor-unpack-15.
     """
 

@@ -205,7 +205,7 @@ def test_an_index_out_of_range_is_named_whichever_chunk_it_is_in(rng: np.random.
     row, column = (int(number) for number in rng.integers(0, (7, 5)))
     indices = rng.integers(0, 5, (7, 5))
     indices[row, column] = 5
-    message = f"indices[{row},{column}] is 5, allowed are -5 to 4: axis 1 of data has size 5"
+    message = f"indices[{row},{column}] is 5, expected -5 to 4: axis 1 of data has size 5"
     for operator, rest in [
         (make("GatherElements", 6, axis=1), (indices,)),
         (make("Gather", 7), (indices, np.array(1))),

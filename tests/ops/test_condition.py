@@ -79,7 +79,7 @@ def test_bounds_pass_where_the_condition_is_known() -> None:
             "IR501",
             "without broadcasting {}, found [2] and []",
         ),
-        (PDPD, "[4,2,3]", "[2,3]", "[1]", "IR504", "[4,2,3] laid on axis 0 does not fit into [2,3]"),
+        (PDPD, "[4,2,3]", "[2,3]", "[1]", "IR504", "[4,2,3] at axis 0 does not fit into [2,3]"),
         (PDPD, "[3]", "[2,1]", "[3]", "IR504", "[3] does not broadcast to [2,1]: 3 meets 2"),
         (PDPD1, "[3]", "[2,3,4]", "[2]", "IR504", "[2] does not broadcast to [2,3,4]: 2 meets 3"),
     ],

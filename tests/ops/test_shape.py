@@ -120,12 +120,12 @@ def test_ShapeOf_knows_bounds() -> None:
         (RESHAPE, "[2,3]", known([-1, 4]), "IR505", "the 6 elements of data of shape [2,3] do not make rows of 4"),
         (RESHAPE, "[5..7]", known([4, 2, -1]), "IR505", "the elements of data of shape [5..7] do not make rows of 8"),
         (RESHAPE, "[2,3]", known([0, 0, 0]), "IR505", "data of shape [2,3] does not fit [0,0,0]"),
-        (RESHAPE, "[2,3]", known([-1, 2, -1]), "IR505", "shape has -1 at 0 and at 2, only one size may be left open"),
-        (RESHAPE, "[2,3]", known([6, -2]), "IR505", "-2 at 1 of shape is no size"),
+        (RESHAPE, "[2,3]", known([-1, 2, -1]), "IR505", "shape has -1 at 0 and at 2, expected at most one -1"),
+        (RESHAPE, "[2,3]", known([6, -2]), "IR505", "-2 at 1 of shape is invalid, expected -1 or more"),
         (RESHAPE, "[2,3]", known(6), "IR501", "shape has rank 0 ([]), expected 1"),
         (RESHAPE, "[2,3]", known(np.zeros(0)), "IR505", "data of shape [2,3] does not fit []"),
         (RESHAPE, "[3..7]", known([2, 4]), "IR505", "data of shape [3..7] does not fit [2,4]"),
-        (RESHAPE, "[2,3]", known([0, -1]), "IR505", "no size beside 0 makes the elements of data of shape [2,3]"),
+        (RESHAPE, "[2,3]", known([0, -1]), "IR505", "no size next to 0 makes the elements of data of shape [2,3]"),
         (
             COPYING,
             "[2,3]",
@@ -141,7 +141,7 @@ def test_ShapeOf_knows_bounds() -> None:
         (SQUEEZE15, "[1]", known([[0]]), "IR501", "axes has rank 2 ([1,1]), expected 0 or 1"),
         (UNSQUEEZE, "[2,3]", known([3]), "IR503", "axes 3 is out of range for rank 3 (allowed: -3 to 2)"),
         (UNSQUEEZE, "[2,3]", known([-1, 5]), "IR503", "axes 5 is out of range for rank 4 (allowed: -4 to 3)"),
-        (UNSQUEEZE, "[2,3]", known(np.zeros(0)), "IR505", "axes are empty, expected one at least"),
+        (UNSQUEEZE, "[2,3]", known(np.zeros(0)), "IR505", "axes are empty, expected at least one"),
     ],
 )
 def test_shapes_that_cannot_be(operator: Op, shape: str, value: TensorType, code: str, message: str) -> None:

@@ -60,7 +60,7 @@ def test_partly_known_transforms(operator: Op, types: tuple[TensorType, ...], wa
             "the last axis of data and the parts of a complex number must be equal, found 4 and 2",
         ),
         (DFT(), (typed("3,5,2"), known([2])), "IR503", "axes 2 is out of range for rank 2 (allowed: -2 to 1)"),
-        (DFT(), (typed("3,5,2"), known([0, -2])), "IR503", "axes [0, 0] hold the same axis more than once"),
+        (DFT(), (typed("3,5,2"), known([0, -2])), "IR503", "axes [0, 0] contain duplicates, expected distinct axes"),
         (
             DFT(),
             (typed("3,2"), typed("2", ElementType.i64)),
@@ -71,7 +71,7 @@ def test_partly_known_transforms(operator: Op, types: tuple[TensorType, ...], wa
             RDFT(),
             (typed("3"), known([])),
             "IR505",
-            "axes is empty, expected one axis or more: the last one is transformed between real and complex",
+            "axes is empty, expected one axis or more",
         ),
         (
             DFT(),

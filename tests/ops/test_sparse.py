@@ -127,7 +127,7 @@ EMPTY = np.array([0, 0])
 BAGS_OF = EmbeddingBagOffsetsSum()
 SUM = EmbeddingSegmentsSum()
 FILL = SparseFillEmptyRows()
-AXIS = "allowed are 0 to 3: axis 0 of data has size 4"
+AXIS = "expected 0 to 3: axis 0 of data has size 4"
 
 
 def matrix(*numbers: int) -> Array:
@@ -139,24 +139,24 @@ def matrix(*numbers: int) -> Array:
     [
         (BAGS_OF, (TABLE, INDICES + 2, OFFSETS), "IR701", f"indices[2] is 4, {AXIS}"),
         (BAGS_OF, (TABLE, INDICES - 1, OFFSETS), "IR701", f"indices[0] is -1, {AXIS}"),
-        (BAGS_OF, (TABLE, INDICES, OFFSETS + 2), "IR701", "an offset is 4, allowed are 0 to 3"),
-        (BAGS_OF, (TABLE, INDICES, OFFSETS[::-1]), "IR704", "offsets must rise, found 0 behind 2"),
-        (BAGS_OF, (TABLE, INDICES, EMPTY, np.array(4)), "IR701", "default_index is 4, allowed are 0 to 3"),
-        (BAGS_OF, (TABLE, INDICES, EMPTY, np.array(-2)), "IR701", "default_index is -2, allowed are 0 to 3"),
+        (BAGS_OF, (TABLE, INDICES, OFFSETS + 2), "IR701", "an offset is 4, expected 0 to 3"),
+        (BAGS_OF, (TABLE, INDICES, OFFSETS[::-1]), "IR704", "offsets must be ascending, found 0 after 2"),
+        (BAGS_OF, (TABLE, INDICES, EMPTY, np.array(4)), "IR701", "default_index is 4, expected 0 to 3"),
+        (BAGS_OF, (TABLE, INDICES, EMPTY, np.array(-2)), "IR701", "default_index is -2, expected 0 to 3"),
         (EmbeddingBagPacked(), (TABLE, matrix(0, 7)), "IR701", f"indices[1] is 7, {AXIS}"),
-        (SUM, (TABLE, INDICES, INDICES, np.array(2)), "IR701", "a segment of segment_ids is 2, allowed are 0 to 1"),
+        (SUM, (TABLE, INDICES, INDICES, np.array(2)), "IR701", "a segment of segment_ids is 2, expected 0 to 1"),
         (SUM, (TABLE, INDICES, INDICES, np.array(-2)), "IR704", "num_segments is -2, expected 0 or more"),
         (
             FILL,
             (np.ones(1), np.array([2, 2]), matrix(0, 2), np.array(0.0)),
             "IR701",
-            "a column of indices is 2, allowed are 0 to 1",
+            "a column of indices is 2, expected 0 to 1",
         ),
         (
             FILL,
             (np.ones(1), np.array([0, 2]), matrix(0, 1), np.array(0.0)),
             "IR701",
-            "a row of indices is 0, none is allowed",
+            "a row of indices is 0, expected none",
         ),
         (
             FILL,

@@ -194,8 +194,8 @@ def test_errors(types: tuple[str, str, str], code: str, port: str, message: str)
 @pytest.mark.parametrize(
     ("begins", "ends", "message"),
     [
-        ([0, -1], [1, 2], "begins holds -1, allowed are 0 to 3, the length of symbols"),
-        ([0, 3], [1, 4], "ends holds 4, allowed are 0 to 3, the length of symbols"),
+        ([0, -1], [1, 2], "begins holds -1, expected 0 to 3, the length of symbols"),
+        ([0, 3], [1, 4], "ends holds 4, expected 0 to 3, the length of symbols"),
     ],
 )
 def test_strings_beyond_the_symbols(begins: list[int], ends: list[int], message: str) -> None:

@@ -1,5 +1,4 @@
-"""Depthwise convolutions along the channels: with these side by side, NumPy runs along many of them in each step,
-instead of along few windows."""
+"""Depthwise convolutions, channels-last: NumPy iterates along many channels in each step instead of few windows."""
 
 from __future__ import annotations
 
@@ -14,9 +13,9 @@ __all__ = ["channels_last"]
 
 
 def channels_last(problem: ConvProblem) -> ConvRun:
-    """For one channel in each group."""
+    """The algorithm for one channel in each group."""
     groups, rank = problem.groups, len(problem.axes)
-    # A part of few channels takes nearly as long as one of many, so that each has all of them.
+    # A chunk of few channels takes nearly as long as one of many, so each has all channels.
     sizes = block_sizes(problem.counts, thresholds.INTERMEDIATE_ELEMENTS // max(groups, 1))
     images = max(thresholds.INTERMEDIATE_ELEMENTS // max(problem.windows, 1), groups)
     parts = [(part, _layout(problem, part)) for part in problem.parts(sizes, images)]
@@ -35,7 +34,7 @@ def channels_last(problem: ConvProblem) -> ConvRun:
             for image, filtered in zip(data[:, :, 0][(*part.images, *inside)], result[part.place], strict=True):
                 spread[target] = image.transpose(*range(1, rank + 1), 0)
                 for output in range(problem.outputs):
-                    # A view, as a part has all channels, and windows that follow each other.
+                    # A view, since a chunk has all channels and consecutive windows.
                     total = filtered[:, output].T.reshape(shape[rank:])
                     operands = view, [*elements, *windows, channel], taps[output], [*elements, channel]
                     np.einsum(*operands, [*windows, channel], out=total)
@@ -47,7 +46,7 @@ def channels_last(problem: ConvProblem) -> ConvRun:
 
 
 def _layout(problem: ConvProblem, part: ConvPart) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and strides of all windows of a part, [kernel..., windows..., channels], in what they cover."""
+    """Shape and strides of all windows of a chunk, [kernel..., windows..., channels], in the covered elements."""
     covered = part.covered[2]
     *steps, size = strides_of((*covered, problem.groups), problem.accumulator.itemsize)
     shape, strides = window_layout(covered, steps, part.axes)

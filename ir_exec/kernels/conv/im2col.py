@@ -1,4 +1,4 @@
-"""Windows copied side by side into the columns of a matrix, which BLAS multiplies with the filters."""
+"""im2col: windows copied to the columns of a matrix, which BLAS multiplies by the filters."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ __all__ = ["im2col", "one_product", "pointwise"]
 
 
 def im2col(problem: ConvProblem) -> ConvRun:
-    """Any convolution."""
+    """The algorithm for any convolution."""
     most = max(thresholds.WINDOW_ELEMENTS // max(problem.column, 1), thresholds.LEAST_WINDOWS)
     if problem.windows > most:
-        # Threads are seldom an odd number.
+        # The number of threads is rarely odd.
         most = -(-problem.windows // (2 * -(-problem.windows // (2 * most))))
     sizes = block_sizes(problem.counts, most)
     parts = list(problem.parts(sizes, thresholds.WINDOW_ELEMENTS // max(problem.column * int(np.prod(sizes)), 1)))
@@ -67,7 +67,7 @@ def im2col(problem: ConvProblem) -> ConvRun:
 
 
 def pointwise(problem: ConvProblem) -> ConvRun:
-    """Windows that are the elements: the data is the matrix."""
+    """The algorithm for pointwise convolutions: the data is the matrix."""
 
     def run(data: Array, filters: Array) -> Array:
         result = np.empty(problem.shape, problem.accumulator)
@@ -78,8 +78,9 @@ def pointwise(problem: ConvProblem) -> ConvRun:
 
 
 class _Windows(NamedTuple):
-    """All windows of one image as one matrix. covered: what they cover, see `covered_part`. shape, strides: of the view
-    of all windows in that."""
+    """All windows of one image as one matrix. covered: the covered elements, see `covered_part`. shape, strides: of the
+    view of all windows in them.
+    """
 
     covered: Covered
     shape: tuple[int, ...]
@@ -87,8 +88,9 @@ class _Windows(NamedTuple):
 
 
 def one_product(problem: ConvProblem) -> Callable[[Array, Array], Array] | None:
-    """The same for one image of f32 or f64 with one group, as one product with nothing left to be decided in a call,
-    which small images notice; None for others.
+    """im2col for one image of f32 or f64 with one group, as one product; None for others.
+
+    Everything is precomputed, since the overhead of a call matters for small images.
 
     data: [1, channels, spatial...]. filters: [1, outputs, channels, kernel...]. The result has the shape of the output.
     """
@@ -113,7 +115,7 @@ def one_product(problem: ConvProblem) -> Callable[[Array, Array], Array] | None:
             copied = np.empty(windows.shape, dtype)
             copy_rows(np.ndarray(windows.shape, dtype, covering, 0, windows.strides), copied)
             columns = copied.reshape(column, count)
-        # Otherwise BLAS would wake threads of its own for the product.
+        # Otherwise BLAS would wake its own threads for the product.
         blas_is_single_threaded()
         result = np.empty((outputs, count), dtype)
         product(filters.reshape(outputs, column), columns, result)

@@ -1,4 +1,4 @@
-"""What a convolution is, for its algorithms: sizes and windows, and the parts that are convolved at a time."""
+"""The description of a convolution for its algorithms: sizes, windows, and chunks of work."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["ConvPart", "ConvProblem", "ConvRun", "share_parts"]
 
 ConvRun: TypeAlias = Callable[[Array, Array], Array]
 """The result [batch, groups, outputs, windows] of data [batch, groups, channels, spatial...] and filters [groups,
-outputs, channels, kernel...], both of the type in which sums are made."""
+outputs, channels, kernel...], both of the type of the sums."""
 
 
 class ConvPart(NamedTuple):
     """Windows of some images that are convolved at a time.
 
-    place: where they lie in the result [batch, groups, outputs, windows]. axes: the windows themselves. covered: what
-    they cover, see `covered_part`.
+    place: of the windows in the result [batch, groups, outputs, windows]. axes: the windows themselves. covered: the
+    covered elements, see `covered_part`.
     """
 
     place: tuple[slice, ...]
@@ -41,7 +41,7 @@ class ConvPart(NamedTuple):
 
 @dataclass(frozen=True)
 class ConvProblem:
-    """Windows on every spatial axis, of groups of so many channels with so many outputs each. dtype: of the data."""
+    """Windows on every spatial axis, of groups with numbers of channels and outputs. dtype: of the data."""
 
     axes: tuple[SlidingAxis, ...]
     batch: int
@@ -74,28 +74,28 @@ class ConvProblem:
 
     @property
     def is_pointwise(self) -> bool:
-        """Whether the windows are the elements."""
+        """Return True if the windows are the elements."""
         return all(axis.is_plain for axis in self.axes)
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether each channel is convolved by itself."""
+        """Return True if each channel is convolved separately."""
         return self.channels == 1 and not self.is_pointwise
 
     @property
     def accumulator(self) -> np.dtype[Any]:
-        """The type in which sums are made."""
+        """The type of the sums."""
         return np.dtype(accumulator(self.dtype))
 
     def parts(self, sizes: Sequence[int], pairs: int) -> Iterator[ConvPart]:
-        """Blocks of so many windows on each axis, of so many pairs of an image and a group at a time, at least one."""
+        """Chunks of windows on each axis, for a number of pairs of an image and a group, at least one."""
         for block, place, _ in portions((self.batch, self.groups), self.counts, sizes, pairs):
             axes = tuple([axis.part(windows) for axis, windows in zip(self.axes, block, strict=True)])
             yield ConvPart(place, axes, covered_part(axes))
 
 
 def share_parts(count: int, make: Callable[[], Worker], nanoseconds: float) -> None:
-    """Do the parts 0 to count - 1; threads share them, if there are several."""
+    """Process the chunks 0 to count - 1; threads share them if there are several."""
     if count == 1:
         make()(0)
     else:

@@ -1,9 +1,9 @@
-"""Depthwise convolutions as products with matrices that have a filter along their diagonals.
+"""Depthwise convolutions as products with Toeplitz matrices, which have a filter along their diagonals.
 
-Several rows of windows are one product: its first matrix has the filter in each row, at the elements that the row
-covers, and the second one the rows of the data, each as often side by side as a row of the kernel has elements, and
-shifted by one of them. BLAS's kernels for small matrices take six rows of windows at a time (0.38 ns a window of 3 x 3,
-0.48 with four rows, 0.51 with eight); others copy matrices first, and take one.
+Several rows of windows are one product. Its first matrix has the filter in each row, at the elements that the row
+covers. The second has the rows of the data, repeated for each element of a kernel row and shifted by one element each.
+BLAS's kernels for small matrices process six rows of windows at a time (0.38 ns per window of 3 x 3, 0.48 with four
+rows, 0.51 with eight); others copy matrices first, and process one.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ __all__ = ["toeplitz_gemm"]
 
 
 def toeplitz_gemm(problem: ConvProblem) -> ConvRun:
-    """For one channel of floats in each group, and kernels with elements."""
+    """The algorithm for one channel of floats in each group, and kernels that are not empty."""
     is_flat = len(problem.axes) == 1 and problem.column < 8
     if is_flat:
-        # One row of windows, and one of data. Longer kernels are worth several windows of one axis in a product.
+        # One row of windows and one of data. For longer kernels, several windows of one axis in a product are faster.
         problem = replace(problem, axes=(SlidingAxis(1, 1, 1, 1, 0, 1), *problem.axes))
     first, *others = problem.axes
     across = prod([axis.kernel for axis in others])
@@ -49,7 +49,7 @@ def toeplitz_gemm(problem: ConvProblem) -> ConvRun:
             share_parts(len(parts), lambda: _worker(problem, parts, images, bands, result), nanoseconds)
 
         multiply(high)
-        # Zeros beside a filter make NaN of infinities outside of its window.
+        # Zeros next to a filter turn infinities outside of its window into NaN.
         if high > 1 and not is_finite(result):
             multiply(1)
         return result
@@ -58,9 +58,9 @@ def toeplitz_gemm(problem: ConvProblem) -> ConvRun:
 
 
 def _parts(problem: ConvProblem, high: int, copied: float, nanoseconds: float) -> list[ConvPart]:
-    """high: rows of windows in a product. copied: elements that are copied for a window."""
+    """high: rows of windows in a product. copied: number of elements copied for a window."""
     first, *others = problem.axes
-    # Of one image of a channel.
+    # For one image of a channel.
     elements = max(copied * problem.windows, 1.0)
     pairs = max(problem.batch * problem.groups, 1)
     pieces = pairs * elements / thresholds.WINDOW_ELEMENTS
@@ -75,7 +75,7 @@ def _parts(problem: ConvProblem, high: int, copied: float, nanoseconds: float) -
 
 
 def _bands(filters: Array, axis: SlidingAxis, rows: int) -> Callable[[slice], Array]:
-    """The matrices of some groups for so many rows of windows; they are made at once unless they are large.
+    """The matrices of some groups for a number of window rows, computed at once unless they are large.
 
     filters: [groups, outputs, kernel, across].
     """
@@ -92,12 +92,12 @@ def _worker(
     bands: Callable[[slice], Array],
     result: Array,
 ) -> Worker:
-    """parts: each with where the elements of a row of the kernel lie on the data."""
+    """parts: chunks, each with the places of a kernel row's elements in the data."""
     first, *others = problem.axes
     across = prod([axis.kernel for axis in others])
     scratch = Scratch(data.dtype)
     ahead = (slice(None),) * 3
-    # For which windows the memory has zeros where these meet padding, and how many elements of it.
+    # The windows that have zeros in the memory for their padding, and the number of its elements.
     filled: tuple[tuple[SlidingAxis, ...], int] = (), 0
 
     def compute(number: int) -> None:
@@ -125,9 +125,9 @@ def _worker(
 
 
 def _diagonals(filters: Array, axis: SlidingAxis, rows: int) -> Array:
-    """Filters [..., kernel, across] along the diagonals of matrices [..., rows, elements that so many rows cover].
+    """Filters [..., kernel, across] along the diagonals of matrices [..., rows, elements covered by these rows].
 
-    axis: the windows, of which rows follow each other.
+    axis: the windows, with consecutive rows.
     """
     kernel, across = filters.shape[-2:]
     bands = np.zeros((*filters.shape[:-2], rows, axis.extent(rows) * across), filters.dtype)
@@ -139,10 +139,10 @@ def _diagonals(filters: Array, axis: SlidingAxis, rows: int) -> Array:
 
 
 def _multiply(bands: Array, rows: Array, out: Array, step: int) -> None:
-    """out = the products of bands and the rows that they cover.
+    """out = the products of bands and the rows covered by them.
 
     bands: [groups, rows of windows, rows of data]. rows: [batch, groups, rows of data, windows of a row]. out: [batch,
-    groups, windows]. step: rows of data between one row of windows and the next.
+    groups, windows]. step: the distance in rows of data between rows of windows.
     """
     high, height = bands.shape[1:]
     pairs, width = rows.shape[:2], rows.shape[3]
@@ -151,7 +151,7 @@ def _multiply(bands: Array, rows: Array, out: Array, step: int) -> None:
     covered = np.ndarray((*pairs, whole, height, width), rows.dtype, rows, 0, strides)
     end = whole * high * width
     if width == 1:
-        # One axis: BLAS takes no rows that overlap, and its vectors are slow.
+        # One axis: BLAS does not accept overlapping rows, and is slow for vectors.
         target = out[..., :end].reshape(*pairs, whole, high)
         np.matmul(np.ascontiguousarray(covered[..., 0]), bands.swapaxes(1, 2), out=target)
     else:

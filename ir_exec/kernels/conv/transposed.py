@@ -1,4 +1,4 @@
-"""Transposed convolution: every element of the data, multiplied by the filters, added where a window would read it."""
+"""Transposed convolution: elements of the data, multiplied by filters, added where a window would read them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _Places: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...]]
 class Deconvolver:
     """The transposed convolution for data and filters of these shapes; the result is in the type of data.
 
-    data: [batch, groups * C, spatial...]. filters: [groups, C, O, kernel...]. One matrix product gives what all
-    elements of the kernel add, for as many elements of the data as stay in the cache; then each element of the kernel
-    is added where it belongs. Groups of one channel, whose matrices would have one column, are done without.
+    data: [batch, groups * C, spatial...]. filters: [groups, C, O, kernel...]. One matrix product gives the terms of all
+    elements of the kernel for a chunk of the data that fits the cache. The terms of each element of the kernel are then
+    added at their places. Groups of one channel, whose matrices would have one column, need no such product.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Deconvolver:
         nanoseconds = prod(self._result) * (
             channels / machine().multiplications_a_nanosecond + thresholds.ELEMENT_NANOSECONDS
         )
-        # What is added to the same elements is added by one thread.
+        # Terms of the same elements are added by one thread.
         self._nanoseconds = nanoseconds if self._are_tiles else 0
         self._shifts = _Shifts(axes) if channels == 1 and not self._are_tiles else None
 
@@ -108,7 +108,7 @@ def deconvolve(data: Array, filters: Array, axes: Sequence[SlidingAxis]) -> Arra
 
 
 def _place_tiles(products: Array, block: Block, result: Array) -> None:
-    """Write products [batch, groups, O, kernel..., count...] into result [batch, groups, O, size...] side by side."""
+    """Write products [batch, groups, O, kernel..., count...] as tiles of result [batch, groups, O, size...]."""
     rank = len(block)
     kernel = products.shape[3 : 3 + rank]
     sizes = [size for pair in zip(result.shape[3:], kernel, strict=True) for size in (pair[0] // pair[1], pair[1])]
@@ -120,10 +120,10 @@ def _place_tiles(products: Array, block: Block, result: Array) -> None:
 
 
 class _Placed(NamedTuple):
-    """Elements of the kernel that add to the same elements of the result, and where.
+    """Elements of the kernel with terms of the same elements of the result.
 
-    lengths: of their sum along each axis. elements: which of the products, and onto which part of the sum. places:
-    which of the sums lie in the result, and where.
+    lengths: of their sum along each axis. elements: the indices of the products and their range of the sum. places: the
+    range of the sums inside the result, and its place there.
     """
 
     lengths: tuple[int, ...]
@@ -132,7 +132,7 @@ class _Placed(NamedTuple):
 
 
 def _strands_of(axes: Sequence[SlidingAxis]) -> list[_Placed]:
-    """Elements of the kernel that lie a multiple of the stride apart add to the same elements of the result."""
+    """Strands of the kernel: elements at multiples of the stride, which add to the same elements of the result."""
     everything = (slice(None),) * 3
     found = []
     for strand in product(*[_strands(axis) for axis in axes]):
@@ -151,7 +151,7 @@ def _strands_of(axes: Sequence[SlidingAxis]) -> list[_Placed]:
 def _add_shifted(products: Array, strands: Sequence[_Placed], result: Array) -> None:
     """Add products [batch, groups, O, kernel..., count...] to result [batch, groups, O, size...].
 
-    Those of a strand are added up where all elements stand side by side, and spread over the result once.
+    The terms of a strand are summed in contiguous memory, and spread over the result once.
     """
     for strand in strands:
         if len(strand.elements) == 1 and strand.lengths == products.shape[-len(strand.lengths) :]:
@@ -166,7 +166,7 @@ def _add_shifted(products: Array, strands: Sequence[_Placed], result: Array) -> 
 
 
 def _places(strand: Sequence[_Strand], axes: Sequence[SlidingAxis], lengths: Sequence[int]) -> _Places | None:
-    """Which of the sums [..., count + shift...] of a strand lie in the result, and where; None where none do."""
+    """The range of a strand's sums [..., count + shift...] inside the result, and its place there; None if empty."""
     spread = [
         SlidingAxis(axis.size, 1, axis.stride, 1, axis.pad - offset, length).reach(0)
         for axis, (offset, _, _), length in zip(axes, strand, lengths, strict=True)
@@ -178,9 +178,9 @@ def _places(strand: Sequence[_Strand], axes: Sequence[SlidingAxis], lengths: Seq
 
 
 def _strands(axis: SlidingAxis) -> list[_Strand]:
-    """Elements of the kernel that lie a multiple of the stride apart: an offset, the elements, their shifts.
+    """Strands, elements of the kernel at multiples of the stride: an offset, the elements, their shifts.
 
-    Element k lies at `k * dilation`, which is `shift * stride + offset`.
+    Element k is at `k * dilation`, which is `shift * stride + offset`.
     """
     strands: dict[int, tuple[list[int], list[int]]] = {}
     for k in axis.positions():
@@ -194,7 +194,7 @@ def _strands(axis: SlidingAxis) -> list[_Strand]:
 class _Shifts:
     """The transposed convolution of groups of one channel, as the product of filters and shifted data.
 
-    Each row of the data is followed by as many zeros as it is shifted by at most. So a shift along any axis is one of
+    Each row of the data is followed by as many zeros as the maximum shift. A shift along any axis is then a shift of
     the flat data, and a matrix with a row for every shift gives the sums of all strands at once.
     """
 
@@ -205,7 +205,7 @@ class _Shifts:
         self._strands = [len(found) for found in strands]
         self._counts = [axis.count for axis in axes]
         self._lengths = [count + shifts - 1 for count, shifts in zip(self._counts, self._shifts, strict=True)]
-        # Of every element of the kernel, axis by axis.
+        # For every element of the kernel, axis by axis.
         columns = [
             [
                 (number, shift, k)
@@ -225,7 +225,7 @@ class _Shifts:
         self._places = [_places(strand, axes, self._lengths) for strand in product(*strands)]
 
     def apply_to(self, data: Array, filters: Array) -> bool:
-        """Whether the zeros behind the data, and those for shifts that a strand does not have, meet finite ones."""
+        """Return True if zeros after the data and zeros of missing shifts are multiplied by finite numbers only."""
         return bool(np.isfinite(filters).all() and (self._are_full or np.isfinite(data).all()))
 
     def add(self, data: Array, filters: Array, result: Array) -> None:
@@ -274,8 +274,8 @@ class _Shifts:
         return as_strided(unshifted, (len(data), *self._shifts, unshifted.shape[1]), strides, writeable=False)
 
     def _spread(self, sums: Array, result: Array) -> None:
-        """Write the sums [groups, O, strands..., lengths...] of each strand where they lie in the result."""
+        """Write the sums [groups, O, strands..., lengths...] of each strand to their places in the result."""
         for strand, places in zip(np.ndindex(*self._strands), self._places, strict=True):
             if places is not None:
-                # No other strand adds to these.
+                # No other strand adds to these elements.
                 result[places[1]] = sums[(slice(None), slice(None), *strand)][places[0]]

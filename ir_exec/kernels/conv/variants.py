@@ -1,6 +1,6 @@
-"""Which algorithm computes a convolution: the first one of a table that can, and that pays.
+"""The selection of a convolution algorithm: the first one of a table that applies and is worthwhile.
 
-Winograd's is not among them: it needs filters that were transformed before, see `winograd`.
+Winograd's algorithm is not in the table: it needs transformed filters, see `winograd`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class Convolver(Protocol):
 
 
 class ConvVariant(NamedTuple):
-    """applies: whether it computes a convolution at all. pays: whether it does so faster than those behind it. why: in
-    words."""
+    """applies: returns True if it computes the convolution. pays: returns True if it is faster than the following ones.
+    why: the reason in words.
+    """
 
     name: str
     applies: Callable[[ConvProblem], bool]
@@ -50,7 +51,7 @@ def _any(problem: ConvProblem) -> bool:
 def _has_few_windows(problem: ConvProblem) -> bool:
     most = thresholds.FEW_MULTIPLICATIONS
     if machine().has_small_kernels:
-        # Bands are faster then.
+        # Bands are then faster.
         most = most * 3 // 4
     is_of_channels = problem.outputs < thresholds.FEW_CHANNELS and problem.groups >= thresholds.MANY_CHANNELS
     return is_of_channels and problem.windows * problem.column <= most
@@ -81,28 +82,28 @@ VARIANTS = (
         lambda problem: problem.is_depthwise,
         _has_few_windows,
         channels_last,
-        "Many channels of few windows, each by itself: NumPy runs along the channels.",
+        "Many separate channels of few windows: NumPy iterates along the channels.",
     ),
     ConvVariant(
         "toeplitz_gemm",
         _has_bands,
         _has_wide_rows,
         toeplitz_gemm,
-        "Channels by themselves, with long rows of windows: BLAS multiplies the rows with the filter in a band.",
+        "Separate channels with long rows of windows: BLAS multiplies the rows by the filter in a band matrix.",
     ),
     ConvVariant(
         "im2col",
         _any,
         _any,
         im2col,
-        "Windows are copied side by side: BLAS multiplies them with the filters.",
+        "im2col: windows are copied to a matrix that BLAS multiplies by the filters.",
     ),
 )
-"""The last one computes every convolution."""
+"""The last entry computes every convolution."""
 
 
 def chosen_variant(problem: ConvProblem) -> ConvVariant:
-    """The first one that computes the convolution and pays."""
+    """The first variant that applies to the convolution and is worthwhile."""
     return next(variant for variant in VARIANTS if variant.applies(problem) and variant.pays(problem))
 
 
@@ -116,8 +117,8 @@ def convolver(
 ) -> Convolver:
     """The convolution of groups of channels, for data and filters of these shapes; the result is in the type of data.
 
-    data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...]. variant: the name of one that applies, in
-    place of the one that is chosen.
+    data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...]. variant: the name of an applicable
+    variant, instead of the selected one.
     """
     groups, outputs, channels = filters[:3]
     touching = [axis.touching() for axis in axes]
@@ -130,7 +131,7 @@ def convolver(
     whole = one_product(problem) if chosen.name in ("pointwise", "im2col") else None
     run = chosen.make(problem) if whole is None else None
     shape = data[0], groups * outputs, *problem.counts
-    # What is copied anyway may lie in any order; BLAS takes the windows of a pointwise convolution as they lie.
+    # Data that is copied anyway may have any memory order; BLAS reads the windows of a pointwise convolution in place.
     is_copied = chosen.name in ("pointwise", "channels_last")
     grouped, parts = (data[0], groups, channels, *data[2:]), (*filters[:3], *[axis.kernel for axis in problem.axes])
 
@@ -143,18 +144,18 @@ def convolver(
         found = run(wide.reshape(grouped), widened(filters)[kernel].reshape(parts))
         return rounded(found.reshape(shape), dtype)
 
-    # What a plan is said to run.
+    # The kernel name shown for a plan.
     convolve.__qualname__ = f"convolve.{chosen.name}"
     return choosing(convolve, _choice(chosen, problem))
 
 
 def _choice(chosen: ConvVariant, problem: ConvProblem) -> KernelChoice:
-    """Why the algorithm is taken, and of the others whether they can; the one that would be next comes first."""
+    """The reason for the algorithm, and the status of the others; the next best comes first."""
     place = VARIANTS.index(chosen)
     others = []
     for variant in (*VARIANTS[place + 1 :], *VARIANTS[:place]):
         is_after = VARIANTS.index(variant) > place
-        can = "cannot compute it" if not variant.applies(problem) else "pays less" if is_after else "does not pay"
+        can = "cannot compute it" if not variant.applies(problem) else "pays less" if is_after else "is not worthwhile"
         others.append(f"{variant.name}: {can}")
     others.sort(key=lambda text: not text.endswith("pays less"))
     return KernelChoice(chosen.why, tuple(others))

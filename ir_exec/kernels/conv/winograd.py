@@ -1,16 +1,16 @@
 """Convolutions with kernels of three elements, with fewer multiplications: Winograd's F(2, 3).
 
-Two windows side by side have four elements d. Written out, their sums with a filter g take six multiplications; these
+Two adjacent windows have four elements d. Computed directly, their sums with a filter g take six multiplications; these
 are four,
 
     m0 = (d0 - d2) g0,  m1 = (d1 + d2) (g0 + g1 + g2) / 2,  m2 = (d2 - d1) (g0 - g1 + g2) / 2,  m3 = (d1 - d3) g2,
 
 and the sums m0 + m1 + m2 and m1 - m2 - m3. Along two axes that is 16 multiplications for four windows instead of 36.
-What is in parentheses is made of the filters once, and of the data once for all filters, so that products of matrices
-of channels are left, one for each of the four places along every axis.
+The terms in parentheses are computed once for the filters, and once for the data with all filters. What remains are
+products of matrices of channels, one for each of the four places along every axis.
 
-Each sum has no other elements than its window's. Rounding errors are as large as those of sums written out, but
-infinities that belong into a result make NaN of each other, and large numbers overflow sooner.
+Each sum has only elements of its window. Rounding errors are as large as in direct sums, but infinities in a result may
+become NaN, and large numbers overflow sooner.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _BACK = np.array([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]], np.float32)
 
 
 def is_worth_transforming(filters: tuple[int, ...], windows: float) -> bool:
-    """Whether convolutions of so many windows with filters [groups, O, C, kernel...] are faster this way."""
+    """Return True if convolutions of this many windows with filters [groups, O, C, kernel...] are faster this way."""
     outputs, channels, *kernel = filters[1:]
     if len(kernel) < 2 or set(kernel) != {3}:
         return False
@@ -50,9 +50,9 @@ def is_worth_transforming(filters: tuple[int, ...], windows: float) -> bool:
 
 
 def transformed_filters(filters: Array, memory: Array | None = None) -> Array:
-    """What filters [groups, outputs, channels, 3...] are multiplied by: [4 ** axes, groups, outputs, channels].
+    """Transform filters [groups, outputs, channels, 3...] to [4 ** axes, groups, outputs, channels].
 
-    memory: where it is to lie.
+    memory: for the result.
     """
     matrix = _along_all(_OF_FILTERS, filters.ndim - 3)
     out = np.empty((len(matrix), *filters.shape[:3]), np.float32) if memory is None else memory
@@ -62,9 +62,9 @@ def transformed_filters(filters: Array, memory: Array | None = None) -> Array:
 
 
 class TransformedFilters:
-    """Filters [groups, outputs, channels, 3...] of f32, which every convolution transforms anew until `pack`.
+    """Filters [groups, outputs, channels, 3...] of f32, transformed in every convolution until `pack`.
 
-    shape: of the transformed ones.
+    shape: of the transformed filters.
     """
 
     __slots__ = ("_filters", "_kept", "shape")
@@ -76,22 +76,23 @@ class TransformedFilters:
 
     @property
     def is_packed(self) -> bool:
-        """Return True if the transformed filters are kept."""
+        """Return True if the transformed filters are stored."""
         return self._kept is not None
 
     @property
     def filters(self) -> Array | None:
-        """The filters as they were given; None once the transformed ones are kept."""
+        """The original filters; None once the transformed ones are stored."""
         return self._filters
 
     def pack(self, memory: Array) -> None:
-        """Keep the transformed filters, and let go of the others. Other threads may convolve meanwhile.
+        """Store the transformed filters and release the original ones.
 
+        Other threads may convolve meanwhile.
         memory: for as many elements of f32 as `shape` has.
         """
         filters = self._filters
         if filters is not None:
-            # A thread that finds no filters finds the transformed ones.
+            # A thread that finds no original filters finds the transformed ones.
             self._kept = transformed_filters(filters, memory)
             self._filters = None
 
@@ -100,12 +101,12 @@ class TransformedFilters:
         filters = self._filters
         if filters is not None:
             return transformed_filters(filters)
-        assert self._kept is not None, "they are kept before the others are let go"
+        assert self._kept is not None, "transformed filters are stored before the original ones are released"
         return self._kept
 
 
 def _filters(transformed: Array, axes: int) -> Array:
-    """The filters [groups, outputs, channels, 3...] again, but for rounding."""
+    """The filters [groups, outputs, channels, 3...] recovered, except for rounding."""
     matrix = _along_all(_BACK, axes)
     found: Array = np.matmul(matrix, transformed.reshape(len(transformed), -1))
     return np.ascontiguousarray(found.T).reshape(*transformed.shape[1:], *[3] * axes)
@@ -118,9 +119,9 @@ def _along_all(matrix: Array, axes: int) -> Array:
 class _Block(NamedTuple):
     """Some windows of an image that are convolved at a time.
 
-    image, windows: where their sums lie in the result, the latter along its first spatial axis. sizes: of the even, or
-    odd, places that they cover along every axis. copies: for evens and odds along every axis, where the data lies in
-    what is covered, and where it comes from; see `reached_elements`.
+    image, windows: the place of their sums in the result, the latter along its first spatial axis. sizes: of the
+    covered even, or odd, places along every axis. copies: for evens and odds along every axis, the target in the
+    covered elements and the source in the data; see `reached_elements`.
     """
 
     image: int
@@ -147,7 +148,7 @@ class WinogradConvolver:
         multiplications = places * outputs * channels / machine().multiplications_a_nanosecond
         each = multiplications + places * (outputs + channels) * thresholds.NEAR_ELEMENT_NANOSECONDS
         wanted = places * (outputs + channels) * tiles / (2 * thresholds.WINDOW_ELEMENTS)
-        # A few elements too many take less than reading all filters once more.
+        # A few extra elements cost less than reading all filters once more.
         size = max(-(-tiles // (even_count(wanted) if wanted > 1.2 else 1)), 1)
         self._nanoseconds = each * tiles * data[0]
         self._blocks = [
@@ -184,8 +185,8 @@ class WinogradConvolver:
 
     @property
     def choice(self) -> KernelChoice:
-        """Why the filters are transformed, and which ones are read."""
-        kept = "kept" if self._filters.is_packed else "computed in every run until there were enough runs"
+        """The reason for transforming the filters, and the filters that are read."""
+        kept = "kept" if self._filters.is_packed else "computed in every run until enough runs are counted"
         return KernelChoice(
             f"Fewer multiplications, with transformed filters, which are {kept}.",
             ("im2col: more multiplications",),
@@ -227,9 +228,9 @@ class WinogradConvolver:
 
 
 def _of_data(values: Array, shift: int, end: int, scratch: Scratch) -> Array:
-    """What the data is multiplied as along one axis: [before, 4, behind, places] from [before, 2, behind, places].
+    """The transformed data along one axis: [before, 4, behind, places] from [before, 2, behind, places].
 
-    values: the even and the odd places. shift: from one of them to the next. end: places that mean something.
+    values: the even and the odd places. shift: from one of them to the next. end: the number of meaningful places.
     """
     before, _, behind, places = values.shape
     here, following = values[..., :end], values[..., shift : end + shift]
@@ -241,7 +242,7 @@ def _of_data(values: Array, shift: int, end: int, scratch: Scratch) -> Array:
 
 
 def _sums(products: Array, scratch: Scratch) -> Array:
-    """The sums of windows [2..., places, 2] from products [4..., places], which lose their values."""
+    """The sums of windows [2..., places, 2] from products [4..., places], which are overwritten."""
     axes = products.ndim - 1
     for axis in range(axes):
         some: tuple[Any, ...] = (slice(2),) * axis

@@ -1,5 +1,5 @@
-"""Matrix products, arranged as BLAS is fast at them: `product.matrix_product` is the way in.
+"""Matrix products, arranged for fast BLAS calls: the entry point is `product.matrix_product`.
 
-A long product is cut into pieces, each of which BLAS computes on one thread, and which threads of ours share. The
-pieces follow from the shapes alone, and so do `strips`. A constant matrix may lie in `panels`.
+A long product is split into chunks that our threads share; BLAS computes each on one thread. The chunks, and `strips`,
+depend on the shapes only. A constant matrix may be prepacked in `panels`.
 """

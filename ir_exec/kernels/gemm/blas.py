@@ -1,10 +1,10 @@
-"""BLAS on one thread for as long as a run lasts, so that the threads that work are those of `parallel`.
+"""BLAS limited to one thread for the duration of a run, since `parallel` provides the threads.
 
-The threads of a BLAS wait for each other by spinning: beside other processes a product of 1.2 ms takes 57. Pieces of
-the product on threads of ours lose no more than the share of the cores that the others take.
+The threads of a BLAS wait for each other by spinning: next to other processes a product of 1.2 ms takes 57 ms. Chunks
+of the product on our threads lose only the share of the cores used by the others.
 
-The limit is one of the process, not of a thread. Runs that overlap hold it together, and the last one to end gives BLAS
-back the threads that it had before the first.
+The limit belongs to the process, not to a thread. Overlapping runs share it, and the last one to end restores the
+number of threads that BLAS had before the first.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ __all__ = ["CLAIM", "BlasThreadLimit", "blas_is_single_threaded", "takes_strips"
 
 
 class BlasThreadLimit:
-    """The claim of one run that BLAS works on the calling thread alone. It is made when it is first needed, and ends
-    with `release`; several threads may call."""
+    """The claim of one run that BLAS uses the calling thread only. It is made on first use, and ends with `release`;
+    several threads may call.
+    """
 
     __slots__ = ("_is_held",)
 
@@ -28,7 +29,7 @@ class BlasThreadLimit:
         self._is_held: bool | None = None
 
     def hold(self) -> bool:
-        """Limit BLAS to one thread from here on; whether it could be done."""
+        """Limit BLAS to one thread until `release`; return True on success."""
         if self._is_held is None:
             with _LIMIT.lock:
                 if self._is_held is None:
@@ -36,7 +37,7 @@ class BlasThreadLimit:
         return self._is_held
 
     def release(self) -> None:
-        """Give BLAS its threads back, unless another run holds it; the claim cannot be made again."""
+        """Restore the threads of BLAS, unless another run holds it; the claim cannot be made again."""
         with _LIMIT.lock:
             if self._is_held:
                 _LIMIT.release()
@@ -44,26 +45,26 @@ class BlasThreadLimit:
 
 
 CLAIM: ContextVar[BlasThreadLimit | None] = ContextVar("CLAIM", default=None)
-"""The claim of the run that goes on in this context."""
+"""The claim of the current run in this context."""
 
 
 def blas_is_single_threaded() -> bool:
-    """Whether BLAS works on the calling thread alone until the run ends.
+    """Return True if BLAS uses the calling thread only until the run ends.
 
-    It does not outside of runs, nor where threadpoolctl does not know the BLAS, or knows a limit of single threads only
-    (OpenMP's); products are then given to BLAS as a whole, which shares them as it likes.
+    The result is False outside of runs, and if threadpoolctl does not support the BLAS, or supports only limits of
+    single threads (OpenMP). Products are then passed to BLAS as a whole, which manages its threads.
     """
     claim = CLAIM.get()
     return claim is not None and claim.hold()
 
 
 def takes_strips() -> bool:
-    """Whether the same holds, and BLAS is the faster, the smaller its products are: see `strips`."""
+    """Return True if `blas_is_single_threaded`, and BLAS is faster for smaller products: see `strips`."""
     return blas_is_single_threaded() and machine().has_small_kernels
 
 
 class _ThreadCounts:
-    """The numbers of threads of every BLAS in the process; whoever calls has the lock."""
+    """The numbers of threads of every BLAS in the process; the caller holds the lock."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -78,7 +79,7 @@ class _ThreadCounts:
             before = [library.get_num_threads() for library in libraries]
             self._set([1] * len(before))
             if any(library.get_num_threads() != 1 for library in libraries):
-                # Another thread of the process holds a limit of its own.
+                # Another thread of the process holds a separate limit.
                 self._set(before)
                 return False
             self._before = before
@@ -91,7 +92,7 @@ class _ThreadCounts:
             self._set(self._before)
 
     def forget_holders(self) -> None:
-        """Start anew: the runs of a process go on in none of its forks."""
+        """Reset the state in a forked process: it continues no run of its parent."""
         self.lock = threading.Lock()
         if self._holders:
             self._holders = 0
@@ -99,7 +100,7 @@ class _ThreadCounts:
 
     def _set(self, numbers: list[int]) -> None:
         for library, number in zip(blas_libraries(), numbers, strict=True):
-            # The thread that has set a limit last would be the only one that may; a run may end on another thread.
+            # Only the thread that set a limit last could restore it; a run may end on another thread.
             clear = getattr(library, "clear_controlling_thread", None)
             library.set_num_threads(number)
             if clear is not None:

@@ -1,4 +1,4 @@
-"""Constant matrices in panels, which BLAS multiplies as they lie."""
+"""Constant matrices prepacked in panels, which BLAS multiplies without a copy."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["PackedMatrix"]
 class _Panels(NamedTuple):
     """A matrix in panels.
 
-    parts: [panels, inner, columns of a panel] of each part of the inner axis. rest: [inner, columns] that fill no
-    panel.
+    parts: [panels, inner, columns of a panel] for each chunk of the inner axis. rest: [inner, columns] that do not fill
+    a panel.
     """
 
     parts: list[Array]
@@ -27,14 +27,14 @@ class _Panels(NamedTuple):
 
 
 class PackedMatrix:
-    """A constant matrix [inner, columns] of f32 in panels of columns, which BLAS multiplies as they lie.
+    """A constant matrix [inner, columns] of f32 in panels of columns, which BLAS multiplies without a copy.
 
-    Strips of matrices that are read from memory cost more than they save: their rows are in as many pages. In a panel
-    they lie one behind the other. All columns but the last ones, which fill no panel, are in panels [panels, inner,
-    columns of a panel]; of a long inner axis each part has panels of its own.
+    Strips of matrices in memory cost more than they save: each row is in another page. In a panel the rows are
+    contiguous. All columns except the last ones, which do not fill a panel, are in panels [panels, inner, columns of a
+    panel]; a long inner axis is split into chunks with separate panels.
 
-    Until `pack` keeps the panels, every product copies them anew, a few at a time: BLAS gets the same numbers in the
-    same order, so that the results are the same bits.
+    Until `pack` stores the panels, every product copies them, a few at a time: BLAS gets the same numbers in the same
+    order, so the results are bit-identical.
 
     matrix: at least one panel, in any order in memory.
     """
@@ -54,24 +54,25 @@ class PackedMatrix:
 
     @classmethod
     def of(cls, matrix: Array, memory: Array | None = None) -> Self:
-        """A matrix that is packed at once; see `pack`."""
+        """A matrix that is packed immediately; see `pack`."""
         packed = cls(matrix)
         packed.pack(np.empty(matrix.size, np.float32) if memory is None else memory)
         return packed
 
     @property
     def is_packed(self) -> bool:
-        """Return True if the panels are kept."""
+        """Return True if the panels are stored."""
         return self._panels is not None
 
     @property
     def matrix(self) -> Array | None:
-        """The matrix as it was given; None once it is packed."""
+        """The original matrix; None once it is packed."""
         return self._matrix
 
     def pack(self, memory: Array) -> None:
-        """Keep the panels, and let go of the matrix. Other threads may multiply meanwhile.
+        """Store the panels and release the matrix.
 
+        Other threads may multiply meanwhile.
         memory: for the panels, as many elements of f32 as the matrix has.
         """
         matrix = self._matrix
@@ -86,17 +87,17 @@ class PackedMatrix:
             parts.append(part)
         rest = memory[inner * whole :].reshape(inner, -1)
         rest[...] = matrix[:, whole:]
-        # Whoever finds no panels finds the matrix.
+        # A thread that finds no panels finds the matrix.
         self._panels = _Panels(parts, rest)
         self._matrix = None
 
     @property
     def _whole(self) -> int:
-        """The columns that fill panels."""
+        """The number of columns that fill panels."""
         return self.shape[1] // self._width * self._width
 
     def product(self, a: Array) -> Array:
-        """a [rows, inner] times the matrix."""
+        """The product of a [rows, inner] and the matrix."""
         rows, width, whole = len(a), self._width, self._whole
         out = np.empty((rows, self.shape[1]), np.float32)
         if not rows:
@@ -119,12 +120,12 @@ class PackedMatrix:
         else:
             share_products(-(-whole // size), lambda: piece, nanoseconds=nanoseconds)
         if whole < self.shape[1]:
-            rest = panels.rest if panels is not None else np.ascontiguousarray(matrix[:, whole:])  # type: ignore[index]  # there is one of both
+            rest = panels.rest if panels is not None else np.ascontiguousarray(matrix[:, whole:])  # type: ignore[index]  # one of both exists
             multiply_in_strips(a, rest, out[:, whole:])
         return out
 
     def _multiply_copied(self, a: Array, matrix: Array, out: Array) -> None:
-        """out = a times columns of the matrix, of which a few panels are copied at a time."""
+        """out = a times columns of the matrix, copied a few panels at a time."""
         width, columns = self._width, matrix.shape[1]
         step = max(thresholds.CHUNK_ELEMENTS // (min(self._part, len(matrix)) * width), 1) * width
         parts = range(0, len(matrix), self._part)
@@ -141,7 +142,7 @@ class PackedMatrix:
 
 
 def _multiply(a: Array, parts: list[Array], out: Array) -> None:
-    """out = a times panels, given for each part of the inner axis."""
+    """out = a times panels, given for each chunk of the inner axis."""
     inner = parts[0].shape[1]
     _by_tiles(a[:, :inner], parts[0], out)
     for number, part in enumerate(parts[1:], 1):
@@ -151,11 +152,11 @@ def _multiply(a: Array, parts: list[Array], out: Array) -> None:
 
 
 def _fill(panels: Array, matrix: Array, *, is_shared: bool = True) -> None:
-    """is_shared: whether threads may share the work."""
+    """is_shared: threads may share the work."""
     _, inner, width = panels.shape
 
     def copy(start: int, stop: int) -> None:
-        # Where steps of a power of 2 lead from column to column, the lines of few places in the cache hold all of them.
+        # If the distance between columns is a power of 2, all of them map to a few sets of the cache.
         spread = np.empty((width, inner + thresholds.FEW_LINES), np.float32)[:, :inner]
         for number in range(start, stop):
             spread[...] = matrix[:, number * width : (number + 1) * width].T
@@ -170,7 +171,7 @@ def _fill(panels: Array, matrix: Array, *, is_shared: bool = True) -> None:
 
 
 def _by_tiles(a: Array, panels: Array, out: Array) -> None:
-    """The products of a and panels, side by side, so many rows at a time that BLAS copies nothing."""
+    """The adjacent products of a and panels, with chunks of rows for which BLAS copies nothing."""
     rows, (_, inner, width) = len(a), panels.shape
     most = max(
         min(thresholds.STRIP_MULTIPLICATIONS // (width * inner), 3 * thresholds.FEW_LINES), thresholds.FEW_LINES // 2

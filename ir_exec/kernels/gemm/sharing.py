@@ -1,4 +1,4 @@
-"""What products take, and how threads share them."""
+"""The cost of products, and their division between threads."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ OF_BLAS = "fd"
 
 
 def share_products(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float) -> None:
-    """`for_each` for pieces of work with products in them, on one thread where BLAS shares these as it likes."""
+    """`for_each` for chunks of work with products, on one thread if BLAS manages its threads itself."""
     is_worth = nanoseconds >= thresholds.SHARED_PRODUCT_NANOSECONDS and blas_is_single_threaded()
     for_each(count, make_worker, nanoseconds=inf if is_worth else 0)
 
 
 def product_nanoseconds(a: tuple[int, ...], b: tuple[int, ...], elements: int, dtype: np.dtype[Any]) -> float:
-    """About how long one core takes for so many elements of the product of matrices of these shapes."""
+    """Estimated nanoseconds on one core for this many elements of the product of matrices of these shapes."""
     multiplications: int = elements * a[-1]
     if dtype.char not in OF_BLAS:
         return multiplications * thresholds.ELEMENT_NANOSECONDS
     speed = machine().multiplications_a_nanosecond * 4 / dtype.itemsize
-    # Rows that are few do not pay for reading the columns.
+    # With few rows, reading the columns dominates.
     moved = (prod(a) + prod(b) + elements) * dtype.itemsize
     return multiplications / speed + moved * thresholds.BYTE_NANOSECONDS
 
 
 def piece_count(nanoseconds: float) -> int:
-    """Into how many pieces a product is cut that takes one core so long: 1 where it is not worth sharing."""
+    """The number of chunks of a product with this duration on one core: 1 if sharing is not worthwhile."""
     if nanoseconds < thresholds.SHARED_PRODUCT_NANOSECONDS:
         return 1
-    # Pieces are longer than that: BLAS arranges one of the matrices anew for each.
+    # Chunks are longer than that: BLAS rearranges one of the matrices for each.
     return min(even_count(nanoseconds / (4 / 3 * thresholds.SHARED_PRODUCT_NANOSECONDS)), thresholds.MOST_PIECES // 2)
 
 
 def batches_at(matrices: Array, axis: int, some: slice) -> Array:
-    """The matrices at these places of a batch axis, which counts from the last axis; all where it broadcasts."""
+    """The matrices at these places of a batch axis, which counts from the last axis; all of it where it broadcasts."""
     if -axis > matrices.ndim or matrices.shape[axis] == 1:
         return matrices
     place: tuple[Any, ...] = (..., some, *[slice(None)] * (-axis - 1))

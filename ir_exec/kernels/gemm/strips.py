@@ -1,9 +1,9 @@
-"""Products in strips.
+"""Products in strips of rows or columns.
 
-Before BLAS multiplies it copies matrices into an order of its own, which takes a tenth of the time of a large product
-and more than the product where there are few rows or few columns. For processors with AVX-512 OpenBLAS has kernels that
-do without, and takes them for products of up to a million multiplications. Longer ones of few rows, few columns or a
-short sum are cut into such strips, one call for all: each is one of the products that NumPy gives to BLAS for a batch.
+Before a product, BLAS copies the matrices to its internal order. This takes a tenth of the time of a large product, and
+more than the product itself for few rows or columns. For processors with AVX-512, OpenBLAS has kernels without this
+copy, used for products of up to a million multiplications. Longer products with few rows, few columns or a short sum
+are split into strips of that size in one call: each is one of the products that NumPy passes to BLAS for a batch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["even_size", "multiply_in_strips", "strip_of"]
 
 
 class Strip(NamedTuple):
-    """So many rows and columns of a product that are computed at a time."""
+    """A number of rows and columns of a product that are computed at a time."""
 
     rows: int
     columns: int
@@ -45,13 +45,13 @@ def multiply_in_strips(a: Array, b: Array, out: Array) -> Array:
 
 
 def _cut(matrices: Array, rows: int, columns: int) -> Array:
-    """A view [..., down, along, rows, columns] of matrices as such of so many rows and columns."""
+    """A view [..., down, along, rows, columns] of matrices as blocks of these numbers of rows and columns."""
     down, along = matrices.shape[-2] // rows, matrices.shape[-1] // columns
     return matrices.reshape(*matrices.shape[:-2], down, rows, along, columns).swapaxes(-3, -2)
 
 
 def _chosen(a: Array, b: Array) -> Strip | None:
-    """The strips of a product of matrices or batches of them, None where it is as fast in one piece."""
+    """The strips of a product of matrices or batches of them, None if they are not faster."""
     if a.dtype.char not in OF_BLAS or not takes_strips():
         return None
     is_turned = b.strides[-1] != b.itemsize and a.strides[-1] == a.itemsize
@@ -60,7 +60,7 @@ def _chosen(a: Array, b: Array) -> Strip | None:
 
 @lru_cache(1024)
 def strip_of(rows: int, inner: int, columns: int, *, is_turned: bool) -> Strip | None:
-    """is_turned: whether the columns of the second matrix are contiguous, and the rows of the first one."""
+    """is_turned: the columns of the second matrix are contiguous, and the rows of the first one."""
     most = thresholds.STRIP_MULTIPLICATIONS // max(inner, 1)
     least = thresholds.STRIP_COLUMNS
     if is_turned:
@@ -79,6 +79,6 @@ def strip_of(rows: int, inner: int, columns: int, *, is_turned: bool) -> Strip |
 
 
 def even_size(length: int, most: int, unit: int) -> int:
-    """The size of the fewest strips of about the same size, in so many lines at a time."""
+    """The size of the fewest strips of about equal size, as a multiple of the given number of lines."""
     each = -(-length // -(-length // (most - most % unit)))
     return -(-each // unit) * unit

@@ -1,7 +1,7 @@
-"""Activation functions, in forms that stay accurate and finite for arguments of any size.
+"""Activation functions, in forms that are accurate and finite for arguments of any size.
 
-`kernels/elementwise.py` says in which types they calculate. The private functions of arrays take a vector of f32 or f64
-that they may overwrite.
+`kernels/elementwise.py` defines the types they are computed in. The private array functions take a vector of f32 or f64
+and may overwrite it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ __all__ = [
 class Identity(Op):
     """output = data.
 
-    data: any shape, any type. output: as data; it may share the memory of data.
+    data: any shape, any type. output: as data; it may alias data.
     Specification: activation/identity-16.
     """
 
@@ -139,10 +139,10 @@ class Clamp(Unary):
         if not kind.is_integer:
             return lowest, highest
         least, greatest = type_limits(kind.dtype)
-        # Infinity has no ceil, and a limit beyond the type limits none of its integers.
+        # Infinity has no ceil, and a limit outside the range of the type has no effect.
         lowest = math.ceil(min(max(lowest, float(least)), float(greatest)))
         highest = math.floor(min(max(highest, float(least)), float(greatest)))
-        # The greatest i64 is no f64: as one it is beyond the type.
+        # f64 cannot represent the greatest i64: it rounds to a value out of range.
         lowest, highest = (min(max(one, int(least)), int(greatest)) for one in (lowest, highest))
         return lowest, highest
 
@@ -152,9 +152,10 @@ class PReLU(Op):
     """output = data where it is not negative, else slope · data.
 
     data: any shape. slope: a vector with a slope for each channel (axis 1 of data), else any shape that broadcasts to
-    that of data. The specification has one float type for both; OpenVINO takes any two numeric types, and so do we: f16
-    and bf16 are multiplied in f32, integers by floats in f64, rounded to the nearest. output: as data.
-    Errors: IR504 for a slope that does not broadcast to data, which OpenVINO repeats in some way or refuses.
+    the shape of data. The specification has one float type for both; OpenVINO accepts any two numeric types, and so
+    does this class: f16 and bf16 are multiplied in f32, integers by floats in f64, rounded to the nearest. output: as
+    data.
+    Errors: IR504 for a slope that does not broadcast to data, which OpenVINO either repeats or rejects.
     Specification: activation/prelu-1.
     """
 
@@ -162,7 +163,7 @@ class PReLU(Op):
 
     def infer(self, data: TensorType, slope: TensorType) -> TensorType:
         if not _may_be_slope(data.shape, slope.shape):
-            message = f"slope {slope.shape} has no slope for each channel of data {data.shape}, nor does it broadcast"
+            message = f"slope {slope.shape} has no slope for each channel of data {data.shape}, and does not broadcast"
             raise ShapeError(message, code=Code.no_broadcast, port="slope")
         return data.without_values()
 
@@ -190,13 +191,15 @@ def _leaky(data: Array, slope: Array) -> Array:
 
 
 def _bent_up(data: Array, slope: Array, out: Array) -> Array:
-    """For slopes that make no element larger, nor NaN of an infinite one."""
+    """PReLU for slopes that enlarge no element and produce no NaN from an infinite one."""
     np.multiply(data, slope, out=out)
     return np.maximum(data, out, out=out)
 
 
 def _bent(data: Array, slope: Array, out: Array) -> Array:
-    """One of both terms is 0, so that the sum is exact; np.where takes several times as long where signs alternate."""
+    """PReLU as a sum of two terms, one of which is 0: the sum is exact. np.where is several times slower if signs
+    alternate.
+    """
     at_most(data, 0, out)
     np.multiply(out, slope, out=out)
     return np.add(out, at_least(data, 0), out=out)
@@ -339,7 +342,7 @@ SoftSign = unary(
 
 
 def _softplus(x: Array) -> Array:
-    # ln(1 + e), where what is lost of e in 1 + e is added to the first order: np.log1p takes four times as long.
+    # ln(1 + e), where the part of e lost in 1 + e is added to the first order: np.log1p is four times slower.
     e = np.exp(-np.abs(x))
     whole = 1 + e
     e -= whole - 1
@@ -381,7 +384,7 @@ Mish = unary(
 
 
 def _elu(x: Array, alpha: float) -> Array:
-    # e^x - 1 = 2t / (1 - t) with t = tanh(x / 2), which loses no digits below zero: np.expm1 takes four times as long.
+    # e^x - 1 = 2t / (1 - t) with t = tanh(x / 2), which loses no digits below zero: np.expm1 is four times slower.
     below = at_most(x, 0)
     below *= 0.5
     np.tanh(below, out=below)
@@ -389,7 +392,7 @@ def _elu(x: Array, alpha: float) -> Array:
     below /= divisor
     below *= 2 * alpha
     positive = at_least(x, 0, x)
-    # An infinite alpha is multiplied by nothing where data is positive.
+    # An infinite alpha must not be multiplied by 0 where data is positive.
     return np.add(positive, below, out=below) if math.isfinite(alpha) else np.where(positive > 0, positive, below)
 
 
@@ -418,7 +421,7 @@ class Selu(Op):
 
     data: any shape. alpha, lambda: one element each; the specification has vectors, OpenVINO takes any shape. All of
     one float type. output: as data.
-    Errors: IR505 for an alpha or a lambda of more or fewer elements.
+    Errors: IR505 for an alpha or a lambda that does not have one element.
     Specification: activation/selu-1.
     """
 
@@ -474,8 +477,8 @@ Gelu2 = unary(
 class Gelu7(Unary):
     """output = data · Φ(data), where Φ is the distribution function of the standard normal distribution.
 
-    approximation_mode: `erf`, the default, is Φ(x) = (1 + erf(x / √2)) / 2; `tanh` takes
-    (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2 for it.
+    approximation_mode: `erf`, the default, is Φ(x) = (1 + erf(x / √2)) / 2; `tanh` approximates it by (1 + tanh(√(2/π)
+    · (x + 0.044715 x³))) / 2.
 
     data: any shape, any float type. output: as data.
     Specification: activation/gelu-7.

@@ -1,4 +1,4 @@
-"""SoftMax and LogSoftmax: the elements along one axis as parts of their sum."""
+"""SoftMax and LogSoftmax: the elements along one axis as fractions of their sum."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _is_one_chunk(op: _AlongAxis, request: KernelRequest) -> bool:
     name="one_chunk",
     applies=_is_one_chunk,
     cost=0.86,
-    why="The elements make one chunk: they are not cut into several.",
+    why="The elements fit into one chunk.",
 )
 def _one_chunk(op: _AlongAxis, request: KernelRequest) -> Kernel:
     return partial(type(op).function, axis=op.axis)
@@ -73,8 +73,7 @@ class SoftMax8(_AlongAxis):
 class SoftMax1(SoftMax8):
     """SoftMax-8 with an axis that counts from the front.
 
-    Specification: activation/softmax-1. By it the axis is 1 in a file that names none, and so it is here; OpenVINO
-    takes 0.
+    Specification: activation/softmax-1. If a file declares no axis it is 1, as in the specification; OpenVINO uses 0.
     """
 
     axis: NonNegative = 1

@@ -96,8 +96,8 @@ class Divide(Binary):
     a, b: one numeric type, shapes that broadcast together. output: that type.
     Errors: IR704 for an integer divided by zero, and those of Binary.
     Specification: arithmetic/divide-1, by which quotients of integers are rounded down with `m_pythondiv`, the default.
-    OpenVINO does so while it infers shapes, and in a run with `pdpd`, but for 8 bits; elsewhere its CPU plugin rounds
-    towards zero whatever the attribute says. We do as OpenVINO does.
+    OpenVINO does so while it infers shapes, and in a run with `pdpd`, except for 8 bits; elsewhere its CPU plugin
+    rounds towards zero for any value of the attribute. This class follows OpenVINO.
     """
 
     monotone = ("a",)
@@ -106,7 +106,7 @@ class Divide(Binary):
     m_pythondiv: Bool = True
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
-        # The plugin leaves `pdpd` to the reference kernels, but for 8 bits, which these do not know.
+        # The plugin leaves `pdpd` to the reference kernels, except for 8 bits, which they do not support.
         rounds_down = self.m_pythondiv and self.auto_broadcast == "pdpd" and a.dtype.itemsize > 1
         return self._divided(a, b, rounds_down, out)
 
@@ -127,7 +127,7 @@ class Divide(Binary):
         return self._divided(a, b, self.m_pythondiv)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
-        """Where b keeps its sign, the extremes are quotients of the bounds; elsewhere nothing is known."""
+        """Return quotients of the bounds if the sign of b is known, else None."""
         if not _is_integer(a[0]):
             return None
         limits = np.iinfo(a[0].dtype)
@@ -138,7 +138,7 @@ class Divide(Binary):
         is_known = np.broadcast_to(self.aligned(a[0], keeps_sign) & ~is_open, quotients[0].shape)
         lower = np.where(is_known, np.minimum.reduce(quotients), limits.min)
         upper = np.where(is_known, np.maximum.reduce(quotients), limits.max)
-        # Positive numbers have no negative quotient, even without bounds; a quotient by 0 is an error.
+        # The quotient of positive numbers is never negative, even without bounds; a quotient by 0 is an error.
         is_positive = (a[0] >= 0) & self.aligned(a[0], b[0] >= 0)
         lower = np.where(is_positive, np.maximum(lower, 0), lower)
         return lower.astype(limits.dtype), upper.astype(limits.dtype)
@@ -155,7 +155,7 @@ class _Remainder(Binary):
     is_discontinuous = True
 
     def of_singles(self, a: Array, b: Array, out: Array | None) -> Array:
-        """`function` of arrays of f32."""
+        """Apply `function` to arrays of f32."""
         raise NotImplementedError
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -166,7 +166,7 @@ class _Remainder(Binary):
         return super().evaluate(a, b, out=out)
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
-        """That of integers too, where no known divisor is 0, but of f32 only where they are few."""
+        """The function for integers too if no known divisor is 0, and for f32 only if there are few elements."""
         divisors = b.value
         is_whole = a.element_type.is_integer
         is_exact = (divisors is not None and bool(np.all(divisors != 0))) if is_whole else self._are_few(a, b)
@@ -193,7 +193,7 @@ class Mod(_Remainder):
         return truncated_remainder(a, b, out)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
-        """The remainder lies between 0 and a, and is less than |b|; it is a itself where |a| is less than |b|."""
+        """The remainder is between 0 and a, and less than |b|; it is a itself where |a| is less than |b|."""
         if not _is_integer(a[0]):
             return None
         largest = self.aligned(a[0], _largest_magnitude(b) - 1)
@@ -218,7 +218,7 @@ class FloorMod(_Remainder):
         return floor_remainder(a, b, out)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
-        """The remainder lies between 0 and b; it is a itself where a lies between 0 and b."""
+        """The remainder is between 0 and b; it is a itself if a is between 0 and b."""
         if not _is_integer(a[0]):
             return None
         b_lower, b_upper = (self.aligned(a[0], bound.astype(np.float64)) for bound in b)
@@ -229,13 +229,13 @@ class FloorMod(_Remainder):
 
 
 def _with_exact_elements(operator: Binary, inputs: tuple[Bounds, Bounds], bounds: tuple[Array, Array]) -> Bounds:
-    """The bounds, which are f64, in the dtype of the inputs; exact where the inputs are known."""
+    """Convert the bounds from f64 to the dtype of the inputs; exact if the inputs are known."""
     (a_lower, a_upper), (b_lower, b_upper) = inputs
     limits = np.iinfo(a_lower.dtype)
     exact = operator.evaluate(a_lower, np.where(b_lower == 0, 1, b_lower).astype(b_lower.dtype))
     is_exact = (a_lower == a_upper) & operator.aligned(a_lower, (b_lower == b_upper) & (b_lower != 0))
     lower, upper = (np.broadcast_to(bound, exact.shape) for bound in bounds)
-    # f64 does not hold the end of a 64-bit range, so bounds at or beyond it are set as integers.
+    # f64 cannot represent the end of a 64-bit range: bounds at or beyond it are set as integers.
     lower = np.where(lower <= limits.min, limits.min, np.where(lower >= HUGE, 0, lower).astype(limits.dtype))
     upper = np.where(upper >= HUGE, limits.max, np.where(upper <= limits.min, 0, upper).astype(limits.dtype))
     return np.where(is_exact, exact, lower).astype(limits.dtype), np.where(is_exact, exact, upper).astype(limits.dtype)
@@ -258,7 +258,7 @@ def _zero_divisors(a: TensorType, b: TensorType) -> list[IRError]:
 
 
 def _require_no_zero(b: Array) -> None:
-    """Raises EvaluationError IR704 where an integer is divided by zero."""
+    """Raise EvaluationError IR704 where an integer is divided by zero."""
     if _is_integer(b) and (b == 0).any():
         raise EvaluationError("an integer is divided by zero", code=Code.bad_value, port="b")
 
@@ -272,7 +272,7 @@ class Power(Binary):
 
     a, b: one numeric type, shapes that broadcast together. output: that type.
     Errors: IR704 for the integer 0 to a negative power, and those of Binary.
-    Specification: arithmetic/power-1. OpenVINO calculates integers in floats, and its overflows have no meaning.
+    Specification: arithmetic/power-1. OpenVINO computes integers in floats, and its overflows are undefined.
     """
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -284,7 +284,7 @@ class Power(Binary):
         return apply_elementwise(np.power, a, self.aligned(a, b), out=out)
 
     def evaluate_bounds(self, a: Bounds, b: Bounds) -> Bounds | None:
-        """Powers of bases from 1 on with exponents from 0 on rise with both; of others nothing is known."""
+        """Return bounds for bases of at least 1 and exponents of at least 0, where powers rise with both; else None."""
         if not _is_integer(a[0]):
             return None
         limits = np.iinfo(a[0].dtype)
@@ -303,7 +303,7 @@ def _float_power(base: Array, exponent: float) -> Array:
     if exponent == 3:
         return base * base * base
     if not exponent.is_integer() or -1 <= exponent <= 2:
-        # NumPy's operator knows squares, roots and reciprocals, and is many times faster for them.
+        # NumPy's operator has special cases for squares, roots and reciprocals, and is many times faster for them.
         return base**exponent
     # For negative bases NumPy takes 50 ns each, for others 1 to 2.
     power: Array = np.abs(base) ** exponent

@@ -29,8 +29,8 @@ class CumSum(Op):
     exclusive: the sum ends at data[j - 1], and is 0 for the first element. reverse: sums begin at the end of the axis.
     Both are false by default.
 
-    data: rank 1 or more, any numeric type. The page has these alone; as in OpenVINO data may also be boolean, which
-    exporters of PyTorch write where sequences are packed: then a sum is true where one of its elements is. axis: a
+    data: rank 1 or more, any numeric type. The specification has numeric types only; as in OpenVINO, data may also be
+    boolean, which PyTorch exporters write for packed sequences: a sum is then true if one of its elements is. axis: a
     scalar of i32 or i64, by default 0; as in OpenVINO it may also be a vector of one element. output: as data; integers
     wrap.
     Errors: IR501 for data that is a scalar, IR501 and IR502 for an axis of another shape, IR503 and IR704 for an axis
@@ -59,12 +59,14 @@ class CumSum(Op):
         return self.evaluate if along is None else partial(self._along, along, _sum_type(types[0].element_type))
 
     def _along(self, along: int, dtype: np.dtype[Any], data: Array, axis: Array | None = None) -> Array:
-        """The sums along an axis, in this dtype; as a kernel it also gets the input `axis`, which it ignores."""
+        """The sums along an axis, in this dtype. As a kernel, this function also receives the input `axis` and ignores
+        it.
+        """
         nanoseconds, least = thresholds.SLOW_ELEMENT_NANOSECONDS, thresholds.LONG_ROW
         return by_slices(partial(self._sums, dtype), data, along, nanoseconds=nanoseconds, least=least)
 
     def _sums(self, dtype: np.dtype[Any], data: Array) -> Array:
-        """The sums along axis 1 of three."""
+        """The sums along axis 1 of three axes."""
         sums = (np.zeros if self.exclusive else np.empty)(data.shape, dtype)
         source, target = self._places
         _accumulate(data[:, source].astype(dtype, copy=False), sums[:, target])
@@ -72,7 +74,7 @@ class CumSum(Op):
 
     @property
     def _places(self) -> tuple[slice, slice]:
-        """The elements that are added up, in the direction in which they are, and where their sums go."""
+        """The elements to add up, in the order of addition, and the destination of their sums."""
         if not self.exclusive:
             every = slice(None, None, -1 if self.reverse else 1)
             return every, every
@@ -80,7 +82,7 @@ class CumSum(Op):
 
 
 def _accumulate(data: Array, sums: Array) -> None:
-    """The running sums along axis 1 of three: those within blocks, to which those of the blocks before are added."""
+    """The running sums along axis 1 of three axes: sums within blocks, plus the totals of the preceding blocks."""
     before, size, after = data.shape
     each = 8
     whole = size - size % each
@@ -94,12 +96,12 @@ def _accumulate(data: Array, sums: Array) -> None:
         np.add(found[:, :, place - 1], parts[:, :, place], out=found[:, :, place])
     before_blocks = np.zeros((before, whole // each, 1, after), sums.dtype)
     np.add.accumulate(found[:, :-1, -1:], 1, out=before_blocks[:, 1:])
-    # The first ones get 0: where all blocks are added to, NumPy sees one axis in two, and takes a third of the time.
+    # 0 is added to the first block too: NumPy then merges two axes and is three times faster.
     found += before_blocks
     for place in range(whole, size):
         np.add(sums[:, place - 1], data[:, place], out=sums[:, place])
     if sums.dtype.kind == "f" and not math.isfinite(sums.sum()):
-        # The sum of a block may be too large where no sum from the beginning is.
+        # The sum of a block may overflow where no sum from the beginning does.
         np.add.accumulate(data, 1, out=sums)
 
 

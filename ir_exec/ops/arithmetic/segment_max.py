@@ -31,8 +31,9 @@ __all__ = ["SegmentMax"]
 class SegmentMax(Op):
     """output[i, ...] = the greatest of data[j, ...] over all j with segment_ids[j] = i.
 
-    data: rank 1 or more, any numeric type. segment_ids: a vector as long as the first axis of data, rising, from 0 on.
-    num_segments: a scalar, greater than every segment id; one more than the last segment id if it is left out.
+    data: rank 1 or more, any numeric type. segment_ids: a vector as long as the first axis of data, ascending, 0 or
+    more.
+    num_segments: a scalar, greater than every segment id; by default one more than the last segment id.
     output: [num_segments, ...], the type of data. A segment without elements is 0 (`fill_mode` zero) or the
     lowest finite value of the type (lowest).
 
@@ -90,7 +91,7 @@ class SegmentMax(Op):
 
 
 def _greatest(rows: Array, starts: Array) -> Array:
-    """The greatest elements of the rows from each start up to the next."""
+    """The greatest elements of the rows from each start to the next."""
     width = rows.shape[1]
     is_worth_calls = width >= thresholds.FEW_LINES and len(starts) * width >= thresholds.CALL_ELEMENTS
     sizes = np.diff(starts, append=len(rows)) if is_worth_calls else starts

@@ -1,6 +1,6 @@
 """Arithmetic functions of every element: signs, rounding, roots, logarithms, trigonometry, the error function.
 
-`kernels/elementwise.py` says in which types they calculate.
+`kernels/elementwise.py` defines the types they are computed in.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ Sign = unary(
     is_discontinuous=True,
 )
 
-# A copy, not the data itself: an output shares memory with an input only in operators that declare it.
+# A copy, not the data itself: an output aliases an input only in operators that declare it.
 Floor = unary(
     "Floor",
     np.floor,
@@ -112,7 +112,7 @@ Ceiling = unary(
 class Round(Unary):
     """output = the integer nearest to data.
 
-    mode: which of two integers that are equally near: the even one (`half_to_even`, the default) or the one farther
+    mode: the choice between two equally near integers: the even one (`half_to_even`, the default) or the one farther
     from zero (`half_away_from_zero`).
 
     data: any shape, any numeric type. output: as data.

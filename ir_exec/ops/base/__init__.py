@@ -1,4 +1,4 @@
-"""What operators are made of: the class, its attributes, the registry, and the shape rules that families share."""
+"""The base of operators: the class, its attributes, the registry, and shape rules shared by families."""
 
 from ir_exec.ops.base.operator import CONTEXT, Family, In, Op, op
 

@@ -1,10 +1,10 @@
-"""The types of an operator's fields, which say how the text of an attribute becomes a value.
+"""The types of an operator's fields, and the conversion of attribute texts to values.
 
 Each is an annotated Python type: `axis: Int`, `pads_begin: Ints`, `mode: Annotated[Literal["none", "numpy"], LOWER]`.
-The annotations are functions ("steps") that the text passes from left to right: each takes the result of the one
-before, and raises ValueError for a value that it does not allow. A Literal then allows its own values alone.
+The annotations are functions ("steps") applied to the text from left to right: each takes the result of the previous
+one, and raises ValueError for a value that is not allowed. A Literal then allows only its own values.
 
-pydantic models could do this, but those of the operators of one network take longer to build than it takes to run.
+pydantic models could do this, but building them for the operators of one model takes longer than a run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 Step: TypeAlias = Callable[[Any], Any]
-"""One function of an annotation: it converts a value, or refuses it with ValueError."""
+"""One function of an annotation: it converts a value, or raises ValueError."""
 
 LARGEST = 2**63 - 1
 
@@ -105,13 +105,13 @@ def _element_type(text: str) -> ElementType:
         return named
     kind = ElementType.parse(text)
     if text.lower() not in (kind.name, "undefined"):
-        # Ports say FP32, attributes f32: OpenVINO refuses FP32 here.
+        # Ports declare FP32, attributes f32: OpenVINO rejects FP32 here.
         raise ValueError(f"expected {kind.name}, as attributes spell it")
     return kind
 
 
 def at_least(least: float) -> Step:
-    """Refuses numbers below `least`, and NaN."""
+    """Reject numbers below `least`, and NaN."""
 
     def step(value: float) -> float:
         if not value >= least:
@@ -122,7 +122,7 @@ def at_least(least: float) -> Step:
 
 
 def within(least: float, most: float) -> Step:
-    """Refuses numbers below `least` or above `most`, and NaN."""
+    """Reject numbers below `least` or above `most`, and NaN."""
 
     def step(value: float) -> float:
         if not least <= value <= most:
@@ -133,7 +133,7 @@ def within(least: float, most: float) -> Step:
 
 
 def among(types: frozenset[ElementType], expected: str) -> Step:
-    """Refuses element types that are not among `types`; `expected` says in the message which are."""
+    """Reject element types that are not among `types`; `expected` names these in the message."""
 
     def step(kind: ElementType) -> ElementType:
         if kind not in types:
@@ -144,12 +144,12 @@ def among(types: frozenset[ElementType], expected: str) -> Step:
 
 
 def each(step: Step) -> Step:
-    """Applies a step to every element of a list."""
+    """Apply a step to every element of a list."""
     return lambda values: tuple([step(value) for value in values])
 
 
 def of_length(least: int, most: int | None = None) -> Step:
-    """Refuses lists of fewer than `least` elements, and of more than `most` where that is given."""
+    """Reject lists of fewer than `least` elements or, if given, more than `most`."""
 
     def step(values: tuple[Any, ...]) -> tuple[Any, ...]:
         if len(values) < least or (most is not None and len(values) > most):
@@ -161,7 +161,7 @@ def of_length(least: int, most: int | None = None) -> Step:
 
 
 LOWER = _lower
-"""A step for enumerations, whose values are compared without regard to case."""
+"""A step for enumerations, whose values are compared case-insensitively."""
 
 Bool = Annotated[bool, _boolean]
 
@@ -189,7 +189,7 @@ ShapeText = Annotated[Shape, Shape.parse]
 
 
 class Named(NamedTuple):
-    """In an annotation, the attribute of a field that has another name: `Annotated[Bool, Named("exclude-pad")]`."""
+    """The name of the attribute in the file if it differs from the field: `Annotated[Bool, Named("exclude-pad")]`."""
 
     attribute: str
 
@@ -200,7 +200,7 @@ _REQUIRED = object()
 class Field(NamedTuple):
     """A field of an operator.
 
-    name: the field's. attribute: the name of the attribute in the file. steps: what its text passes, in order.
+    name: of the field. attribute: the name of the attribute in the file. steps: applied to its text, in order.
     """
 
     name: str
@@ -213,7 +213,7 @@ class Field(NamedTuple):
         return self.default is _REQUIRED
 
     def parse(self, text: str) -> Any:
-        """The value that a text stands for; raises ValueError for one that cannot be."""
+        """Convert the text to a value; raises ValueError if it is invalid."""
         value: Any = text
         for step in self.steps:
             value = step(value)
@@ -221,10 +221,10 @@ class Field(NamedTuple):
 
 
 def fields_of(cls: type[Any]) -> tuple[Field, ...]:
-    """The fields that the annotations of a class and its bases declare, those of its bases first."""
+    """The fields declared by the annotations of a class and its bases, base classes first."""
     found: dict[str, Field] = {}
     for base in reversed(cls.__mro__[:-1]):
-        # Given the class, get_type_hints would evaluate the class variables of all its bases, in twenty times the time.
+        # Given the class, get_type_hints would evaluate the class variables of all its bases: twenty times slower.
         own = {name: kind for name, kind in base.__annotations__.items() if not is_class_variable(kind)}
         names = vars(sys.modules[base.__module__])
         for name, kind in get_type_hints(SimpleNamespace(__annotations__=own), names, include_extras=True).items():
@@ -233,7 +233,7 @@ def fields_of(cls: type[Any]) -> tuple[Field, ...]:
 
 
 def is_class_variable(annotation: Any) -> bool:
-    """Return True if the annotation is `ClassVar`, also as a text."""
+    """Return True if the annotation is `ClassVar`, also as a string."""
     if isinstance(annotation, str):
         return annotation.partition("[")[0].endswith("ClassVar")
     return annotation is ClassVar or get_origin(annotation) is ClassVar
@@ -244,7 +244,7 @@ def _field(name: str, declared: Any, default: Any) -> Field:
     if get_origin(declared) is Annotated:
         declared, *metadata = get_args(declared)
     if NoneType in get_args(declared):
-        # `Literal["error"] | None`: an attribute that may be absent, and is not written then.
+        # `Literal["error"] | None`: an attribute that may be absent, and is then not written.
         (declared,) = [one for one in get_args(declared) if one is not NoneType]
     steps = [one for one in metadata if not isinstance(one, Named)]
     for step in steps:
@@ -258,7 +258,7 @@ def _plain(name: str, declared: Any) -> tuple[Step, ...]:
     """The step from a text to one of Python's own types; TypeError for other types."""
     step = {bool: _boolean, int: _integer, float: _float}.get(declared)
     if step is None and declared is not str and get_origin(declared) is not Literal:
-        raise TypeError(f"{name}: {declared} does not say how a text becomes a value")
+        raise TypeError(f"{name}: {declared} does not convert a text to a value")
     return () if step is None else (step,)
 
 

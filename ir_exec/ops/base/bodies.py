@@ -1,10 +1,10 @@
-"""Bodies, the graphs inside a layer: where their Parameters get values from, and where their Results go.
+"""Bodies, the graphs inside a layer: the sources of their Parameters and the destinations of their Results.
 
 Bodies are not attributes: inference and the executor pass them to a layer's operator as `bodies`. A TypedBody infers
-the types of its Results from those of its Parameters; a RunningBody computes the Results from arrays. `Ties` say how
-the Parameters and Results of a body are tied to the ports of the layer.
+the types of its Results from those of its Parameters; a RunningBody computes the Results from arrays. `Ties` connect
+the Parameters and Results of a body to the ports of the layer.
 
-What else an operator may ask for beyond its inputs, weights and state, is here too.
+The other context of an operator, weights and state, is defined here too.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ __all__ = [
 
 
 class Part(NamedTuple):
-    """One part of an input or output for each iteration: `part_size` elements along `axis`.
+    """One slice of an input or output for each iteration: `part_size` elements along `axis`.
 
-    The first part is at `start`, the next ones follow in steps of `stride`, and the last element is at `end` at most,
-    which is included. Negative starts and ends count from the end of the axis; with a negative stride the parts go from
-    the end to the beginning.
+    The first slice is at `start`, the next ones follow in steps of `stride`, and the last element is at most at `end`,
+    inclusive. Negative starts and ends count from the end of the axis; with a negative stride the slices go from the
+    end to the beginning.
 
-    So OpenVINO's inference counts the parts; its CPU plugin excludes `end` where it is not negative, and begins at the
-    very end of the axis wherever `start` is. They agree where the parts cover the axis.
+    OpenVINO's inference counts the slices in this way; its CPU plugin excludes `end` if it is not negative, and begins
+    at the very end of the axis for any `start`. They agree if the slices cover the axis.
     """
 
     axis: int
@@ -50,12 +50,12 @@ class Part(NamedTuple):
     part_size: int = 1
 
     def iterations(self, dim: Dim) -> Dim:
-        """How many parts a dim holds."""
+        """The number of slices in a dim."""
         if dim.is_static:
             return Dim(self._count(dim.size))
         if (self.start < 0) == (self.end < 0) or not dim.is_bounded:
             return Dim.any()
-        # One edge moves with the end of the axis: the longer the axis, the more parts.
+        # One edge moves with the end of the axis: the longer the axis, the more slices.
         counts = sorted((self._count(dim.lo), self._count(dim.hi)))
         return Dim(*counts)
 
@@ -70,7 +70,7 @@ class Part(NamedTuple):
         return start, end
 
     def take(self, data: Array, iteration: int) -> Array:
-        """The part of one iteration, a view of `data`."""
+        """The slice of one iteration, a view of `data`."""
         axis = normalize_axis(self.axis, data.ndim)
         size = data.shape[axis]
         start, _ = self._edges(size)
@@ -82,8 +82,7 @@ class Part(NamedTuple):
 
 
 class BodyInput(NamedTuple):
-    """The value of a body's Parameter: the layer's input at `position` or a part of it; the number of the iteration
-    where `counts_iterations`."""
+    """The value of a body's Parameter: the layer's input at `position` or a slice of it, or the iteration number."""
 
     parameter: int
     position: int | None
@@ -92,7 +91,7 @@ class BodyInput(NamedTuple):
 
 
 class BodyOutput(NamedTuple):
-    """A body's Result: the layer's output at `position`, a part of it, or whether another iteration follows."""
+    """A body's Result: the layer's output at `position`, a slice of it, or the condition of another iteration."""
 
     result: int
     position: int | None
@@ -101,14 +100,14 @@ class BodyOutput(NamedTuple):
 
 
 class FedBackValue(NamedTuple):
-    """A Result of one iteration that is the value of a Parameter in the next."""
+    """A Result of one iteration that becomes a Parameter of the next."""
 
     result: int
     parameter: int
 
 
 class Ties(NamedTuple):
-    """How a body is tied to its layer; Parameters and Results are numbered in their order in the body."""
+    """The connections of a body to its layer; Parameters and Results are numbered by their order in the body."""
 
     parameters: int
     inputs: tuple[BodyInput, ...]
@@ -123,71 +122,70 @@ class Ties(NamedTuple):
 
 
 class TypedBody(Protocol):
-    """A body while types are inferred.
+    """A body during inference.
 
-    depth: the depth of nested bodies, this one included.
+    depth: the depth of nested bodies, including this one.
     """
 
     ties: Ties
     depth: int
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
-        """The types of the Results from those of the Parameters; raises what is wrong inside."""
+        """The types of the Results for these types of the Parameters; raises the faults of the body."""
 
 
 class RunningBody(TypedBody, Protocol):
-    """A body while the network runs."""
+    """A body during a run."""
 
     def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
-        """The values of the Results from those of the Parameters.
+        """The values of the Results for these values of the Parameters.
 
-        kept: in an iteration, where the body leaves for the next ones what follows from `Ties.fixed` alone; first
-        empty.
+        kept: during iterations, a cache of values that depend on `Ties.fixed` only; empty in the first one.
         """
 
     def advance(self) -> None:
-        """Let the next run of this body read what the last one has assigned to variables."""
+        """Make values assigned to variables visible to the next run of this body."""
 
     def parameter_types(self) -> list[TensorType]:
         """The types of the Parameters as the file declares them."""
 
 
 AnyValue = TypeVar("AnyValue", TensorType, Array)
-"""Inference and a run pass values to bodies in the same way: here types, there arrays."""
+"""Values of bodies are passed in the same way: types in inference, arrays in a run."""
 
 
 def by_position(found: dict[int, TensorType]) -> tuple[TensorType, ...]:
-    """The types of the layer's outputs from a dict by position; unknown where no body gives the output."""
+    """The types of the layer's outputs from a dict by position; unknown types for outputs that no body produces."""
     return tuple(found.get(position, TensorType.unknown()) for position in range(max(found, default=-1) + 1))
 
 
 def known_truth(condition: TensorType) -> bool | None:
-    """The value of a condition, None where it is not known."""
+    """The value of a condition, None if it is not known."""
     value = condition.value
     return None if value is None or not value.size else bool(value.ravel()[0])
 
 
 def either(one: TensorType, other: TensorType) -> TensorType:
-    """The narrowest type that values of both types fit."""
+    """The narrowest type that includes both types."""
     kind = one.element_type if one.element_type is other.element_type else ElementType.dynamic
     return TensorType(kind, one.shape | other.shape)
 
 
 class WeightsReader(Protocol):
-    """Where constants are read from; `ir.Weights` is one."""
+    """A source of constants, such as `ir.Weights`."""
 
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
-        """The constant of this type and shape in `size` bytes from `offset` on; WeightsError if there is none."""
+        """The constant of this type and shape in `size` bytes at `offset`; raises WeightsError if it is missing."""
 
 
 class State(Protocol):
-    """The variables of a network by their ids; the next run reads what one run writes."""
+    """The variables of a model by their ids; values written in one run are read by the next."""
 
     def read(self, variable_id: str) -> Array | None:
-        """The value that the last run has written, None before the first run and after a reset."""
+        """The value written by the last run, None before the first run and after a reset."""
 
     def write(self, variable_id: str, value: Array) -> None:
         """Keep the value for the next run."""
 
     def draw(self, layer: object, count: int) -> int:
-        """The number of random numbers that this layer has drawn before; it now draws `count` more."""
+        """Return the number of random numbers drawn so far by this layer, and add `count` to it."""

@@ -1,12 +1,13 @@
-"""Dims that several inputs share, merged by their names; those of operators on boxes and images, and their indices; and
-axes that inputs and attributes name, checked against the rank of the data, and counted from the front.
+"""Dims shared by inputs and merged by name, dims of boxes and images, slices, and axes.
 
-Intervals of the indices that cut an axis say what is known of the length of a slice whose ends are not known. An index
-counts from the end where it is negative, and one beyond the axis is clamped to it. An index at the end of the range of
-i32 or i64 means "to the end of the axis", however long that is.
+Axes of inputs and attributes are checked against the rank of the data, and counted from the front.
+
+The interval of the length of a slice follows from the intervals of its indices. A negative index counts from the end;
+one beyond the axis is clamped. An index at the end of the range of i32 or i64 means "to the end of the axis", of any
+length.
 
 `known_...` read the types of inputs and raise ShapeError, `given_...` read arrays and raise EvaluationError.
-`shapes.py` has the same for axes that are integers already: `normalize_axis`, `normalize_axes`, `known_axes`.
+`shapes.py` has the counterparts for axes that are already integers: `normalize_axis`, `normalize_axes`, `known_axes`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ __all__ = [
 ]
 
 AXES = element_types("i8 i16 i32 i64 u8 u16 u32 u64")
-"""The element types of an input that names axes of a reduction."""
+"""The element types of an input that lists axes of a reduction."""
 
 
 Layout: TypeAlias = Sequence[str | tuple[str, int]]
@@ -60,11 +61,11 @@ Layout: TypeAlias = Sequence[str | tuple[str, int]]
 def merged_dims(
     inputs: Mapping[str, tuple[TensorType | None, Layout]], known: Mapping[str, Dim] | None = None
 ) -> dict[str, Dim]:
-    """The dims of all inputs, merged by name; an input may be left out (None).
+    """Merge the dims of all inputs by name; an input may be None.
 
     known: dims that are known beforehand.
-    Raises ShapeError: IR501 for a wrong rank, IR502 where inputs contradict each other or `known`, IR505 where the size
-    of an axis is not a multiple of its number.
+    Raises ShapeError: IR501 for a wrong rank, IR502 if inputs contradict each other or `known`, IR505 if the size of an
+    axis is not a multiple of its factor.
     """
     dims = dict(known or {})
     for port, (tensor, layout) in inputs.items():
@@ -80,7 +81,7 @@ def merged_dims(
 
 
 def _part(shape: Shape, axis: int, times: int, port: str) -> Dim:
-    """The dim of which an axis has `times` the size."""
+    """The dim for an axis of `times` its size."""
     dim = shape[axis]
     if times == 1:
         return dim
@@ -93,7 +94,7 @@ def _part(shape: Shape, axis: int, times: int, port: str) -> Dim:
 
 
 def element_type_of(tensors: Sequence[TensorType | None]) -> ElementType:
-    """The element type that all these share: the first that is known."""
+    """The element type shared by all of these: the first that is known."""
     for one in tensors:
         if one is not None and one.element_type.is_known:
             return one.element_type
@@ -122,7 +123,7 @@ def batches_classes_boxes(boxes: TensorType, scores: TensorType, coordinates: in
 
 
 def at_most(dim: Dim, most: int | None) -> Dim:
-    """From 0 to the greatest size of `dim`, and to `most` at most where that is known."""
+    """The dim from 0 to the greatest size of `dim`, limited to `most` if that is known."""
     return Dim(0, dim.hi if most is None else min(dim.hi, max(most, 0)))
 
 
@@ -132,7 +133,7 @@ def images_of(numbers: Array, batches: int, port: str) -> list[int]:
     wrong = ~((numbers >= 0) & (numbers < batches))
     if wrong.any():
         first = int(np.argmax(wrong))
-        allowed = f"allowed are 0 to {batches - 1}" if batches else "none is allowed"
+        allowed = f"expected 0 to {batches - 1}" if batches else "expected none"
         message = f"{port}[{first}] is {numbers[first]}, {allowed}: data has {batches} images"
         raise EvaluationError(message, code=Code.index_out_of_range, port=port)
     images: list[int] = numbers.astype(np.int64).tolist()
@@ -140,7 +141,7 @@ def images_of(numbers: Array, batches: int, port: str) -> list[int]:
 
 
 def dims_of(tensor: TensorType, rank: int) -> tuple[Dim, ...]:
-    """The dims of a tensor that has this rank if its rank is known; any dims if it is not."""
+    """The dims of a tensor with this many axes; dynamic dims if its rank is unknown."""
     return (Dim.any(),) * rank if tensor.shape.dims is None else tensor.shape.dims
 
 
@@ -148,18 +149,18 @@ Interval: TypeAlias = tuple[int, int]
 """The least and the greatest value of an index."""
 
 BEYOND = 2**400
-"""An index beyond every axis, even after division by any step."""
+"""An index beyond every axis, even divided by any step."""
 
 HUGE = 2**48
-"""Sizes and bounds from here on mean nothing: no tensor has so many elements."""
+"""The least size that has no meaning: no tensor has so many elements."""
 
 ANYWHERE: Interval = (-BEYOND, BEYOND)
 
 
 def clamped(size: int, start: int, stop: int, step: int) -> Interval:
-    """Where a slice of an axis of this size starts and stops, negative indices counted from the end.
+    """The start and stop of a slice of an axis of this size, with negative indices counted from the end.
 
-    A backward slice that takes the first element stops at -1.
+    A backward slice that includes the first element stops at -1.
     """
     # As OpenVINO does, and Python does not, a backward slice that starts before the axis starts at its first element.
     start += size if start < 0 else 0
@@ -170,13 +171,13 @@ def clamped(size: int, start: int, stop: int, step: int) -> Interval:
 
 
 def slice_length(size: int, start: int, stop: int, step: int) -> int:
-    """How many elements of an axis of this size a slice takes."""
+    """The number of elements in a slice of an axis of this size."""
     first, end = clamped(size, start, stop, step)
     return max(0, -((first - end) // step))
 
 
 def sliced_dim(dim: Dim, start: Interval, stop: Interval, step: int) -> Dim:
-    """The least interval that holds the length of the slice for every size in `dim` and every start and stop."""
+    """The narrowest interval of the slice's length over every size in `dim` and every start and stop."""
     lengths = [
         slice_length(size, first, end, step)
         for first in _ends(start)
@@ -184,26 +185,27 @@ def sliced_dim(dim: Dim, start: Interval, stop: Interval, step: int) -> Dim:
         for size in _turning_sizes(dim.lo, dim.hi, first, end)
     ]
     longest = max(lengths)
-    # As in OpenVINO, a backward slice from a known place is as long at most as an axis of 2**63 - 1 elements makes it.
+    # As in OpenVINO, the maximum length of a backward slice from a known index is that in an axis of 2**63 - 1
+    # elements.
     if longest >= HUGE and not dim.is_bounded and (step > 0 or start[1] == BEYOND):
         longest = UNBOUNDED
     return Dim(min(lengths), longest)
 
 
 def _ends(index: Interval) -> set[int]:
-    # The element that an index names moves with the index, but jumps from the last to the first between -1 and 0.
+    # The indexed element moves with the index, except for the jump from the last to the first between -1 and 0.
     low, high = index
     return {low, -1, 0, high} if low < 0 <= high else {low, high}
 
 
 def _turning_sizes(low: int, high: int, start: int, stop: int) -> set[int]:
-    # Between two of these sizes no index begins or ceases to be clamped: the length is linear in the size.
+    # Between two of these sizes the set of clamped indices is constant: the length is linear in the size.
     turns = (1, start, start + 1, -start, stop, -stop, -1 - stop)
     return {low, high, *(size for size in turns if low < size < high)}
 
 
 def index_bounds(indices: TensorType) -> list[Interval] | None:
-    """The bounds of every index of a vector, -BEYOND and BEYOND where it has none; None where nothing is known."""
+    """The bounds of every index of a vector, -BEYOND and BEYOND for missing ones; None if nothing is known."""
     bounds = indices.bounds
     if bounds is None:
         return None
@@ -213,12 +215,12 @@ def index_bounds(indices: TensorType) -> list[Interval] | None:
 
 
 def index_values(indices: Array, *, known: bool = True) -> list[int]:
-    """The indices of a vector, those at the ends of the range of their type replaced by -BEYOND and BEYOND.
+    """The indices of a vector, with the ends of the range of their type replaced by -BEYOND and BEYOND.
 
-    known: whether these are the indices themselves, not bounds of them: then only i32 and i64 have such ends.
+    known: these are the indices themselves, not their bounds; then only the ends of i32 and i64 are replaced.
     """
     values: list[int] = as_integers(indices).ravel().tolist()
-    # Shorter types hold indices at the end of their range that mean what they say.
+    # In shorter types, indices at the end of the range have no special meaning.
     if known and ElementType.of(indices) not in INDEX:
         return values
     least, most = type_limits(as_integers(indices).dtype)
@@ -227,22 +229,22 @@ def index_values(indices: Array, *, known: bool = True) -> list[int]:
 
 
 def known_axis(axis: TensorType, rank: int | None) -> int | None:
-    """The axis that an input names, or None while it or the rank of the data is unknown.
+    """The axis named by an input, or None if it or the rank of the data is unknown.
 
-    The input is a scalar or has one element. Raises ShapeError: IR501 or IR502 for another shape of it, IR501 for
-    data that is a scalar, IR503 for an axis outside of -rank .. rank - 1.
+    The input is a scalar or has one element. Raises ShapeError: IR501 or IR502 for another shape of the input, IR501
+    for data that is a scalar, IR503 for an axis outside of -rank .. rank - 1.
     """
     require_one_element(axis, "axis")
     if rank is None:
         return None
     if rank == 0:
-        raise ShapeError("data is a scalar, expected rank 1 or more: it has no axis", code=Code.wrong_rank, port="data")
+        raise ShapeError("data is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="data")
     value = known_int(axis)
     return None if value is None else normalize_axis(value, rank)
 
 
 def given_axis(axis: Array, rank: int) -> int:
-    """The axis that an input names; raises EvaluationError IR704 unless it is one, within -rank .. rank - 1."""
+    """The axis named by an input; raises EvaluationError IR704 unless it is one element within -rank .. rank - 1."""
     axes = given_axes(axis, rank, name="axis")
     if len(axes) != 1:
         raise EvaluationError(f"axis has {len(axes)} elements, expected one", port="axis")
@@ -250,7 +252,7 @@ def given_axis(axis: Array, rank: int) -> int:
 
 
 def given_axes(axes: Array, rank: int, *, name: str = "axes", code: str = Code.bad_value) -> list[int]:
-    """The axes that the input `name` holds, in their order; raises EvaluationError outside of -rank .. rank - 1."""
+    """The axes in the input `name`, in their order; raises EvaluationError outside of -rank .. rank - 1."""
     try:
         return [normalize_axis(axis, rank, name=name) for axis in as_integers(axes).ravel().tolist()]
     except ShapeError as error:
@@ -258,13 +260,13 @@ def given_axes(axes: Array, rank: int, *, name: str = "axes", code: str = Code.b
 
 
 def distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
-    """The axes in rising order, each once; raises ShapeError IR503 outside of -rank .. rank - 1.
+    """The axes in ascending order, without duplicates; raises ShapeError IR503 outside of -rank .. rank - 1.
 
-    The specification wants unique axes; OpenVINO takes an axis that is named twice as named once, and so do we.
+    The specification requires unique axes; as in OpenVINO, duplicates are ignored.
     """
     return tuple(sorted({normalize_axis(axis, rank, name="axis") for axis in axes}))
 
 
 def axes_of(axes: Array, rank: int) -> tuple[int, ...]:
-    """The axes that the input `axes` holds, in rising order, each once; raises EvaluationError IR701."""
+    """The axes in the input `axes`, in ascending order, without duplicates; raises EvaluationError IR701."""
     return tuple(sorted(set(given_axes(axes, rank, code=Code.index_out_of_range))))

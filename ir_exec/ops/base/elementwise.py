@@ -2,7 +2,7 @@
 
     Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="arithmetic/sqrt-1")
 
-`kernels/elementwise.py` says in which types they calculate.
+`kernels/elementwise.py` defines the types they are computed in.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def unary(
 ) -> type[Op]:
     """Register an operator that applies `function` to every element of its input, and return its class.
 
-    function: of real numbers; integers are converted to f64 for it. of_integers: what is applied to integers instead,
-    in their own type. doc: the formula. page: of the specification. types: the element types of the input.
-    is_increasing, is_monotone: `increasing_in` or `monotone` of Op names the input. is_discontinuous: as in Op.
+    function: takes real numbers; integers are converted to f64 for it. of_integers: applied to integers instead, in
+    their own type. doc: the formula. page: of the specification. types: the element types of the input. is_increasing,
+    is_monotone: `increasing_in` or `monotone` of Op names the input. is_discontinuous: as in Op.
     """
     has_steps = is_discontinuous
 
@@ -102,15 +102,15 @@ def _one_word_for_none(text: str) -> str:
 
 
 AutoBroadcast = Annotated[Broadcasting, LOWER, _one_word_for_none]
-"""How the inputs are broadcast; "explicit" becomes "none", for which it is OpenVINO's other word."""
+"""The mode of broadcasting; "explicit", OpenVINO's synonym for "none", is converted to it."""
 
 
 class Binary(Op):
     """An operator of two inputs of one element type that are broadcast together; the output has that type.
 
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is another word for it), or `pdpd`: the first dim
-    of b lies on dim `axis` of a, or its last dim on the last of a for -1. A file without the axis means 0, as OpenVINO
-    reads it; the specification says -1.
+    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is a synonym), or `pdpd`: the first dim of b is
+    aligned with dim `axis` of a, or for -1 the last dim of b with the last of a. The default is 0, as in OpenVINO; the
+    specification declares -1.
 
     Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
     axis that a does not have.
@@ -132,7 +132,7 @@ class Binary(Op):
         return apply_elementwise(type(self).function, a, self.aligned(a, b), out=out)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """NumPy's function itself where there is nothing to do around it."""
+        """Return NumPy's function itself if nothing else needs to be done."""
         function = self.plain_function(*types)
         if not (isinstance(function, np.ufunc) and is_own_type(types[0])) or self.auto_broadcast == "pdpd":
             return self.evaluate
@@ -141,11 +141,11 @@ class Binary(Op):
         return _arranged(function, types[0].shape, types[1].shape) if is_small(*types) else self.evaluate
 
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
-        """What `evaluate` applies to aligned inputs of these types without doing more; None where it does more."""
+        """The function that is all of `evaluate` for aligned inputs of these types; None if there is more to do."""
         return type(self).function if type(self).evaluate is Binary.evaluate else None
 
     def aligned(self, a: Array, b: Array) -> Array:
-        """b reshaped so that NumPy's broadcasting with a does what `auto_broadcast` says."""
+        """b reshaped for NumPy's broadcasting with a according to `auto_broadcast`."""
         return align_pdpd(b, a.ndim, self.axis) if self.auto_broadcast == "pdpd" else b
 
 
@@ -182,20 +182,20 @@ def binary(
 
 
 def _arranged(function: np.ufunc, a: Shape, b: Shape) -> Callable[..., Any]:
-    """The function for these shapes, told in which order to go where its own is slow."""
+    """The function for these shapes, with a memory order for the result where NumPy's default is slow."""
     if not (a.is_static and b.is_static and a.rank and b.rank) or a == b:
         return function
     shape = *outer, size = np.broadcast_shapes(a.static, b.static)
     is_short = 1 < size <= thresholds.SHORT_ROW and a[-1] == b[-1]
     if is_short and prod(outer) >= 4 * thresholds.MANY_ROWS:
-        # It would run along the last axis, as all others are not of both.
+        # NumPy would iterate along the last axis, since only one input has the others.
         return partial(_by_columns, function)
-    # Where neither has all elements, the result need not lie as the first one does.
+    # If neither input has all elements, the result need not have the memory order of the first.
     return function if shape in (a.static, b.static) else partial(function, order="C")
 
 
 def _of_scalars(function: np.ufunc, dtype: np.dtype[Any], a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """The function's result as an array: NumPy itself gives a number there."""
+    """The function's result as an array: for scalars NumPy returns a number."""
     result: Array = function(a, b, out=np.empty((), dtype) if out is None else out)
     return result
 
@@ -223,8 +223,7 @@ def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
 
 
 def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """`apply_real` for data of this static type, without its look-ups in every call; `otherwise` where more is to
-    be done than to call the function."""
+    """`apply_real` for data of this static type with its look-ups done once, or `otherwise` if it does more."""
     if not (data.element_type.is_float and is_own_type(data) and is_small(data)):
         return otherwise
     if isinstance(function, np.ufunc):
@@ -235,23 +234,24 @@ def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., A
 
 
 def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """`clip` for data of this static type, without its look-ups in every call; else `otherwise`."""
+    """`clip` for data of this static type, with its look-ups done once; else `otherwise`."""
     if not (is_own_type(data) and is_small(data)):
         return otherwise
     dtype = data.element_type.dtype
-    # NumPy takes arrays as operands sooner than numbers.
+    # NumPy accepts arrays as operands faster than numbers.
     return partial(clip_elements, lowest=np.array(lowest, dtype), highest=np.array(highest, dtype))
 
 
 def is_own_type(data: TensorType) -> bool:
-    """Whether the operators calculate with this element type as it is."""
+    """Return True if the operators compute in this element type itself."""
     kind = data.element_type
     return kind.is_known and kind in CALCULABLE | BOOLEAN and working_dtype(kind.dtype) is kind.dtype
 
 
 def is_small(*types: TensorType) -> bool:
-    """Whether NumPy's functions may be called directly: the elements are too few for several threads, and the result is
-    an array (of scalars alone, NumPy makes no array)."""
+    """Return True if NumPy's functions may be called directly.
+
+    The elements are too few for several threads, and the result is an array: NumPy returns none for scalars only."""
     return (
         max(type.shape.size.lo for type in types) < thresholds.SPLIT_ELEMENTS
         and max(type.rank or 0 for type in types) > 0

@@ -1,4 +1,4 @@
-"""Former names of the flags of operators, which classes of users may still set and read for a release."""
+"""Former names of the flags of operators, accepted in custom classes for one more release."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMER_FLAGS = {
     "jumps": "is_discontinuous",
     "rising": "increasing_in",
 }
-"""The name of each flag by its former one."""
+"""The current name of each former flag."""
 
 
 class FormerFlag:

@@ -1,6 +1,6 @@
-"""Operators of extensions that ir_exec runs itself, and the modules of their classes, which stand far above.
+"""Operators of extensions that ir_exec implements, and the modules of their classes, which are in a higher layer.
 
-They are named by strings, as readers are: a network without them imports nothing of them.
+The modules are named by strings, as readers are: a model without such operators imports none of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 __all__ = ["EXTENSION_MODULES", "EXTENSION_VERSIONS", "InternalOperator", "internal_operator"]
 
 EXTENSION_VERSIONS = frozenset({"extension", "openvino_tokenizers", "ie_internal_opset"})
-"""The versions that files give these layers."""
+"""The versions that files declare for these layers."""
 
 _TYPES = {
     "ir_exec.text.ops.grouped_attention": ("GroupQueryAttention",),
@@ -47,13 +47,13 @@ _TYPES = {
 }
 
 EXTENSION_MODULES = {name.lower(): module for module, names in _TYPES.items() for name in names}
-"""The module of each type, by its name in lower case."""
+"""The module of each type, by the type's name in lower case."""
 
 _INTERNAL = {
-    "batchgathermatmul": "products with the weights of chosen experts",
-    "batchgathermatmulcompressed": "products with compressed weights of chosen experts",
+    "batchgathermatmul": "products with the weights of selected experts",
+    "batchgathermatmulcompressed": "products with compressed weights of selected experts",
     "causalmaskpreprocess": "the mask of causal attention",
-    "dynamicquantize": "a quantization with scales of the run",
+    "dynamicquantize": "a quantization with scales computed in the run",
     "fullyconnected": "a product with weights",
     "fullyconnectedcompressed": "a product with compressed weights",
     "fullyconnectedquantized": "a product with quantized weights",
@@ -61,11 +61,11 @@ _INTERNAL = {
     "gathercompressed": "a gather from compressed weights",
     "glu": "a gated linear unit",
     "groupqueryattention": "attention with shared keys and values, and their cache",
-    "indirectgemm": "a product with a cache whose rows are chosen",
-    "indirectsdpa": "attention over a cache whose rows are chosen",
+    "indirectgemm": "a product with selected rows of a cache",
+    "indirectsdpa": "attention over selected rows of a cache",
     "kvcache": "a cache of keys or values",
     "kvcachecompressed": "a compressed cache of keys or values",
-    "llmmlp": "the feed-forward network of a language model",
+    "llmmlp": "the feed-forward layers of a language model",
     "moe": "a mixture of experts",
     "moecompressed": "a mixture of experts with compressed weights",
     "pakvreorder": "a copy of blocks in a cache of pages",
@@ -79,7 +79,7 @@ _INTERNAL = {
     "readkvcache": "a read of a cache of keys or values",
     "readvalue": "a read of a variable",
     "readvalues": "a read of several variables",
-    "readvaluewithsubgraph": "a read of a variable with the layers of its first value",
+    "readvaluewithsubgraph": "a read of a variable with the subgraph of its first value",
     "rms": "a root mean square normalization",
     "rope": "rotary position embedding",
     "scaleddotproductattentionwithkvcache": "attention with its cache",
@@ -89,7 +89,7 @@ _INTERNAL = {
     "swiglu": "a gated linear unit",
     "swishcpu": "a Swish",
 }
-"""Operators that OpenVINO makes for itself, in lower case, and what they are."""
+"""Internal operators of OpenVINO, by type in lower case, with a description."""
 
 _CORE = frozenset(
     {
@@ -105,7 +105,7 @@ _CORE = frozenset(
         "selectivessm",
     }
 )
-"""Those that its core has, under the version `extension`, which is that of other extensions too."""
+"""Internal operators of OpenVINO's core, under the version `extension`, which other extensions use too."""
 
 _OPSETS = {
     "cpu_plugin_opset": "OpenVINO's CPU plugin",
@@ -113,24 +113,24 @@ _OPSETS = {
     "ie_internal_opset": "OpenVINO's transformations",
     "SnippetsOpset": "OpenVINO's code generator for the CPU",
 }
-"""Opsets whose operators exist in compiled models alone, and what has them."""
+"""Opsets whose operators exist in compiled models only, and the component that defines each."""
 
 _HINTS = {
-    "groupqueryattention": "OpenVINO makes it of the operator of ONNX: read the ONNX file instead",
-    "pagedattentionextension": "a transformation for continuous batching makes it: save the model before it",
+    "groupqueryattention": "OpenVINO converts it from the ONNX operator: read the ONNX file instead",
+    "pagedattentionextension": "a transformation for continuous batching creates it: save the model before it runs",
 }
 _COMPILED = "the file holds a compiled or transformed model: save the model before it is compiled"
 
 
 class InternalOperator(NamedTuple):
-    """An operator that OpenVINO makes for itself: a name for it, and what to do with a file that holds it."""
+    """An internal operator of OpenVINO: its description, and advice for a file that contains it."""
 
     description: str
     hint: str
 
 
 def internal_operator(key: str, version: str) -> InternalOperator | None:
-    """The operator of this type, in lower case, where OpenVINO writes it and does not read it; else None."""
+    """The internal operator of this type, given in lower case, that OpenVINO writes but does not read; else None."""
     owner = "OpenVINO's core" if version == "extension" and key in _CORE else _OPSETS.get(version)
     if owner is None:
         return None

@@ -1,4 +1,4 @@
-"""What an operator is: a class whose fields are its attributes and whose methods say what it does.
+"""The base of operators: a class with a field for each attribute and methods for inference and evaluation.
 
     @op("GatherElements", since=6)
     class GatherElements(Op):
@@ -10,16 +10,16 @@
         def evaluate(self, data: Array, indices: Array) -> Array: ...
 
 The fields are the attributes of the layer's `<data>`, and `attributes.py` has their types. `inputs` declares the input
-ports, and the parameters of both methods bear their names. `infer` is one rule for static and dynamic shapes: it takes
-the types of the inputs, raises ShapeError on a definite contradiction, and returns the type of the output, or a tuple
-of types. `evaluate` computes arrays from arrays and may trust that `infer` accepted their types. An operator knows
-neither its layer nor its file: it raises, and the caller says where.
+ports; the parameters of both methods have their names. `infer` is one rule for static and dynamic shapes: it takes the
+types of the inputs, raises ShapeError on a definite contradiction, and returns the type of the output, or a tuple of
+types. `evaluate` computes arrays from arrays and may trust that `infer` accepted their types. An operator has no access
+to its layer or file: it raises, and the caller adds the location.
 
-What an operator needs beyond its inputs it asks for by a keyword-only parameter of a name in `CONTEXT`. An `evaluate`
-that can write its result over an input has one more, `out`.
+Further context is passed by keyword-only parameters with names in `CONTEXT`. An `evaluate` that can write its result
+over an input also has `out`.
 
-Operators that differ only in which inputs they have, or in their order, share the methods of a `Family`. What other
-packages ask about an operator the attributes of its class say; nothing compares type names.
+Operators that differ only in the selection or order of inputs share the methods of a `Family`. Other packages read the
+class attributes of an operator and never compare type names.
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ __all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "description_of", 
 
 
 CONTEXT = frozenset({"weights", "state", "bodies"})
-"""weights: where constants are read from; state: the variables of a network; bodies: the graphs inside a layer."""
+"""weights: the source of constants; state: the variables of a model; bodies: the graphs inside a layer."""
 
 
 class In(NamedTuple):
-    """An input port: its name, the element types it takes, and how it stands to the others.
+    """An input port: its name, the element types it accepts, and its relation to other ports.
 
     like: the name of an earlier input whose element type this one must share.
     optional: the port may be left out; the parameter of both methods has a default.
-    variadic: any number of ports from here on, one at least if it is not optional; the parameter is a `*parameter`.
+    variadic: this port and any number of further ones, at least one if it is not optional; the parameter is a
+    `*parameter`.
     mixed: the ports of a variadic input may differ in element type; otherwise they share one.
-    only_type: the element type of the input counts, its values do not.
+    only_type: only the element type of the input matters, not its values.
     """
 
     name: str
@@ -68,58 +69,59 @@ class In(NamedTuple):
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Op:
-    """The base of all operators, which are immutable; the module's docstring says what a class declares.
+    """The base of all operators, which are immutable; the module's docstring describes a class.
 
     Bounds of the output from bounds of the inputs:
-    increasing_in: inputs in which no element of the output falls when elements of the input rise and the other inputs
-        stay. The bounds of the output are `evaluate` of the bounds of these inputs.
-    nonnegative: `increasing_in` holds only while no element of these inputs is below zero.
-    monotone: inputs (two at most) in each of which the output either never falls or never rises. The bounds of the
+    increasing_in: inputs in which no element of the output decreases when elements of the input increase and the other
+    inputs are constant. The bounds of the output are `evaluate` of the bounds of these inputs.
+    nonnegative: `increasing_in` holds only if no element of these inputs is negative.
+    monotone: inputs (two at most) in each of which the output is monotone. The bounds of the
         output are the least and greatest of `evaluate` over every corner of the bounds.
-    saturates: arithmetic, for which an element without bound makes every output element that it meets unbounded.
+    saturates: arithmetic, in which an unbounded element makes every output element computed from it unbounded.
 
     Memory:
-    may_alias: outputs may share memory with an input.
+    may_alias: outputs may alias an input.
     inplace_inputs: inputs whose memory may become the output's. `evaluate` then has the keyword `out`: None, or one of
         these inputs, which no later layer reads. It has the output's shape and element type, is writable and
-        contiguous, and shares memory with no other input. The result is written there and returned. In operators of
+        contiguous, and aliases no other input. The result is written there and returned. In operators of
         this library without `is_data_movement`, elements of axis 1 may be adjacent instead of those of the last one.
-    reads_sparsely: inputs from which each element of the output takes one, so that of large ones few elements are read.
-    deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
-    pads_to_static: `kernel` pads what `evaluate` returns to the static type of the output; where types are known in the
-        run alone, nothing is padded.
+    reads_sparsely: inputs of which each element of the output reads one element, so only a few elements of large inputs
+    are read.
+    deterministic: equal inputs always give equal outputs, so a result may be computed once and stored.
+    pads_to_static: `kernel` pads what `evaluate` returns to the static type of the output; where types are known only
+    in the run, nothing is padded.
 
     The file:
     expected_attributes: attributes that have a default because OpenVINO reads layers without them, although the
         specification requires them.
 
     Precision:
-    rounds: values are stored in the output's element type, or rounded to it on purpose. So they are where a network
-        whose file says f16 or bf16 is computed in f32; all other operators compute in f32 there, whatever 16-bit float
-        type an attribute names.
-    is_data_movement: every floating point element of the outputs is one of the inputs', bit for bit, or 0. A network
-        that does nothing else with its 16-bit floats runs in the types of its file, which gives the same and saves
-        conversions.
-    fills_with_lowest: where nothing else is to be had, floating point outputs hold the lowest finite value of their
-        type: that of the file, where 16-bit floats are computed in f32.
+    rounds: values are stored in the output's element type, or deliberately rounded to it. This also holds if a model
+    declared in f16 or bf16 is computed in f32; all other operators then compute in f32, for any 16-bit float type that
+    an attribute names.
+    is_data_movement: every floating point element of the outputs is an element of the inputs, bit for bit, or 0. A
+    model with only such operators on its 16-bit floats runs in the types of its file: the results are equal and no
+    conversions are needed.
+    fills_with_lowest: missing values of floating point outputs are the lowest finite value of their type: the type in
+    the file, if 16-bit floats are computed in f32.
     is_discontinuous: a tiny difference of an input may become a large one of a floating point output, since values are
-        rounded, compared or chosen. Of outputs of other types this goes without saying.
+    rounded, compared or selected. For outputs of other types this is always assumed.
 
-    takes_untyped: an optional input may be an empty constant of the element type `dynamic`, which stands for a missing
-        one. In a run it is an empty array of u8.
+    takes_untyped: an optional input may be an empty constant of the element type `dynamic` in place of a missing input.
+    In a run it is an empty array of u8.
 
     The place in a graph:
-    is_parameter: an input of the graph; whoever runs the graph gives its value.
+    is_parameter: an input of the graph, with a value from the caller of the run.
     is_result: an output of the graph.
     is_conversion: the output is the input in another element type.
-    varies_outputs: there may be any number of outputs, one included; attributes or an input say how many.
-    counts_outputs: the input whose number of elements is the number of outputs; "" where `outputs` says all.
+    varies_outputs: there may be any number of outputs, including one; attributes or an input determine the number.
+    counts_outputs: the input whose number of elements is the number of outputs; "" if `outputs` lists all.
 
     Graphs inside the layer:
-    body_names: the graphs that a layer of this type holds, as the file calls them. Where there are several, one of
-        them runs, and an input may be for any of them.
-    own_inputs: how many of the first inputs are for the layer itself: a body may read them, and must read the others.
-    has_condition: a body has a Result that says whether another iteration follows.
+    body_names: the names of the graphs in a layer of this type, as in the file. If there are several, one of them runs,
+    and an input may be for any of them.
+    own_inputs: the number of leading inputs for the layer itself: a body may read them, and must read the others.
+    has_condition: a body has a Result that is the condition of another iteration.
     """
 
     type_name: ClassVar[str]
@@ -187,65 +189,68 @@ class Op:
 
     @classmethod
     def fields(cls) -> tuple[Field, ...]:
-        """The attributes that the class takes."""
-        # Not when the class is defined: most networks use one or two operators of a module.
+        """The attributes that the class accepts."""
+        # Not when the class is defined: most models use one or two operators of a module.
         if "_fields" not in cls.__dict__:
             cls._fields = fields_of(cls)
             cls._attributes = frozenset(field.attribute for field in cls._fields)
         return cls._fields
 
     def spelled_out(self) -> Mapping[str, Any]:
-        """Attributes, by their names in files, that are written also where they have their default."""
+        """The attributes, by their names in files, that are written even if they have their default."""
         return {}
 
     def check_attributes(self) -> None:
-        """Raises ValueError for attributes that contradict each other."""
+        """Raise ValueError for attributes that contradict each other."""
 
     def check_values(self, *types: TensorType) -> list[IRError]:
-        """What the known values of the inputs say about a run, for types that `infer` accepts.
+        """The faults of a run that follow from known values of the inputs, for types that `infer` accepts.
 
-        Codes: IR701 and IR704 (errors) for an index out of range and for other values that a run refuses; IR702
+        Codes: IR701 and IR704 (errors) for an index out of range and for other values that a run rejects; IR702
         (warning) for a negative index that the specification does not allow; IR703 (info) for duplicate scatter
         indices.
         """
         return []
 
     def evaluate_known(self, *arrays: Array) -> Any:
-        """The output that inference computes from known inputs: `evaluate`, unless OpenVINO infers by another rule."""
+        """The output computed in inference from known inputs: `evaluate`, unless OpenVINO uses another rule there."""
         return self.evaluate(*arrays)
 
     def evaluate_bounds(self, *inputs: Any) -> Bounds | None:
-        """Bounds of the one output from bounds of the inputs, where neither `increasing_in` nor `monotone` gives them.
+        """Bounds of the only output from bounds of the inputs, if neither `increasing_in` nor `monotone` gives them.
 
-        Called only where an input is not known. None means unbounded, and so does a bound at the end of its type's
+        Called only if an input is not known. None means unbounded, and so does a bound at the end of its type's
         range.
         """
         return None
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
-        """The multiplications whose products are summed, for inputs and outputs of these sizes: those of matrix
-        products, convolutions, recurrent cells and attention. Layers with bodies do not count those inside."""
+        """The number of multiply-adds for inputs and outputs of these sizes.
+
+        Counted are matrix products, convolutions, recurrent cells and attention. Bodies of a layer are not counted.
+        """
         return 0
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """What to call for arrays of exactly these static types: `evaluate`, or a faster function with its results.
+        """The function for arrays of exactly these static types: `evaluate`, or a faster one with equal results.
 
-        It has the keyword `out` where `evaluate` has it. By default it is the cheapest of the registered variants; an
-        operator without any may return its `evaluate` with what follows from the types computed once.
-        unread: outputs that no later layer reads; those behind the last output that is read may be left out.
+        It has the keyword `out` if `evaluate` does. By default it is the cheapest of the registered variants; an
+        operator without variants may return its `evaluate` with all that depends on types precomputed.
+        unread: outputs that no later layer reads; those after the last output that is read may be omitted.
         """
         return chosen(self, KernelRequest(types, unread))
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
-        """What to call instead of `evaluate` where inputs always are `constants`, arrays by position, which it may keep
-        in another memory layout; None where `evaluate` is as fast."""
+        """The function to call instead of `evaluate` if inputs are always `constants`; None if `evaluate` is as fast.
+
+        constants: arrays by position, which may be prepacked."""
         return None
 
     @classmethod
     def parse(cls, attributes: Mapping[str, str], report: Report) -> Self | None:
-        """The operator with these attributes; every fault among them is reported, and None returned on a fault.
+        """The operator with these attributes; every fault is reported, and None is returned if there is one.
 
-        Codes: IR301 for a missing attribute, IR302 for one that cannot be read or has a value that is not allowed.
+        Codes: IR301 for a missing attribute, IR302 for one that is invalid.
         """
         operator = cls.__new__(cls)
         values = vars(operator)
@@ -275,7 +280,7 @@ class Op:
 
     @classmethod
     def unknown_attributes(cls, attributes: Mapping[str, str]) -> list[str]:
-        """The names among `attributes` that this operator does not have."""
+        """The names in `attributes` that this operator does not have."""
         cls.fields()
         if cls._attributes.issuperset(attributes):
             return []
@@ -299,7 +304,7 @@ class Op:
 
     @classmethod
     def input_name(cls, position: int) -> str:
-        """What the input at this position is called in messages: `indices`, or `inputs[2]` for a variadic one."""
+        """The name of the input at this position in messages: `indices`, or `inputs[2]` for a variadic one."""
         for index, declared in enumerate(cls.inputs):
             if declared.variadic:
                 return f"{declared.name}[{position - index}]"
@@ -309,14 +314,14 @@ class Op:
 
     @classmethod
     def output_name(cls, position: int) -> str:
-        """The name of the output at this position: further ones than are declared are `outputs[2]` and so on."""
+        """The name of the output at this position; outputs beyond the declared ones are `outputs[2]` and so on."""
         return cls.outputs[position] if position < len(cls.outputs) else f"{cls.outputs[-1]}[{position}]"
 
     def check_inputs(self, types: list[TensorType], report: Report) -> bool:
-        """Whether number and element types of the inputs are as declared; every fault is reported.
+        """Return True if number and element types of the inputs are as declared; every fault is reported.
 
-        Codes: IR106 for a wrong number of inputs, IR401 for an element type that the port does not take, IR402 for an
-        element type that differs from that of the input in `In.like`.
+        Codes: IR106 for a wrong number of inputs, IR401 for an element type that the port does not accept, IR402 for an
+        element type that differs from the input in `In.like`.
         """
         kinds = tuple([one.element_type for one in types])
         faults = _input_faults(type(self), kinds)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
@@ -331,7 +336,7 @@ for _former in FORMER_FLAGS:
 
 @lru_cache(maxsize=2**12)
 def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[tuple[type[IRError], Fault]]:
-    """What is wrong with inputs of these element types; most layers of an operator take the same ones."""
+    """The faults of inputs with these element types, cached: most layers of an operator have the same ones."""
     if not cls.least_inputs <= len(kinds) <= cls.most_inputs:
         message = _count_message(cls.inputs, cls.least_inputs, len(kinds))
         return [(GraphError, Fault(message, Code.wrong_number_of_inputs))]
@@ -357,10 +362,10 @@ def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[tuple[t
 
 
 class Family(Op):
-    """The base of operators that share their methods and differ in which inputs they have, or in the order of these.
+    """The base of operators with shared methods that differ in the selection or order of inputs.
 
     `infer_inputs` and `evaluate_inputs` have the inputs of all members as keyword-only parameters, by the names that a
-    member declares in `inputs`; `**parameters` takes any further ones. Inputs that a layer leaves out are not passed.
+    member declares in `inputs`; `**parameters` accepts any others. Inputs missing in a layer are not passed.
     """
 
     infer_inputs: ClassVar[Callable[..., Any]]
@@ -379,9 +384,9 @@ Class = TypeVar("Class", bound=type[Op])
 
 
 def op(type_name: str, *, since: int) -> Callable[[Class], Class]:
-    """Register a class for operator `type_name` as first held by opset `since`.
+    """Register a class for operator `type_name`, introduced in opset `since`.
 
-    Raises TypeError where the class does not keep the contract: a method whose parameters are not the declared
+    Raises TypeError if the class violates the contract: a method whose parameters are not the declared
     inputs, an unknown context, or a (type, since) that another class has already.
     """
 
@@ -406,14 +411,14 @@ def check_contract(cls: type[Op], type_name: str) -> None:
 
 
 def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
-    """The context that a method asks for; raises TypeError where its parameters are not the inputs."""
+    """The context parameters of a method; raises TypeError if its other parameters are not the inputs."""
     function = getattr(cls, method, None)
     if function is None:
         raise TypeError(f"{cls.__name__} has no {method}")
     if function is getattr(Family, method):
         _check_keywords(cls, f"{method}_inputs")
         return frozenset()
-    # What inspect.signature tells, in a tenth of its time: every process that runs a network waits for this.
+    # Ten times faster than inspect.signature: every process that runs a model waits for this.
     code = function.__code__
     names = code.co_varnames[1 : code.co_argcount]
     keywords = _keywords(code)
@@ -421,23 +426,25 @@ def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
     variadic = code.co_varnames[code.co_argcount + code.co_kwonlyargcount :][: bool(code.co_flags & CO_VARARGS)]
     if method == "evaluate" and ("out" in keywords) != bool(cls.inplace_inputs):
         raise TypeError(
-            f"{cls.__name__}: evaluate has the keyword out where inplace_inputs names inputs, and only there"
+            f"{cls.__name__}: evaluate must have the keyword out if inplace_inputs names inputs, and only then"
         )
     context = keywords - {"out"}
     if [*names, *variadic] != [declared.name for declared in cls.inputs]:
         raise TypeError(f"the parameters of {cls.__name__}.{method} are not its inputs")
     if not context <= CONTEXT:
-        raise TypeError(f"{cls.__name__}.{method} asks for {sorted(context - CONTEXT)}, which no caller has")
+        raise TypeError(
+            f"{cls.__name__}.{method} requires {sorted(context - CONTEXT)}, expected names of {sorted(CONTEXT)}"
+        )
     for position, declared in enumerate(cls.inputs):
         if declared.variadic != (position == len(names)):
-            raise TypeError(f"{cls.__name__}.{method}: {declared.name} must be variadic in both places or in none")
+            raise TypeError(f"{cls.__name__}.{method}: {declared.name} must be variadic in both places or neither")
         if not declared.variadic and declared.optional != (position >= required):
-            raise TypeError(f"{cls.__name__}.{method}: {declared.name} must be optional in both places or in none")
+            raise TypeError(f"{cls.__name__}.{method}: {declared.name} must be optional in both places or neither")
     return context
 
 
 def _check_keywords(cls: type[Op], method: str) -> None:
-    """Raises TypeError where a method of a Family cannot be called with every choice of inputs that `cls` declares."""
+    """Raise TypeError if a method of a Family cannot be called with every selection of inputs that `cls` declares."""
     function = getattr(cls, method, None)
     if function is None:
         raise TypeError(f"{cls.__name__} has no {method}")
@@ -469,14 +476,14 @@ def _count_message(inputs: tuple[In, ...], least: int, found: int) -> str:
 
 
 def description_of(cls: type[Op]) -> str:
-    """The docstring of the class, then those of its base classes, which say what versions and families share."""
+    """The docstring of the class, then the docstrings of its base classes, shared by versions and families."""
     return "\n\n".join(docstrings_of(cls))
 
 
 def docstrings_of(cls: type[Op]) -> Iterator[str]:
-    """The same one by one."""
+    """Yield the docstrings of the class and its base classes."""
     for base in cls.__mro__[: cls.__mro__.index(Op)]:
         is_other_operator = base is not cls and "type_name" in vars(base)
-        # How a family is written is nothing to those who use its operators.
+        # The interface of a Family does not concern users of its operators.
         if base.__doc__ and not is_other_operator and base is not Family:
             yield inspect.cleandoc(base.__doc__)

@@ -1,13 +1,13 @@
-"""From a layer's `type` and `version` to its operator class.
+"""The operator class for a layer's `type` and `version`.
 
-`opsets.json` is the one table about types, under the names by which files know them:
+`opsets.json` is the only table of types, under their names in files:
 - home: the module below `ir_exec.ops` that registers the classes of the type.
-- opsets: the opsets that hold the type. A look-up gives the newest version that the named opset holds.
-- aliases: other names of the type. All names are compared without regard to case, here and nowhere else.
-- versions: what else stands in `version` for an opset; some files say opset1 for types that came with opset2.
+- opsets: the opsets that contain the type. A look-up returns the newest version in the named opset.
+- aliases: other names of the type. Names are compared case-insensitively, only here.
+- versions: other values of `version` that mean an opset; some files declare opset1 for types introduced in opset2.
 
-A module is imported when the first of its types is looked up: a network uses few operators, and a process waits for
-everything that it imports. Other types and versions are operators of extensions, for which users register classes.
+A module is imported when the first of its types is looked up: a model uses few operators, and a process waits for all
+of its imports. Other types and versions are operators of extensions, and users register classes for them.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ __all__ = [
 LAST_OPSET = 17
 
 _classes: dict[str, dict[int, type[Op]]] = {}
-"""By type, then by the opset that first holds the version; modules that no layer needed yet are missing."""
+"""By type, then by the opset that introduced the version; modules not yet needed by a layer are missing."""
 
 _extensions: dict[tuple[str, str], type[Op]] = {}
-"""The classes that users registered, by type and version."""
+"""Classes registered by users, by type and version."""
 
 _provided: dict[tuple[str, str], type[Op]] = {}
 """ir_exec's own classes for operators of extensions, by type and version; their modules are imported when needed."""
@@ -72,7 +72,7 @@ class _Type(NamedTuple):
 @cache
 def _table() -> dict[str, _Type]:
     """The table, by every name of a type in lower case."""
-    # importlib.resources takes longer to import than all modules that reading a network needs.
+    # Importing importlib.resources takes longer than importing all modules needed to read a model.
     with open(os.path.join(os.path.dirname(__file__), "opsets.json"), encoding="utf-8") as file:
         rows = json.load(file)
     table = {}
@@ -84,55 +84,55 @@ def _table() -> dict[str, _Type]:
 
 
 def canonical(type_name: str) -> str:
-    """The name by which files know this type of OpenVINO, whatever its case; any other name as it is."""
+    """The name in files of this type of OpenVINO, for any case; any other name unchanged."""
     row = _table().get(type_name.lower())
     return row.name if row is not None else type_name
 
 
 def type_key(type_name: str) -> str:
-    """What all spellings of a type share, those of extensions too: by it types are compared."""
+    """The key shared by all spellings of a type, including types of extensions, used for comparisons."""
     return canonical(type_name).lower()
 
 
 def homes() -> list[str]:
-    """Every module that registers operators, as named below `ir_exec.ops`."""
+    """Every module that registers operators, by its name below `ir_exec.ops`."""
     return sorted({row.home for row in _table().values()})
 
 
 def names_of_types() -> list[str]:
-    """Every type of OpenVINO, as files name it."""
+    """Every type of OpenVINO, by its name in files."""
     return sorted({row.name for row in _table().values()})
 
 
 def register(cls: type[Op], type_name: str, since: int) -> None:
-    """Add the class of a type, from opset `since` on; TypeError where another class has the place."""
+    """Add the class of a type introduced in opset `since`; raises TypeError if another class is registered."""
     versions = _classes.setdefault(type_key(type_name), {})
     if since in versions:
-        raise TypeError(f"{type_name}-{since} is {versions[since].__name__} already, {cls.__name__} cannot be too")
+        raise TypeError(f"{type_name}-{since} is registered as {versions[since].__name__}, expected no class")
     versions[since] = cls
     resolve.cache_clear()
 
 
 def register_extension(cls: type[Op], type_name: str, version: str) -> None:
-    """Add a user's class for layers of this type and version; TypeError where another class has the place."""
+    """Add a user's class for layers of this type and version; raises TypeError if another class is registered."""
     key = type_key(type_name)
     row = _table().get(key)
     if row is not None and opset_number(type_name, version) in row.opsets:
         raise TypeError(f"{type_name} of {version} is an operator of OpenVINO, which {cls.__name__} cannot replace")
     if (key, version) in _extensions:
         other = _extensions[key, version].__name__
-        raise TypeError(f"{type_name} of {version!r} is {other} already, {cls.__name__} cannot be too")
+        raise TypeError(f"{type_name} of {version!r} is registered as {other}, expected no class")
     _extensions[key, version] = cls
     resolve.cache_clear()
 
 
 def provide_extension(cls: type[Op], type_name: str, version: str) -> None:
-    """Add ir_exec's own class for layers of an extension that is known; a user's class comes before it."""
+    """Add ir_exec's own class for layers of a known extension; a user's class takes precedence."""
     _provided[type_key(type_name), version] = cls
 
 
 def _provided_class(key: str, version: str) -> type[Op] | None:
-    """ir_exec's own class for this type of an extension; its module is imported when a file needs it."""
+    """ir_exec's own class for this type of an extension; its module is imported when needed."""
     module = EXTENSION_MODULES.get(key)
     if module is None or version not in EXTENSION_VERSIONS:
         return None
@@ -141,20 +141,20 @@ def _provided_class(key: str, version: str) -> type[Op] | None:
 
 
 def provided_extensions() -> list[tuple[str, type[Op]]]:
-    """Every class of ir_exec's own for an operator of an extension with its version, by type and then by version."""
+    """Every class of ir_exec itself for operators of extensions, by type and then by version."""
     for module in sorted(set(EXTENSION_MODULES.values())):
         import_module(module)
     return [(version, cls) for (_, version), cls in sorted(_provided.items(), key=lambda entry: entry[0])]
 
 
 def extension_version(type_name: str) -> str | None:
-    """The version of which a user's class is registered for this type; None where there is none, or several."""
+    """The version of the user's class for this type; None if there is no class, or several."""
     found = [version for key, version in _extensions if key == type_key(type_name)]
     return found[0] if len(found) == 1 else None
 
 
 def unregister_extension(type_name: str, version: str) -> None:
-    """Forget a user's class; KeyError where there is none."""
+    """Remove a user's class; raises KeyError if there is none."""
     del _extensions[type_key(type_name), version]
     resolve.cache_clear()
 
@@ -167,12 +167,12 @@ def registered() -> list[type[Op]]:
 
 
 def registered_extensions() -> list[tuple[str, type[Op]]]:
-    """Every class that users registered with its version, by type and then by version."""
+    """Every class registered by users, by type and then by version."""
     return [(version, cls) for (_, version), cls in sorted(_extensions.items(), key=lambda entry: entry[0])]
 
 
 def opset_number(type_name: str, version: str) -> int | None:
-    """The number of the opset that `version` means for this type; None where it is no opset of OpenVINO."""
+    """The number of the opset that `version` means for this type; None if it is not an opset of OpenVINO."""
     row = _table().get(type_key(type_name))
     if row is not None and version in row.versions:
         return row.versions[version]
@@ -184,8 +184,9 @@ def opset_number(type_name: str, version: str) -> int | None:
 def resolve(type_name: str, version: str) -> type[Op]:
     """The class for a layer's type and version.
 
-    Raises GraphError for what no release of OpenVINO knows: IR116 type, IR117 type not in this opset, IR118 opset;
-    and UnsupportedError for what ir_exec does not have: IR901 operator without a class, IR902 operator of an extension.
+    Raises GraphError for operators that no release of OpenVINO has: IR116 type, IR117 type not in this opset, IR118
+    opset; and UnsupportedError for operators that ir_exec does not implement: IR901 operator without a class, IR902
+    operator of an extension.
     """
     key = type_key(type_name)
     if (key, version) in _extensions:
@@ -214,7 +215,7 @@ def resolve(type_name: str, version: str) -> type[Op]:
 
 
 def newest(type_name: str) -> type[Op] | None:
-    """The class of the newest version of a type of OpenVINO; None for other types, and where no version has a class."""
+    """The class of the newest version of a type of OpenVINO; None for other types, and if no version has a class."""
     row = _table().get(type_name.lower())
     if row is None:
         return None
@@ -224,16 +225,16 @@ def newest(type_name: str) -> type[Op] | None:
 
 
 SHORT = 6
-"""Letters of a type up to which a slip may leave no pair of letters as it was."""
+"""Minimum length of a type in which one wrong letter leaves a pair of letters unchanged."""
 
 MOST_COMPARED = 8
-"""Types that are compared letter by letter with an unknown one; a file may have thousands of these."""
+"""Number of types compared letter by letter with an unknown one, since a file may have thousands of unknown types."""
 
 
 @lru_cache(maxsize=1024)
 def _nearest(key: str) -> str | None:
-    """The known type that is spelt most like this one."""
-    import difflib  # seldom needed
+    """The known type with the most similar spelling."""
+    import difflib  # rarely needed
 
     if len(key) < SHORT:
         return next(iter(difflib.get_close_matches(key, _table(), n=1)), None)
@@ -244,7 +245,7 @@ def _nearest(key: str) -> str | None:
 
 @cache
 def _types_by_pair() -> dict[str, list[str]]:
-    """The known types by the pairs of letters that stand in them side by side."""
+    """The known types by the pairs of adjacent letters in their names."""
     found: dict[str, list[str]] = {}
     for known in _table():
         for pair in _pairs(known):
@@ -258,14 +259,16 @@ def _pairs(key: str) -> set[str]:
 
 def _no_opset(type_name: str, version: str) -> IRError:
     if version.startswith("opset"):
-        message = f"there is no {version}; the opsets are opset1 to opset{LAST_OPSET}"
+        message = f"unknown opset {version}, expected opset1 to opset{LAST_OPSET}"
         return GraphError(message, code=Code.unknown_opset)
     internal = internal_operator(type_key(type_name), version)
     if internal is not None:
         message = f"{type_name} of {version!r} is {internal.description}"
         return UnsupportedError(message, code=Code.extension_operator, hint=internal.hint)
-    message = f"{type_name} of {version!r} is an operator of an extension, which ir_exec does not know"
-    return UnsupportedError(message, code=Code.extension_operator, hint="ir_exec.register_op registers a class for it")
+    message = f"{type_name} of {version!r} is an operator of an unknown extension"
+    return UnsupportedError(
+        message, code=Code.extension_operator, hint="register a class for it with ir_exec.register_op"
+    )
 
 
 def _import(home: str) -> None:

@@ -1,4 +1,4 @@
-"""Segments: rows of a table that belong together, as `segment_ids` says; their number and their ids, checked."""
+"""Segments: rows of a table with the same id in `segment_ids`; checks of their number and ids."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def number_of_rows(tensor: TensorType, port: str) -> Dim:
-    """The dim that the first element of `tensor` is the size of; any dim where it is not known."""
+    """The dim whose size is the first element of `tensor`; a dynamic dim if it is not known."""
     bounds = known_bounds(tensor)
     if not bounds:
         return Dim.any()
@@ -33,7 +33,7 @@ def number_of_rows(tensor: TensorType, port: str) -> Dim:
 
 
 def given_count(num_segments: Array) -> int:
-    """num_segments as an int; raises EvaluationError IR704 where it is negative."""
+    """num_segments as an int; raises EvaluationError IR704 if it is negative."""
     count = int(num_segments)
     if count < 0:
         raise EvaluationError(f"num_segments is {count}, expected 0 or more", port="num_segments")
@@ -41,25 +41,25 @@ def given_count(num_segments: Array) -> int:
 
 
 def require_within(numbers: Array, size: int, what: str, port: str) -> None:
-    """Raises EvaluationError IR701 for a number that is not one of 0 to size - 1."""
+    """Raise EvaluationError IR701 for a number outside of 0 to size - 1."""
     if not lie_within(numbers, size):
         wrong = (numbers < 0) | (numbers >= size)
-        allowed = f"allowed are 0 to {size - 1}" if size else "none is allowed"
+        allowed = f"expected 0 to {size - 1}" if size else "expected none"
         message = f"{what} is {numbers[int(np.argmax(wrong))]}, {allowed}"
         raise EvaluationError(message, code=Code.index_out_of_range, port=port)
 
 
 def require_rising(numbers: Array, port: str) -> None:
-    """Raises EvaluationError IR704 for a number that is less than the one before it."""
+    """Raise EvaluationError IR704 for a number that is less than the one before it."""
     falls = numbers[1:] < numbers[:-1]
     if falls.any():
         at = int(np.argmax(falls))
-        message = f"{port} must rise, found {numbers[at + 1]} behind {numbers[at]}"
+        message = f"{port} must be ascending, found {numbers[at + 1]} after {numbers[at]}"
         raise EvaluationError(message, code=Code.bad_value, port=port)
 
 
 def segment_faults(segment_ids: TensorType, num_segments: TensorType | None) -> list[IRError]:
-    """What is wrong with known segments: IR704 for a negative number of them, IR701 for an id beyond it."""
+    """The faults of known segments: IR704 for a negative number of segments, IR701 for an id out of range."""
     if num_segments is None:
         return known_faults(segments_of, segment_ids, count=UNBOUNDED)
     faults = known_faults(given_count, num_segments)
@@ -70,13 +70,13 @@ def segment_faults(segment_ids: TensorType, num_segments: TensorType | None) -> 
 
 
 def segments_of(segment_ids: Array, count: int) -> Array:
-    """segment_ids as i64; raises EvaluationError IR701 for one that is not one of 0 to count - 1."""
+    """segment_ids as i64; raises EvaluationError IR701 for an id outside of 0 to count - 1."""
     require_within(segment_ids, count, "a segment of segment_ids", "segment_ids")
     return segment_ids.astype(np.int64)
 
 
 def run_starts(sorted_numbers: Array) -> Array:
-    """Where runs of equal numbers begin."""
+    """The starts of runs of equal numbers."""
     is_start = np.ones(len(sorted_numbers), np.bool_)
     np.not_equal(sorted_numbers[1:], sorted_numbers[:-1], out=is_start[1:])
     return np.flatnonzero(is_start)

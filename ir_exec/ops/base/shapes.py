@@ -1,10 +1,9 @@
-"""The parts of which shape rules are made: ranks, axes, what is known of values, dims that must fit, broadcasting.
+"""The elements of shape rules: ranks, axes, known values, dims that must match, broadcasting.
 
-Each raises a ShapeError that names what was expected and what was found: IR501 for a wrong rank, IR502 for dims that
-must be equal and differ, IR503 for an axis out of range, IR504 for shapes that do not broadcast, IR505 for a shape
-that cannot be.
+Each raises a ShapeError with the expected and the found value: IR501 for a wrong rank, IR502 for unequal dims, IR503
+for an axis out of range, IR504 for shapes that do not broadcast, IR505 for an impossible shape.
 
-Inputs that may have another element type than the data they go into are converted to it, as in OpenVINO.
+As in OpenVINO, inputs may be converted to the element type of the data they are written to.
 """
 
 from __future__ import annotations
@@ -53,16 +52,16 @@ __all__ = [
 Broadcasting = Literal["none", "numpy", "pdpd"]
 
 LARGEST_RANK = 64
-"""The most dims that a NumPy array can have."""
+"""Maximum number of dims of a NumPy array."""
 
 LARGEST_SEARCHED = 2**16
-"""Known data of more elements is not searched for the size of an output."""
+"""Maximum number of elements of known data that is searched for the size of an output."""
 
 
 def require_rank(tensor: TensorType, ranks: int | Iterable[int], name: str, *, why: str = "") -> None:
-    """Raises ShapeError IR501 unless the rank of the tensor, the input `name`, is one of `ranks`, or unknown.
+    """Raise ShapeError IR501 unless the rank of the tensor, the input `name`, is one of `ranks`, or unknown.
 
-    why: the end of the message: "as data has".
+    why: the end of the message, such as "as data has".
     """
     allowed = (ranks,) if isinstance(ranks, int) else tuple(ranks)
     if tensor.rank is not None and tensor.rank not in allowed:
@@ -75,20 +74,20 @@ def require_rank(tensor: TensorType, ranks: int | Iterable[int], name: str, *, w
 
 
 def require_one_element(tensor: TensorType, name: str) -> None:
-    """Raises ShapeError IR501 or IR502 unless the tensor, input `name`, may be a scalar or a vector of one element."""
+    """Raise ShapeError IR501 or IR502 unless the tensor, input `name`, may be a scalar or a vector of one element."""
     require_rank(tensor, (0, 1), name)
     if tensor.rank == 1 and 1 not in tensor.shape[0]:
         raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code=Code.dims_differ, port=name)
 
 
 def require_representable(rank: int) -> None:
-    """Raises UnsupportedError where NumPy has no arrays of this rank."""
+    """Raise UnsupportedError if NumPy does not support arrays of this rank."""
     if rank > LARGEST_RANK:
-        raise UnsupportedError(f"a tensor of rank {rank} is more than NumPy can hold, {LARGEST_RANK} dims at most")
+        raise UnsupportedError(f"a tensor has rank {rank}, expected at most {LARGEST_RANK}, the limit of NumPy")
 
 
 def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
-    """The axis counted from the front; raises ShapeError IR503 outside of -rank .. rank - 1, which calls it `name`."""
+    """The axis counted from the front; raises ShapeError IR503 with `name` outside of -rank .. rank - 1."""
     if not -rank <= axis < rank:
         allowed = f"{-rank} to {rank - 1}" if rank else "none, the tensor is a scalar"
         raise ShapeError(
@@ -100,11 +99,13 @@ def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
 def normalize_axes(axes: Iterable[int], rank: int, *, name: str = "axes") -> tuple[int, ...]:
     """The axes of a tensor of this rank, counted from the front, in their order.
 
-    Raises ShapeError IR503, which calls them `name`, also for one that stands twice.
+    Raises ShapeError IR503 with `name` for an axis out of range and for duplicates.
     """
     normalized = tuple([normalize_axis(axis, rank, name=name) for axis in axes])
     if len(set(normalized)) != len(normalized):
-        raise ShapeError(f"{name} {list(normalized)} hold the same axis more than once", code=Code.axis_out_of_range)
+        raise ShapeError(
+            f"{name} {list(normalized)} contain duplicates, expected distinct axes", code=Code.axis_out_of_range
+        )
     return normalized
 
 
@@ -114,21 +115,21 @@ def ints(array: Array) -> tuple[int, ...]:
 
 
 def known_ints(tensor: TensorType) -> tuple[int, ...] | None:
-    """The elements of an integer tensor, flattened, where its value is known."""
+    """The elements of an integer tensor, flattened, if its value is known."""
     value = tensor.value
     return None if value is None else ints(value)
 
 
 def known_int(tensor: TensorType) -> int | None:
-    """The one element of an integer scalar (or of a tensor of one element), where it is known."""
+    """The only element of an integer tensor with one element, if it is known."""
     values = known_ints(tensor)
     return values[0] if values is not None and len(values) == 1 else None
 
 
 def known_bounds(tensor: TensorType) -> tuple[tuple[int, int], ...] | None:
-    """The least and the greatest value of every element of an integer tensor, flattened; None where nothing is known.
+    """The least and the greatest value of every element of an integer tensor, flattened; None if nothing is known.
 
-    An element without upper bound reaches to UNBOUNDED, whatever the element type.
+    The greatest value of an element without upper bound is UNBOUNDED, for any element type.
     """
     bounds = tensor.bounds
     if bounds is None:
@@ -143,7 +144,7 @@ def known_bounds(tensor: TensorType) -> tuple[tuple[int, int], ...] | None:
 
 
 def known_axes(tensor: TensorType, rank: int | None, *, name: str = "axes") -> tuple[int, ...] | None:
-    """The axes held by a tensor, the input `name`, counted from the front, where they and the rank are known."""
+    """The axes in the input `name`, counted from the front, if they and the rank are known."""
     values = known_ints(tensor)
     if values is None or rank is None:
         return None
@@ -151,7 +152,7 @@ def known_axes(tensor: TensorType, rank: int | None, *, name: str = "axes") -> t
 
 
 def known_size(size: TensorType, name: str) -> Dim:
-    """The dim that an integer input of one element holds, as its bounds allow; IR505 for a negative size."""
+    """The dim given by an integer input of one element and its bounds; raises IR505 for a negative size."""
     require_one_element(size, name)
     bounds = known_bounds(size)
     if bounds is None:
@@ -163,7 +164,7 @@ def known_size(size: TensorType, name: str) -> Dim:
 
 
 def known_shape(vector: TensorType, name: str) -> Shape:
-    """The shape that an integer vector, input `name`, holds: dims that its bounds allow; IR505 for a negative size."""
+    """The shape given by the integer vector `name` and its bounds; raises IR505 for a negative size."""
     bounds = known_bounds(vector)
     if bounds is None:
         return shape_of_length(vector)
@@ -172,22 +173,22 @@ def known_shape(vector: TensorType, name: str) -> Shape:
 
 
 def shape_of_length(vector: TensorType) -> Shape:
-    """A shape with an unknown dim for every element of the vector, of which only the length may be known."""
+    """A shape with a dynamic dim for every element of the vector, whose length may be known."""
     if vector.shape.dims is None or not vector.shape[0].is_static or vector.shape[0].lo > LARGEST_RANK:
         return Shape.unknown()
     return Shape.of_rank(vector.shape[0].lo)
 
 
 def dims_within(bounds: Sequence[tuple[int, int]], name: str) -> list[Dim]:
-    """The dims between these bounds, which the input `name` holds; IR505 for a size that can only be negative."""
+    """The dims between these bounds of the input `name`; raises IR505 for a size that can only be negative."""
     if any(most < 0 for _, most in bounds):
         sizes = ", ".join(str(least) if least == most else "?" for least, most in bounds)
-        raise ShapeError(f"{name} [{sizes}] holds a negative size", port=name)
+        raise ShapeError(f"{name} [{sizes}] has a negative size", port=name)
     return [Dim(max(least, 0), most) for least, most in bounds]
 
 
 def divide_dim(dim: Dim, divisor: int, what: str, *, port: str | None = None) -> Dim:
-    """The dim divided by `divisor`; IR505 where a remainder is left. `what` begins the message: "axis 1 of data"."""
+    """The dim divided by `divisor`; raises IR505 for a remainder. `what` begins the message: "axis 1 of data"."""
     low = -(-dim.lo // divisor)
     high = dim.hi // divisor if dim.is_bounded else UNBOUNDED
     if low > high:
@@ -196,11 +197,11 @@ def divide_dim(dim: Dim, divisor: int, what: str, *, port: str | None = None) ->
 
 
 def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:
-    """The sizes that the dims `a` and `b`, which must be equal, share.
+    """The common sizes of the dims `a` and `b`, which must be equal.
 
     what: the beginning of the message: "axis 1 of data and indices".
 
-    Raises ShapeError IR502 at `port` where there are none.
+    Raises ShapeError IR502 at `port` if there are none.
     """
     dim = a & b
     if dim is None:
@@ -209,9 +210,9 @@ def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:
 
 
 def merge_shapes(a: Shape, b: Shape, what: str, *, port: str | None = None) -> Shape:
-    """The shape that two shapes which must be equal share; `what` begins the message: "the shapes of a and b".
+    """The common shape of two shapes that must be equal; `what` begins the message: "the shapes of a and b".
 
-    Raises ShapeError at `port` where there is none: IR501 for other ranks, IR502 for other sizes.
+    Raises ShapeError at `port`: IR501 for different ranks, IR502 for different sizes.
     """
     shape = a & b
     if shape is None:
@@ -221,10 +222,10 @@ def merge_shapes(a: Shape, b: Shape, what: str, *, port: str | None = None) -> S
 
 
 def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int = -1) -> Shape:
-    """The shape of two tensors that are broadcast together by a mode. Raises ShapeError where they cannot be.
+    """The shape of two tensors that are broadcast together by a mode. Raises ShapeError if they do not broadcast.
 
-    none: the shapes must be equal. numpy: as NumPy does. pdpd (PaddlePaddle's way): b is broadcast to a; its first
-    dim lies on `axis` of a, or its last dim on the last of a for -1; trailing dims of size 1 of b do not count.
+    none: the shapes must be equal. numpy: as NumPy does. pdpd (PaddlePaddle's way): b is broadcast to a; its first dim
+    is aligned with `axis` of a, or for -1 its last dim with the last of a; trailing dims of size 1 of b do not count.
     """
     if mode == "none":
         return merge_shapes(a, b, "without broadcasting the shapes of both inputs")
@@ -254,7 +255,7 @@ def _broadcast_pdpd(a: Shape, b: Shape, axis: int) -> Shape:
     while trailing and trailing[-1] == 1:
         trailing.pop()
     if start < 0 or start + len(trailing) > len(a):
-        raise ShapeError(f"{b} laid on axis {start} does not fit into {a}", code=Code.no_broadcast)
+        raise ShapeError(f"{b} at axis {start} does not fit into {a}", code=Code.no_broadcast)
     dims = list(a)
     for position, dim in enumerate(trailing, start):
         met = dims[position] if dim == 1 else dims[position] & dim
@@ -266,7 +267,7 @@ def _broadcast_pdpd(a: Shape, b: Shape, axis: int) -> Shape:
 
 
 def align_pdpd(b: Array, rank: int, axis: int) -> Array:
-    """The second operand of pdpd broadcasting, reshaped so that NumPy's broadcasting does the same."""
+    """The second operand of pdpd broadcasting, reshaped so that NumPy's broadcasting is equivalent."""
     if axis == -1:
         return b
     shape = list(b.shape)
@@ -276,7 +277,7 @@ def align_pdpd(b: Array, rank: int, axis: int) -> Array:
 
 
 def broadcasts_to(shape: Shape, target: Shape) -> bool:
-    """Whether NumPy may broadcast a tensor of this shape with one of the target's shape to the latter."""
+    """Return True if NumPy may broadcast a tensor of this shape to the target's shape."""
     if shape.dims is None or target.dims is None:
         return True
     rank = max(len(shape.dims), len(target.dims))
@@ -285,12 +286,12 @@ def broadcasts_to(shape: Shape, target: Shape) -> bool:
 
 
 def _padded(dims: tuple[Dim, ...], rank: int) -> tuple[Dim, ...]:
-    """The dims with ones in front, as many as the rank is short of."""
+    """The dims with ones in front, up to the rank."""
     return (Dim.of(1),) * (rank - len(dims)) + dims
 
 
 def known_faults(check: Callable[..., object], *inputs: TensorType | None, **settings: Any) -> list[IRError]:
-    """The EvaluationError that `check` raises for the values of these inputs; none where one of them is not known.
+    """The EvaluationError that `check` raises for the values of these inputs; none if one of them is not known.
 
     check: takes their arrays, and `settings` by name.
     """
@@ -308,12 +309,12 @@ def known_faults(check: Callable[..., object], *inputs: TensorType | None, **set
 
 
 def largest_dim(tensor: TensorType, axis: int) -> int:
-    """The largest size that an axis may have: what lies beyond it is wrong whatever its size is."""
+    """The largest possible size of an axis: an index beyond it is always wrong."""
     return UNBOUNDED if tensor.shape.dims is None else tensor.shape[axis].hi
 
 
 def require_convertible(tensor: TensorType, into: TensorType, name: str, into_name: str) -> None:
-    """Raises ElementTypeError IR402 for strings that would become numbers, and numbers that would become strings."""
+    """Raise ElementTypeError IR402 for a conversion between strings and numbers."""
     kinds = (tensor.element_type, into.element_type)
     if ElementType.string in kinds and kinds[0] is not kinds[1] and all(kind.is_known for kind in kinds):
         message = f"{name} is {kinds[0]}, expected {kinds[1]} as {into_name} is"
@@ -321,10 +322,10 @@ def require_convertible(tensor: TensorType, into: TensorType, name: str, into_na
 
 
 def require_same_values(array: Array, kind: ElementType) -> None:
-    """Raises EvaluationError IR704 where an element is not the same number in the element type `kind`.
+    """Raise EvaluationError IR704 for an element that the element type `kind` cannot represent.
 
-    For operators whose bounds are computed from those of `array`: a conversion that wraps would turn them around.
+    For operators with bounds computed from the bounds of `array`: a conversion that wraps would reverse them.
     """
     own = ElementType.of(array)
     if own is not kind and not np.array_equal(convert(convert(array, kind), own), array):
-        raise EvaluationError(f"{kind} does not hold all of these elements of type {own}")
+        raise EvaluationError(f"{kind} cannot represent all of these elements of type {own}")

@@ -1,10 +1,10 @@
-"""Kernels that may take the place of an operator's `evaluate`: by name, with when they apply and what they cost.
+"""Variants, kernels that may replace an operator's `evaluate`: their names, conditions and costs.
 
     @variant("Gather", name="take", applies=_is_short, cost=0.22, why="NumPy's own function checks few indices itself.")
     def _take(op: Gather, request: KernelRequest) -> Kernel: ...
 
-`Op.kernel` takes the cheapest one that applies, and `evaluate` where none costs less. A variant gives the results of
-`evaluate`, bit for bit. Operators of extensions have none, and need none.
+`Op.kernel` takes the cheapest variant that applies, and `evaluate` if none costs less. A variant gives the results of
+`evaluate`, bit for bit. Operators of extensions have no variants and need none.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ __all__ = ["EVALUATE", "Kernel", "KernelRequest", "KernelVariant", "choice_of", 
 Kernel: TypeAlias = Callable[..., Any]
 
 EVALUATE = 1.0
-"""What `evaluate` costs, which all variants are measured by."""
+"""The cost of `evaluate`, the unit of all costs."""
 
 _LIBRARY = "ir_exec.ops."
 _REGISTERED: dict[str, list[KernelVariant]] = {}
 
 
 class KernelRequest(NamedTuple):
-    """What is known of the calls that a kernel is for.
+    """The known facts of the calls of a kernel.
 
     types: the static types of all inputs, with values where these are known. unread: outputs that no later layer reads;
-    those after the last output that is read may be left out.
+    those after the last output that is read may be omitted.
     """
 
     types: Sequence[TensorType]
@@ -38,9 +38,10 @@ class KernelRequest(NamedTuple):
 
 
 class KernelVariant(NamedTuple):
-    """type_name: of the operator. applies: returns True if the variant computes such calls. cost: of a call, as a part
-    of that of `evaluate`; `python -m benchmarks.variants` measures it. make: the kernel for such calls. why: in one
-    sentence."""
+    """type_name: of the operator. applies: returns True if the variant computes such calls. cost: of a call, relative
+    to `evaluate`; `python -m benchmarks.variants` measures it. make: the kernel for such calls. why: the reason in one
+    sentence.
+    """
 
     type_name: str
     name: str
@@ -77,7 +78,7 @@ def chosen(op: Any, request: KernelRequest) -> Kernel:
 
 
 def choice_of(op: Any, request: KernelRequest) -> KernelChoice | None:
-    """Which variant `chosen` takes, and why not the others; None for operators without variants."""
+    """The variant that `chosen` takes, and the reasons against the others; None for operators without variants."""
     variants = variants_of(op)
     if not variants:
         return None
@@ -89,7 +90,7 @@ def choice_of(op: Any, request: KernelRequest) -> KernelChoice | None:
     ]
     if found is None:
         return KernelChoice("No variant applies.", tuple(others), "evaluate")
-    # What would run if the variant were not there comes first.
+    # The kernel that would run without the variant comes first.
     others = sorted([*others, "evaluate: costs 1.00"], key=lambda text: text.endswith("does not apply"))
     return KernelChoice(found.why, tuple(others), found.name)
 

@@ -34,9 +34,9 @@ class Windowed(Op):
     """strides, pads_begin and pads_end have one value for each spatial axis.
 
     strides: the distance between neighbouring windows. pads_begin, pads_end: the padding if auto_pad is `explicit`, the
-    default; a negative number leaves elements of the data out. auto_pad: `valid` is no padding; `same_upper` and
-    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element of it at the end or at
-    the beginning.
+    default; a negative number removes elements of the data. auto_pad: `valid` is no padding; `same_upper` and
+    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element at the end or at the
+    beginning.
     """
 
     strides: Positives
@@ -49,8 +49,7 @@ class Windowed(Op):
         return self.auto_pad in ("same_upper", "same_lower")
 
     def _check_lengths(self, spatial_rank: int, *required: str, **attributes: Sequence[int]) -> None:
-        """Raises ShapeError IR505 unless attributes have a value for each spatial axis; those that are not required may
-        have none."""
+        """Raise ShapeError IR505 unless attributes have a value for each spatial axis; optional ones may be empty."""
         attributes |= {"pads_begin": self.pads_begin, "pads_end": self.pads_end}
         for name, values in attributes.items():
             if len(values) != spatial_rank and (values or name in required):
@@ -71,7 +70,7 @@ class Windowed(Op):
 
 
 def require_spatial(data: TensorType, name: str = "data", others: int = 2) -> None:
-    """Raises ShapeError IR501 unless the rank leaves one, two or three spatial axes behind `others`."""
+    """Raise ShapeError IR501 unless the rank leaves one, two or three spatial axes after `others`."""
     if data.rank is not None and data.rank - others not in SPATIAL_RANKS:
         expected = " or ".join(str(others + count) for count in SPATIAL_RANKS)
         raise ShapeError(
@@ -80,22 +79,22 @@ def require_spatial(data: TensorType, name: str = "data", others: int = 2) -> No
 
 
 def spatial_dims(shape: Shape, count: int, others: int = 2) -> tuple[Dim, ...]:
-    """The dims of the spatial axes; unknown ones where the rank is unknown."""
+    """The dims of the spatial axes; dynamic ones if the rank is unknown."""
     return (Dim.any(),) * count if shape.dims is None else shape[others:]
 
 
 def window_extent(kernel: Dim, dilation: int) -> Dim:
-    """How many elements a window spans from its first to its last."""
+    """The number of elements from the first to the last element of a window."""
     return (kernel - 1) * dilation + 1
 
 
 def changed(dim: Dim, amount: int) -> Dim:
-    """The dim with so many more elements, or fewer where the amount is negative."""
+    """The dim plus the amount, which may be negative."""
     return dim + amount if amount >= 0 else dim - -amount
 
 
 def covered(dim: Dim, pads: tuple[int, int], extent: Dim, axis: int) -> Dim:
-    """How many elements of the padded data lie behind the first window; ShapeError IR505 where a window cannot fit."""
+    """The number of elements of the padded data after the first window; raises ShapeError IR505 if no window fits."""
     padded = changed(dim, sum(pads))
     if dim.is_static and extent.is_static and extent.lo > dim.lo + sum(pads):
         raise ShapeError(

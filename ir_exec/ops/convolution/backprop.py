@@ -1,6 +1,6 @@
 """Transposed convolution, the gradient of convolution with respect to its data.
 
-Every element of the data is multiplied with a filter, and the products are added up where a window would read them.
+Every element of the data is multiplied with a filter, and the products are summed where a window would read them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ __all__ = ["ConvolutionBackpropData", "GroupConvolutionBackpropData"]
 
 class _Transposed(Convolving):
     """A spatial axis of the output has `(size - 1) * stride + extent - pads_begin - pads_end + output_padding` elements
-    (extent: that of the dilated kernel), or as many as output_shape says.
+    (extent: of the dilated kernel), or the size in output_shape.
 
-    Pads are 0 unless auto_pad is `explicit`. With output_shape and `same_upper` or `same_lower` they make up for the
-    difference, an odd element of it at the beginning or at the end. output_padding is 0 by default. Elements that no
+    Pads are 0 unless auto_pad is `explicit`. With output_shape and `same_upper` or `same_lower` they are the
+    difference, with an odd element at the beginning or at the end. output_padding is 0 by default. Elements that no
     filter reaches are 0.
 
-    By the specification, pads of `explicit` do not count beside an output_shape, and `valid` shifts the output as
-    `same_lower` does. OpenVINO counts these pads and does not shift, and so do we.
+    In the specification, pads of `explicit` are ignored if output_shape is given, and `valid` shifts the output as
+    `same_lower` does. As in OpenVINO, these pads are applied and the output is not shifted.
     """
 
     inputs = (
@@ -92,7 +92,7 @@ class _Transposed(Convolving):
         raise NotImplementedError
 
     def _natural_dims(self, data: Sequence[Dim], kernel: Sequence[Dim]) -> list[Dim]:
-        """The dims of the output where no output_shape names them."""
+        """The dims of the output without output_shape."""
         more = self.output_padding or (0,) * len(data)
         dims = []
         for i, (stride, dilation) in enumerate(self._steps(len(data))):
@@ -123,14 +123,14 @@ class _Transposed(Convolving):
 
 @op("ConvolutionBackpropData", since=1)
 class ConvolutionBackpropData(_Transposed):
-    """output[b, o, i * stride + k * dilation - pad] += data[b, c, i] * filters[c, o, k], from zeros on.
+    """output[b, o, i * stride + k * dilation - pad] += data[b, c, i] * filters[c, o, k], starting at 0.
 
-    i and k stand for one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are exact:
-    8 bits saturate, longer ones wrap.
+    i and k are indices of one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are
+    exact: 8 bits saturate, longer ones wrap.
 
     data: [batch, channels, spatial...], any numeric type. filters: [channels, outputs, kernel...], the type of data.
     output_shape: optional, an integer for each spatial axis. output: [batch, outputs, spatial...], the type of data.
-    Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ or output_shape has
+    Errors: IR501 for ranks that differ or are not 3, 4 or 5, IR502 where the channels differ or output_shape has
     another length, IR505 for attributes of another length and for negative sizes, IR704 for a wrong output_shape.
     Specification: convolution/convolution-backprop-data-1.
     """
@@ -143,11 +143,11 @@ class ConvolutionBackpropData(_Transposed):
 
 @op("GroupConvolutionBackpropData", since=1)
 class GroupConvolutionBackpropData(_Transposed):
-    """The transposed convolution of groups of channels, each with filters of its own.
+    """The transposed convolution of groups of channels, each with separate filters.
 
     data: [batch, groups * C, spatial...], any numeric type. filters: [groups, C, O, kernel...], the type of data.
     output_shape: optional, an integer for each spatial axis. output: [batch, groups * O, spatial...], the type of data.
-    Errors: as ConvolutionBackpropData; IR502 where data has not groups * C channels.
+    Errors: as ConvolutionBackpropData; IR502 if data does not have groups * C channels.
     Specification: convolution/group-convolution-backprop-data-1.
     """
 
@@ -158,12 +158,12 @@ class GroupConvolutionBackpropData(_Transposed):
 
 
 def _named_dims(output_shape: TensorType) -> list[Dim] | None:
-    """The dims that output_shape names, as far as they are known; None where not even their number is."""
+    """The dims in output_shape, dynamic if not known; None if their number is unknown."""
     require_rank(output_shape, 1, "output_shape")
     bounds = known_bounds(output_shape)
     if bounds is None:
         length = Dim.any() if output_shape.shape.dims is None else output_shape.shape[0]
-        # The caller refuses more than three: four stand for all of them.
+        # The caller rejects more than three: four represent any greater number.
         return [Dim.any()] * min(length.lo, 4) if length.is_static else None
     return dims_within(bounds, "output_shape")
 
@@ -171,6 +171,6 @@ def _named_dims(output_shape: TensorType) -> list[Dim] | None:
 def _named_sizes(output_shape: Array, spatial_rank: int) -> tuple[int, ...]:
     sizes = ints(output_shape)
     if len(sizes) != spatial_rank or any(size < 0 for size in sizes):
-        message = f"output_shape is {list(sizes)}, expected {spatial_rank} sizes from 0 on"
+        message = f"output_shape is {list(sizes)}, expected {spatial_rank} sizes of 0 or more"
         raise EvaluationError(message, port="output_shape")
     return sizes

@@ -1,4 +1,4 @@
-"""Convolution: every window of the data, multiplied with filters and summed up."""
+"""Convolution: every window of the data, multiplied by filters and summed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Convolving(Windowed):
     """
 
     filter_axes: ClassVar[int] = 2
-    """The number of axes of the filters before the spatial ones."""
+    """The number of filter axes before the spatial ones."""
 
     strides: Positives = ()
     dilations: Positives = ()
@@ -41,7 +41,7 @@ class Convolving(Windowed):
         return prod(outputs[0]) * prod(filters[self.filter_axes - 1 :])
 
     def _spatial_rank(self, data: TensorType, filters: TensorType, told: int | None = None) -> int | None:
-        """The number of spatial axes: that of the inputs, else `told`, else that of the attributes; None if unknown."""
+        """The number of spatial axes, from the inputs, else `told`, else from the attributes; None if unknown."""
         require_spatial(data)
         require_spatial(filters, "filters", self.filter_axes)
         ranks = [data.rank and data.rank - 2, filters.rank and filters.rank - self.filter_axes]
@@ -92,12 +92,12 @@ class Convolving(Windowed):
 class Convolution(Convolving):
     """output[b, o, i] = sum over c and k of data[b, c, i * stride + k * dilation - pad] * filters[o, c, k].
 
-    i and k stand for one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are exact:
-    8 bits saturate, longer ones wrap.
+    i and k are indices of one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are
+    exact: 8 bits saturate, longer ones wrap.
 
     data: [batch, channels, spatial...], any numeric type. filters: [outputs, channels, kernel...], the type of data.
     output: [batch, outputs, windows...], the type of data.
-    Errors: IR501 for ranks other than 3, 4, 5 or that differ, IR502 where the channels differ, IR505 for attributes of
+    Errors: IR501 for ranks that differ or are not 3, 4 or 5, IR502 where the channels differ, IR505 for attributes of
     another length and for windows larger than the padded data.
     Specification: convolution/convolution-1.
     """
@@ -126,14 +126,14 @@ class Convolution(Convolving):
 
 @op("GroupConvolution", since=1)
 class GroupConvolution(Convolving):
-    """Convolution of groups of channels, each with filters of its own.
+    """Convolution of groups of channels, each with separate filters.
 
     Group g convolves channels g * C to g * C + C - 1 of the data with filters[g] to the outputs g * O to
     g * O + O - 1. With one channel in each group that is a depthwise convolution.
 
     data: [batch, groups * C, spatial...], any numeric type. filters: [groups, O, C, kernel...], the type of data.
     output: [batch, groups * O, windows...], the type of data.
-    Errors: as Convolution; IR502 where data has not groups * C channels.
+    Errors: as Convolution; IR502 if data does not have groups * C channels.
     Specification: convolution/group-convolution-1.
     """
 
@@ -159,7 +159,7 @@ class GroupConvolution(Convolving):
 
 
 def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int) -> Dim:
-    """The number of output channels of all groups; ShapeError IR502 where the channels of data do not fit the groups.
+    """The number of output channels of all groups; raises ShapeError IR502 for channels that do not match.
 
     channels, outputs: the axes of filters with the channels and the outputs of each group.
     """

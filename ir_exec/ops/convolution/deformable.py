@@ -33,17 +33,17 @@ class _Deformable(Convolving):
 
     sample[b, c, k, i] is data[b, c] at `i * stride + k * dilation - pad + offset`. The offset of element k of window i
     is offsets[b, 2 * k] along the height and offsets[b, 2 * k + 1] along the width; k counts through the kernel row by
-    row, behind all elements of the groups before. group: into how many groups with filters of their own the channels
-    are divided. deformable_group: into how many groups with offsets of their own. Both are 1 by default.
+    row, after all elements of the preceding groups. group: the number of channel groups with separate filters.
+    deformable_group: the number of channel groups with separate offsets. Both are 1 by default.
 
-    A sample between four elements of the data is interpolated bilinearly; one outside of the data is 0. By the
-    specification, one less than an element outside counts as on the border; in OpenVINO, and here, that is so behind
-    the last element of an axis alone.
+    A sample between four elements of the data is interpolated bilinearly; one outside of the data is 0. In the
+    specification, a sample less than one element outside counts as on the border; in OpenVINO, and here, this holds
+    only after the last element of an axis.
 
     data: [batch, channels, height, width], any numeric type. offsets: [batch, 2 * deformable_group * kernel,
     windows...], any numeric type. filters: [outputs, channels / group, kernel...], the type of data. output: [batch,
     outputs, windows...], the type of data.
-    Errors: IR501 for ranks other than 4, IR502 for dims that do not fit each other or the groups, IR505 as
+    Errors: IR501 for ranks other than 4, IR502 for dims that do not match each other or the groups, IR505 as
     Convolution.
     """
 
@@ -52,7 +52,7 @@ class _Deformable(Convolving):
 
     @property
     def _beyond(self) -> bool:
-        """Whether a sample less than an element outside of the data is interpolated with zeros around it."""
+        """Return True if a sample less than one element outside of the data is interpolated with surrounding zeros."""
         return False
 
     def _infer(self, data: TensorType, offsets: TensorType, filters: TensorType, mask: TensorType | None) -> TensorType:
@@ -91,7 +91,7 @@ class _Deformable(Convolving):
         kernels = _calculable(filters).reshape(self.group, outputs // self.group, channels // self.group, elements)
         result = np.empty((batch, self.group, outputs // self.group, *counts), images.dtype)
         columns = kernels.transpose(0, 3, 2, 1).reshape(self.group, -1, outputs // self.group)
-        # Where the products with all elements of the kernel come first, a window is one sum of rows of these.
+        # If the products with all elements of the kernel are computed first, a window is one sum of rows of these.
         products = images.size // max(channels, 1) * elements * outputs
         first = self.group == 1 and products <= thresholds.HELD_ELEMENTS // 4 and parts * outputs <= 2 * channels
         if first:
@@ -155,11 +155,11 @@ class DeformableConvolution1(_Deformable):
 
 @op("DeformableConvolution", since=8)
 class DeformableConvolution8(_Deformable):
-    """A convolution of windows whose elements are moved by offsets and multiplied with a mask.
+    """A convolution of windows whose elements are moved by offsets and multiplied by a mask.
 
     mask: optional, [batch, deformable_group * kernel, windows...], any numeric type: the factor of element k of window
-    i. bilinear_interpolation_pad: a sample less than an element outside of the data is interpolated with zeros around
-    it; false by default.
+    i. bilinear_interpolation_pad: a sample less than one element outside of the data is interpolated with surrounding
+    zeros; false by default.
 
     Specification: convolution/deformable-convolution-8.
     """
@@ -188,13 +188,13 @@ class DeformableConvolution8(_Deformable):
 
 
 def _calculable(array: Array) -> Array:
-    """The array in a float type: samples between integers are fractions too."""
+    """The array in a float type: samples between integers are fractions."""
     return array.astype(np.float64) if ElementType.of(array).is_integer else widened(array)
 
 
 def _require_divisible(dim: Dim, groups: int, what: str, port: str | None = None) -> None:
     if dim.is_bounded and dim.ceil_div(groups).lo > (dim // groups).hi:
-        raise ShapeError(f"the {dim} {what} are no multiple of {groups} groups", code=Code.dims_differ, port=port)
+        raise ShapeError(f"the {dim} {what} are not a multiple of {groups} groups", code=Code.dims_differ, port=port)
 
 
 def _with_nothing(images: Array) -> Array:
@@ -225,11 +225,12 @@ def _places(axes: list[SlidingAxis], block: tuple[slice, ...], shifts: Array) ->
 def _neighbours(
     sizes: tuple[int, ...], places: tuple[Array, Array], scale: Array | None, beyond: bool, dtype: np.dtype[Any]
 ) -> tuple[Array, Array]:
-    """The four elements around places in an image, two vectors, and their weights of a type: [places, 4].
+    """The four elements next to places (two vectors) in an image, and weights: [places, 4].
 
-    What lies outside is the element behind the last one. sizes: height and width. scale: a factor for each place.
-    beyond: whether a place less than one element outside of the image is interpolated with zeros around it; if not,
-    it counts as outside, and the last element reaches to the end of its pixel.
+    Outside of the image the index is that of the element after the last one. sizes: height and width. scale: a factor
+    for each place.
+    beyond: a place less than one element outside of the image is interpolated with surrounding zeros; otherwise it
+    counts as outside, and the last element extends to the end of its pixel.
     """
     end, inside = prod(sizes), np.ones(places[0].shape, np.bool_)
     for place, size in zip(places, sizes, strict=True):
@@ -258,6 +259,6 @@ def _neighbours(
 
 def _weighted(rows: Array, points: Array, weights: Array) -> Array:
     """The sums of the weighted rows [n, columns] of each place: [places, columns]; points, weights: [places, each]."""
-    # A product of a row and some rows for each place takes two thirds of multiplications and sums of all places.
+    # A product of a row and some rows for each place is 1.5x faster than multiplications and sums of all places.
     sums: Array = np.matmul(weights[:, np.newaxis], rows.take(points, axis=0, mode="clip"))
     return sums[:, 0]

@@ -1,4 +1,4 @@
-"""The operators of Detectron models before and behind their region proposals: priors, features, detections."""
+"""The operators of Detectron models other than region proposals: priors, features, detections."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class ExperimentalDetectronPriorGridGenerator(Op):
     priors: floating, [n, 4], boxes (x0, y0, x1, y1) around 0. feature_map: [N, C, height, width], im_data: [N, C, image
     height, image width]; only their sizes count. output: the type of priors, [height * width * n, 4], or [height,
     width, n, 4] without `flatten`.
-    The points lie at (index + 0.5) times `stride_x` and `stride_y`, or if these are 0 times the image's width and
+    The points are at (index + 0.5) times `stride_x` and `stride_y`, or if these are 0 times the image's width and
     height over the grid's. `h` and `w` are the height and width of the grid, those of feature_map if they are 0; the
-    size of the output is that of feature_map, and zeros fill it up, which the specification leaves open. `flatten` is
-    false where the file does not say, as in OpenVINO; the specification has true.
+    size of the output is that of feature_map, and the rest is filled with zeros, which the specification leaves open.
+    `flatten` is false by default, as in OpenVINO; the specification has true.
 
     Specification: detection/experimental-detectron-prior-grid-generator-6.
     """
@@ -104,12 +104,12 @@ class _LevelAlign(ROIAlign3):
 class ExperimentalDetectronROIFeatureExtractor(Op):
     """ROIAlign with the mean of each bin, each region in the level of a pyramid that fits its size.
 
-    rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels of the image. pyramid: the same type, one tensor [1, C,
-    height, width] for each level, of which a pixel stands for `pyramid_scales` pixels of the image. roi_features: [n,
+    rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels of the image. pyramid: the type of rois, one tensor [1, C,
+    height, width] for each level, one pixel of which covers `pyramid_scales` pixels of the image. roi_features: [n,
     C, output_size, output_size]. roi_boxes: rois as they are.
-    A region of width w and height h belongs to level floor(2 + log2(sqrt(w * h) / 224 + 1e-6)), clipped to the levels
-    that there are; one without area gives zeros. The specification has the rois in the order of their levels in the
-    second output, OpenVINO in the order of the input.
+    A region of width w and height h belongs to level floor(2 + log2(sqrt(w * h) / 224 + 1e-6)), clipped to the existing
+    levels; a region without area gives zeros. The specification has the rois in the order of their levels in the second
+    output, OpenVINO in the order of the input.
 
     Errors: IR704 for a region with more than 2^22 sampling points.
     Specification: detection/experimental-detectron-roi-feature-extractor-6.
@@ -158,11 +158,12 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
 
 @op("ExperimentalDetectronDetectionOutput", since=6)
 class ExperimentalDetectronDetectionOutput(Op):
-    """The objects that a Detectron model finds: regions moved as predicted, without those that overlap a better one.
+    """The objects that a Detectron model finds: regions moved as predicted, after non-maximum suppression.
 
-    input_rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels. input_deltas: the same type, [n, num_classes * 4],
-    how each moves for each class: its centre by so many widths and heights, and the logarithms of its growth, at most
-    max_delta_log_wh, all divided by `deltas_weights`. input_scores: [n, num_classes]. input_im_info: [1, 3], not used.
+    input_rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels. input_deltas: the type of input_rois, [n,
+    num_classes * 4], how each moves for each class: its centre by so many widths and heights, and the logarithms of its
+    growth, at most max_delta_log_wh, all divided by `deltas_weights`. input_scores: [n, num_classes]. input_im_info:
+    [1, 3], not used.
     Outputs: boxes [max_detections_per_image, 4], their classes i32 and their scores [max_detections_per_image], filled
     up with zeros, which the specification leaves open.
 

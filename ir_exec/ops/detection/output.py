@@ -32,7 +32,7 @@ _CORNER: Literal["caffe.PriorBoxParameter.CORNER"] = "caffe.PriorBoxParameter.CO
 
 
 class _DetectionOutput(Op):
-    """What both versions of DetectionOutput share; see DetectionOutput8."""
+    """The base of both versions of DetectionOutput; see DetectionOutput8."""
 
     inputs = (
         In("box_logits", types=CALCULABLE_FLOAT),
@@ -86,7 +86,7 @@ class _DetectionOutput(Op):
         return box_logits.with_shape(Shape([1, 1, self._row_count(images, priors, classes), 7]))
 
     def _known_classes(self) -> int | None:
-        """The number of classes where an attribute gives it."""
+        """The number of classes if an attribute declares it."""
         return None
 
     def _priors_and_classes(self, priors: Dim, moves: Dim, scores: Dim) -> tuple[Dim, Dim]:
@@ -122,7 +122,7 @@ class _DetectionOutput(Op):
         if aux_class_preds is not None and aux_box_preds is not None:
             first_moves = _coordinates_first(aux_box_preds, images, priors, own)
             objects = convert(aux_class_preds, ElementType.f32).reshape(images, priors, 2)[..., 1]
-            # Where there is no object, everything is background.
+            # Where there is no object, all is background.
             nothing = (np.arange(classes) == self.background_label_id).astype(np.float32)
             scores = np.where(objects[..., np.newaxis] < np.float32(self.objectness_score), nothing, scores)
         parts, boxes = [], np.empty((images, 4, own, priors), np.float32)
@@ -168,7 +168,7 @@ class _DetectionOutput(Op):
         return np.clip(boxes, 0, 1, out=boxes) if self.clip_before_nms else boxes
 
     def _kept(self, image: int, boxes: Array, scores: Array) -> Selected:
-        """The boxes that are kept of one image, class by class; `box` is the index of the prior.
+        """The boxes kept for one image, class by class; `box` is the index of the prior.
 
         boxes: [4, classes or 1, priors]. scores: [priors, classes].
         """
@@ -188,13 +188,13 @@ class _DetectionOutput(Op):
         return found
 
     def _above_threshold(self, scores: Array) -> Candidates:
-        """For each class its candidates, as indices of priors."""
+        """The candidates of each class, as indices of priors."""
         most = None if self.top_k < 0 else self.top_k
         least, without = np.float32(self.confidence_threshold), self.background_label_id
         return best_of_classes(np.ascontiguousarray(scores.T), least, most, without=without)
 
     def _best_class_of_each(self, scores: Array) -> Candidates:
-        """The same where every prior counts for its best class only, and never for class 0."""
+        """The candidates of each class if every prior counts only for its best class, and never for class 0."""
         usable = (scores >= np.float32(self.confidence_threshold)) & (scores > -1)
         usable[:, [label for label in (0, self.background_label_id) if 0 <= label < scores.shape[1]]] = False
         ranked = np.where(usable, scores, -np.inf)
@@ -215,13 +215,13 @@ class _DetectionOutput(Op):
 
 
 def _coordinates_first(boxes: Array, images: int, priors: int, classes: int) -> Array:
-    """Four numbers for each prior and class as f32 [images, 4, classes, priors]: NumPy would run along four of them."""
+    """Four numbers for each prior and class as f32 [images, 4, classes, priors], since axes of four are slow."""
     rows = convert(boxes, ElementType.f32).reshape(images, priors, classes, 4)
     return np.ascontiguousarray(rows.transpose(0, 3, 2, 1))
 
 
 def _divided(dim: Dim, total: Dim, divisor: int, what: str, port: str) -> Dim:
-    """`dim` merged with total / divisor; raises ShapeError where they contradict each other."""
+    """`dim` merged with total / divisor; raises ShapeError if they contradict each other."""
     return merge_dims(dim, divide_dim(total, divisor, f"axis 1 of {port}", port=port), f"those of {what}", port=port)
 
 
@@ -237,17 +237,17 @@ class DetectionOutput1(_DetectionOutput):
 
 @op("DetectionOutput", since=8)
 class DetectionOutput8(_DetectionOutput):
-    """The objects that an SSD detector finds: prior boxes moved as predicted, without those that overlap a better one.
+    """The objects found by an SSD detector: prior boxes moved as predicted, after non-maximum suppression.
 
     box_logits: floating, [N, num_priors * num_loc_classes * 4], how the prior boxes move, for each class if not
-    `share_location`. class_preds: the same type, [N, num_priors * num_classes]. proposals: floating, [1 or N, 1 or 2,
-    num_priors * 4], the prior boxes (x0, y0, x1, y1) and, if not `variance_encoded_in_target`, factors of their moves;
-    if not `normalized`, priors have 5 numbers, the first of them -1 at the end, and count pixels of an image of
+    `share_location`. class_preds: the type of box_logits, [N, num_priors * num_classes]. proposals: floating, [1 or N,
+    1 or 2, num_priors * 4], the prior boxes (x0, y0, x1, y1) and, if not `variance_encoded_in_target`, factors of their
+    moves; if not `normalized`, priors have 5 numbers, the first of them -1 at the end, and count pixels of an image of
     input_width and input_height. aux_class_preds, aux_box_preds: as class_preds and box_logits, [N, num_priors * 2] and
-    the shape of box_logits; they move the priors a first time, and say where there is no object at all, the second of
-    the two numbers being below `objectness_score`.
-    output: the type of box_logits, [1, 1, n, 7], rows of image, class, score and box; -1 ends them, zeros fill up. n is
-    N * keep_top_k, or N * top_k * num_classes for a keep_top_k of -1, or else N * num_classes * num_priors.
+    the shape of box_logits; they move the priors a first time, and mark priors without any object: the second of the
+    two numbers is below `objectness_score`.
+    output: the type of box_logits, [1, 1, n, 7], rows of image, class, score and box; -1 ends them, and the rest is
+    zeros. n is N * keep_top_k, or N * top_k * num_classes for a keep_top_k of -1, or else N * num_classes * num_priors.
 
     Candidates have a score above `confidence_threshold`, the best `top_k` of each class; boxes are removed that overlap
     a better one by more than `nms_threshold`, and the best `keep_top_k` of the others are kept for each image, class by

@@ -1,4 +1,4 @@
-"""Prior boxes: boxes at every point of a grid over an image, which a detector then moves and scales."""
+"""Prior boxes: boxes at every point of a grid over an image, moved and scaled by a detector."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Variance = Annotated[Floats, _one_or_four]
 
 
 class _Priors(Op):
-    """What PriorBox and PriorBoxClustered share.
+    """The base of PriorBox and PriorBoxClustered.
 
     output_size, image_size: integers, [2], height and width of the grid and of the image. output: f32,
-    [2, 4 * height * width * priors per point]; the first row holds the boxes (x0, y0, x1, y1) as parts of the image,
-    point by point, the second row four `variance` for each box, 0.1 if none is given.
+    [2, 4 * height * width * priors per point]; the first row holds the boxes (x0, y0, x1, y1) as fractions of the
+    image, point by point, the second row four `variance` for each box, 0.1 if none is given.
 
     Errors: IR704 for sizes below 0.
     """
@@ -84,9 +84,9 @@ def _points(count: int, offset: float, step: np.float32) -> Array:
 
 @op("PriorBoxClustered", since=1)
 class PriorBoxClustered(_Priors):
-    """At every point of a grid boxes of given widths and heights; see `_Priors` for inputs and output.
+    """Boxes of given widths and heights at every point of a grid; see `_Priors` for inputs and output.
 
-    The points lie at (index + offset) * step, `step_w` and `step_h` or `step` for both; if all are 0 the points
+    The points are at (index + offset) * step, `step_w` and `step_h` or `step` for both; if all are 0 the points
     cover the image evenly. With `clip` boxes are clipped to the image. Without width and height there are no boxes, as
     in OpenVINO; the specification has one of width and height 1.
 
@@ -124,7 +124,7 @@ class PriorBoxClustered(_Priors):
 
 
 class _PriorBox(_Priors):
-    """What both versions of PriorBox share; see PriorBox8."""
+    """The base of both versions of PriorBox; see PriorBox8."""
 
     min_size: Floats = ()
     max_size: Floats = ()
@@ -146,7 +146,7 @@ class _PriorBox(_Priors):
         if any(density < 1 for density in self.density):
             raise ValueError("density has a value below 1")
         if any(ratio <= 0 for ratio in (*self.aspect_ratio, *self.fixed_ratio)):
-            raise ValueError("a ratio is not above 0")
+            raise ValueError("a ratio is not positive, expected a number above 0")
 
     def _count(self) -> int:
         ratios = {round(ratio * 1e6) for ratio in self.aspect_ratio} | {10**6}
@@ -240,9 +240,9 @@ class PriorBox1(_PriorBox):
 
 @op("PriorBox", since=8)
 class PriorBox8(_PriorBox):
-    """At every point of a grid boxes of several sizes and aspect ratios; see `_Priors` for inputs and output.
+    """Boxes of several sizes and aspect ratios at every point of a grid; see `_Priors` for inputs and output.
 
-    The points lie at (index + offset) * step; for a `step` of 0 they cover the image evenly. At each point there are:
+    The points are at (index + offset) * step; for a `step` of 0 they cover the image evenly. At each point there are:
     - for each `fixed_size` boxes of every `fixed_ratio` (without these a square, and boxes of every `aspect_ratio`),
       density * density of each, shifted against one another and clipped to the image;
     - for each `min_size` a square, a square of the geometric mean of it and its `max_size`, and boxes of every
@@ -252,8 +252,8 @@ class PriorBox8(_PriorBox):
     grid), and only the last size has boxes of other ratios, which have the first size. With `clip` all boxes are
     clipped to the image.
 
-    The size of the output counts neither boxes of min_size beside boxes of fixed_size nor repeated ratios; as in
-    OpenVINO, boxes for which there is no room are left out at the end.
+    The size of the output counts neither boxes of min_size in addition to boxes of fixed_size nor repeated ratios; as
+    in OpenVINO, excess boxes are omitted at the end.
 
     Specification: detection/prior-box-8.
     """

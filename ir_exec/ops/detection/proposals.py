@@ -1,4 +1,4 @@
-"""Region proposals: where the first stage of a Faster R-CNN detector tells the second to look for objects."""
+"""Region proposals: the output of the first stage of a Faster R-CNN detector."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 __all__ = ["ExperimentalDetectronGenerateProposalsSingleImage", "GenerateProposals", "Proposal1", "Proposal4"]
 
 _LARGEST_GROWTH = np.float32(log(1000.0 / 16.0))
-"""The greatest logarithm by which a box grows, as in Detectron."""
+"""The greatest logarithm of the growth of a box, as in Detectron."""
 
 
 class _Proposal(Op):
-    """What both versions of Proposal share; see Proposal4."""
+    """The base of both versions of Proposal; see Proposal4."""
 
     inputs = (
         In("class_probs", types=CALCULABLE_FLOAT),
@@ -136,15 +136,15 @@ class Proposal1(_Proposal):
 
 @op("Proposal", since=4)
 class Proposal4(_Proposal):
-    """The regions where objects may be: anchors moved as predicted, without those that overlap a better one.
+    """The regions of possible objects: anchors moved as predicted, after non-maximum suppression.
 
     class_probs: floating, [N, 2 * A, H, W], scores of background and then of objects, A being ratios times scales.
     bbox_deltas: floating, [N, 4 * A, H, W], how each anchor moves: its centre by so many widths and heights, and the
     logarithms of its growth. image_shape: floating, height, width and one scale, or one of each.
     rois: the type of class_probs, [N * post_nms_topn, 5], rows of image and box (x0, y0, x1, y1), the best first; -1
-    ends the rows of an image, zeros fill up. probs: the scores, [N * post_nms_topn].
+    ends the rows of an image, and the rest is zeros. probs: the scores, [N * post_nms_topn].
 
-    An anchor of width sqrt(base_size**2 / ratio) and ratio times that height, both times a scale, stands every
+    An anchor of width sqrt(base_size**2 / ratio) and ratio times that height, both times a scale, is placed every
     feat_stride pixels. Boxes smaller than min_size times the scale of the image get the score 0. Of the best
     pre_nms_topn those are removed that overlap a better one by more than nms_thresh. `clip_before_nms` and
     `clip_after_nms` clip boxes to the image, and `normalize` divides them by its size. As in OpenVINO, `framework`
@@ -187,7 +187,7 @@ def _anchors(base_size: int, ratio: tuple[float, ...], scale: tuple[float, ...],
 def _propose(
     anchors: Array, deltas: Array, edges: tuple[Any, Any], least: tuple[Any, Any], pixels: bool
 ) -> tuple[Array, Array]:
-    """Anchors moved as predicted and clipped to the image, as [4, n], and whether each is large enough.
+    """Anchors moved as predicted and clipped to the image, as [4, n], and a mask of those that are large enough.
 
     anchors: [n, 4], point by point. deltas: [anchors at a point * 4, height, width]. edges, least: height and width.
     pixels: coordinates count pixels, and a box from 2 to 4 is 3 wide.
@@ -212,9 +212,9 @@ def _point_by_point(scores: Array) -> Array:
 
 @op("ExperimentalDetectronGenerateProposalsSingleImage", since=6)
 class ExperimentalDetectronGenerateProposalsSingleImage(Op):
-    """Anchors moved as predicted, without those that overlap a better one, for one image.
+    """Anchors moved as predicted, after non-maximum suppression, for one image.
 
-    im_info: floating, [3], height and width of the image and a scale that is not used. anchors: the same type,
+    im_info: floating, [3], height and width of the image and a scale that is not used. anchors: the type of im_info,
     [height * width * A, 4], boxes (x0, y0, x1, y1). deltas: [A * 4, height, width], how each anchor moves: its centre
     by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16). scores: [A, height, width].
     rois: [post_nms_count, 4], the best first. roi_scores: theirs, [post_nms_count]. Both are filled up with zeros.
@@ -275,14 +275,14 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
 
 @op("GenerateProposals", since=9)
 class GenerateProposals(Op):
-    """Anchors moved as predicted, without those that overlap a better one, for each image.
+    """Anchors moved as predicted, after non-maximum suppression, for each image.
 
     im_info: floating, [N, 3] or [N, 4], height and width of the image and one scale, or one of each. anchors:
     floating, [height, width, A, 4], boxes (x0, y0, x1, y1). boxesdeltas: floating, [N, A * 4, height, width], how each
     anchor moves: its centre by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16).
     scores: floating, [N, A, height, width].
-    rpnrois: the type of im_info, [n, 4], image by image, the best first. rpnscores: the same type, [n]. rpnroisnum:
-    `roi_num_type`, [N], how many each image has.
+    rpnrois: the type of im_info, [n, 4], image by image, the best first. rpnscores: the type of im_info, [n].
+    rpnroisnum: `roi_num_type`, [N], the number of boxes of each image.
 
     Boxes are clipped to the image. Of the best `pre_nms_count` those are removed that are smaller than `min_size` times
     the scale, and then those that overlap a better one by more than `nms_threshold`; the best `post_nms_count` are
@@ -340,7 +340,7 @@ class GenerateProposals(Op):
         return convert(np.concatenate(rois), kind), convert(np.concatenate(probs), kind), numbers
 
     def _image(self, info: Array, deltas: Array, scores: Array, anchors: Array) -> tuple[Array, Array]:
-        """The boxes [n, 4] that are kept of one image, and their scores."""
+        """The boxes [n, 4] kept for one image, and their scores."""
         least = np.float32(self.min_size) * info[[2, -1]]
         boxes, large = _propose(anchors, deltas, (info[0], info[1]), (least[0], least[1]), pixels=not self.normalized)
         ranked = _point_by_point(scores)

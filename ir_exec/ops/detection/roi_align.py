@@ -23,23 +23,25 @@ from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 __all__ = ["ROIAlign3", "ROIAlign9", "ROIAlignRotated"]
 
 MOST_SAMPLES = 2**22
-"""A region with more samples than this is refused: its size is a mistake, and no memory should be spent on it."""
+"""Maximum number of samples of a region: a larger size is a mistake and would waste memory."""
 
 FEW_SAMPLES = 16
-"""Sampling points of a bin up to which all points of many boxes are read at once; beyond, one axis after the other
-reads fewer elements."""
+"""Maximum number of sampling points of a bin for reading all points of many boxes at once.
+
+For more points, one axis after the other reads fewer elements.
+"""
 
 
 class _Align(Op):
-    """What ROIAlign and ROIAlignRotated share.
+    """The base of ROIAlign and ROIAlignRotated.
 
-    data: [N, C, H, W], floats. rois: [NUM_ROIS, numbers of a box], the type of data. batch_indices: [NUM_ROIS], which
-    image each box lies in. output: [NUM_ROIS, C, pooled_h, pooled_w], the type of data.
-    A box is divided into pooled_h x pooled_w bins. Each bin has `sampling_ratio` x `sampling_ratio` sampling points; if
-    that is 0, as many as it has elements, rounded up. Points more than one element outside the image count as zero. All
-    is computed in f32 (f64 for f64).
+    data: [N, C, H, W], floats. rois: [NUM_ROIS, numbers of a box], the type of data. batch_indices: [NUM_ROIS], the
+    index of the image of each box. output: [NUM_ROIS, C, pooled_h, pooled_w], the type of data. A box is divided into
+    pooled_h x pooled_w bins. Each bin has `sampling_ratio` x `sampling_ratio` sampling points; if that is 0, as many as
+    it has elements, rounded up. Points more than one element outside the image count as zero. Everything is computed in
+    f32 (f64 for f64).
 
-    Errors: IR701 for a batch index out of range, where OpenVINO's CPU plugin leaves the output as it was; IR704 for a
+    Errors: IR701 for a batch index out of range, where OpenVINO's CPU plugin leaves the output unchanged; IR704 for a
     box with more than 2^22 sampling points.
     """
 
@@ -88,9 +90,7 @@ class _Align(Op):
         sizes = extent / np.array(bins, extent.dtype)
         counts = self._counts(sizes).tolist()
         if prod(max(count, 1) for count in counts) * prod(bins) > MOST_SAMPLES:
-            message = (
-                f"a region has {counts[0]} x {counts[1]} places in each bin, all together more than {MOST_SAMPLES}"
-            )
+            message = f"a region has {counts[0]} x {counts[1]} sampling points per bin, expected at most {MOST_SAMPLES}"
             raise EvaluationError(message, port="rois")
         height, width = (
             first
@@ -111,7 +111,7 @@ class _Align(Op):
 class _ROIAlign(_Align):
     """rois: x1, y1, x2, y2.
 
-    Points are interpolated between four elements; those beyond the last element, and up to one element before the
+    Points are interpolated between four elements; points beyond the last element, and up to one element before the
     first, count as on it. A bin is the mean of its points, or the greatest of them and zero, as in OpenVINO; the
     specification has no zero.
     """
@@ -136,7 +136,7 @@ class _ROIAlign(_Align):
             pooled = np.empty((many.size, *output.shape[1:]), output.dtype)
             super()._pool_all(data, boxes[many], images[many], pooled)
             output[many] = pooled
-        # Both counts as one number, as np.unique takes ten times as long for rows.
+        # Both counts as one number: np.unique is ten times slower for rows.
         alike = counts[few] @ np.array([FEW_SAMPLES + 1, 1])
         for number in np.unique(alike).tolist():
             some = few[alike == number]
@@ -153,7 +153,7 @@ class _ROIAlign(_Align):
         output: Array,
         numbers: Array,
     ) -> None:
-        """Pool boxes with as many sampling points each, many at a time; `numbers` are their places in the output."""
+        """Pool boxes with equal counts of sampling points, many at a time; `numbers` are places in the output."""
         height, width, channels = data.shape[1:]
         elements = data.reshape(-1, channels)
         (row, row_weight), (column, column_weight) = (
@@ -170,7 +170,7 @@ class _ROIAlign(_Align):
             places, weights = (np.ascontiguousarray(np.moveaxis(array, 0, -1)) for array in (places, weights))
 
         def mean(some: slice) -> Array:
-            """For every bin the product of a row, its weights, and a matrix, what is read for it."""
+            """For every bin, the product of its weights, a row, and its elements, a matrix."""
             read = elements.take(places[some], axis=0, mode="clip")
             return np.asarray(np.matmul(weights[some, :, np.newaxis], read) / samples)
 
@@ -237,7 +237,7 @@ def _taps_of_all(begins: Array, extents: Array, bins: int, count: int, size: int
 def _of_taps(down: Array, across: Array, combine: np.ufunc) -> Array:
     """`_taps_of_all` of both axes combined: [sampling points * 4, boxes, bins].
 
-    The bins down and across are one axis throughout, as calls over short axes take long.
+    The bins down and across are always one axis, since calls over short axes are slow.
     """
     boxes, bins_down, bins_across = down.shape[2], down.shape[3], across.shape[3]
     rows, columns = np.divmod(np.arange(bins_down * bins_across), bins_across)
@@ -258,8 +258,8 @@ class _Taps(NamedTuple):
 def _tap_lists(positions: Array, size: int) -> tuple[slice, list[_Taps]]:
     """Taps for positions [bins, samples] on an axis of this size, one for each sample; positions outside have weight 0.
 
-    The slice is the part of the axis that is read; the indices of the taps count from its beginning on. There are no
-    taps where every position is outside.
+    The slice is the range of the axis that is read; the indices of the taps count from its beginning. There are no taps
+    if every position is outside.
     """
     within = (positions >= -1) & (positions <= size)
     if not within.any():
@@ -299,9 +299,9 @@ class ROIAlign9(ROIAlign3):
     """Regions of interest pooled to one size; see `_Align` and `_ROIAlign`.
 
     The `aligned_mode` asymmetric is ROIAlign-3. With half_pixel_for_nn corners are moved by -0.5 after they are
-    multiplied by `spatial_scale`, with half_pixel also by 0.5 before, and boxes may be of any size. A box of no size
-    gives 0 if `sampling_ratio` is 0; the mean of OpenVINO's CPU plugin is NaN then.
-    Specification: detection/roi-align-9.
+    multiplied by `spatial_scale`, with half_pixel also by 0.5 before, and boxes may be of any size. A box of size 0
+    gives 0 if `sampling_ratio` is 0; the mean of OpenVINO's CPU plugin is then NaN. Specification:
+    detection/roi-align-9.
     """
 
     aligned_mode: Annotated[Literal["asymmetric", "half_pixel_for_nn", "half_pixel"], LOWER] = "asymmetric"

@@ -1,7 +1,8 @@
 """Regions of interest (ROIs) pooled by bins: ROIPooling, PSROIPooling, DeformablePSROIPooling.
 
 A region is five numbers: the index of its image, x1, y1, x2, y2. As in OpenVINO, the list of regions ends at the first
-whose image is -1; the outputs of that one and of all that follow are zero. All is computed in f32 (f64 for f64).
+whose image is -1; the outputs of this region and all further ones are zero. Everything is computed in f32 (f64 for
+f64).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _FAR = 2.0**31
 
 
 class _RegionPooling(Op):
-    """What all operators here share. data: [N, C, H, W]. rois: [NUM_ROIS, 5]."""
+    """The base of all operators of this module. data: [N, C, H, W]. rois: [NUM_ROIS, 5]."""
 
     is_discontinuous = True
 
@@ -55,7 +56,7 @@ class _RegionPooling(Op):
         return count, dims_of(data, 4)[1]
 
     def _images(self, rois: Array, batches: int) -> list[int]:
-        """The index of the image of each region up to the end of the list."""
+        """The index of the image of each region to the end of the list."""
         numbers = np.trunc(rois[:, 0])
         ended = np.flatnonzero(numbers == -1)
         return images_of(numbers[: ended[0]] if ended.size else numbers, batches, "rois")
@@ -67,11 +68,12 @@ class ROIPooling(_RegionPooling):
 
     data: [N, C, H, W], floats. rois: [NUM_ROIS, 5], the type of data. output: [NUM_ROIS, C, pooled_h, pooled_w].
     max: the corners times `spatial_scale`, rounded, are the first and the last element of the region, which has at
-    least one; it is divided into bins that may share elements, and a bin is its greatest element, 0 where it has none.
+    least one; it is divided into bins that may share elements, and a bin is its greatest element, or 0 without
+    elements.
     bilinear: corners are fractions of the image, 0 being its first element and 1 its last; pooled_h x pooled_w points
-    from corner to corner are interpolated (a single one lies in the middle), 0 where they lie outside.
+    from corner to corner are interpolated (a single one is in the middle), and are 0 outside.
 
-    `output_size` and `output_roi`, which OpenVINO writes beside `pooled_h` and `pooled_w`, change nothing.
+    `output_size` and `output_roi`, which OpenVINO writes in addition to `pooled_h` and `pooled_w`, have no effect.
     Errors: IR701 for an image out of range. Specification: detection/roi-pooling-1.
     """
 
@@ -131,16 +133,16 @@ class ROIPooling(_RegionPooling):
 
 @op("PSROIPooling", since=1)
 class PSROIPooling(_RegionPooling):
-    """Regions of interest pooled to one size, every bin from channels of its own (position-sensitive).
+    """Regions of interest pooled to one size, every bin from separate channels (position-sensitive).
 
     data: [N, C, H, W]. rois: [NUM_ROIS, 5]. Both are floats. output: [NUM_ROIS, output_dim, group_size, group_size].
     average: C = output_dim * group_size²; the region from x1, y1, rounded, to one after x2, y2, rounded, times
     `spatial_scale`, is divided into bins that may share elements; a bin is the mean of its elements in channel
-    [output channel, row of bins, column of bins], 0 where it has none.
+    [output channel, row of bins, column of bins], 0 without elements.
     bilinear: C = spatial_bins_x * spatial_bins_y * output_dim; the corners times `spatial_scale` are fractions of the
     image, 0 being its first element and 1 its last. The region is divided into spatial_bins_y rows of spatial_bins_x
-    parts; in each, group_size² points from corner to corner are interpolated in channel [part, output channel], 0 where
-    they lie outside, and a bin is the mean over all parts.
+    cells; in each, group_size² points from corner to corner are interpolated in channel [cell, output channel], 0
+    outside, and a bin is the mean over all cells.
 
     What the specification leaves open is as in OpenVINO's CPU plugin.
     Errors: IR502 for a wrong number of channels, IR701 for an image out of range.
@@ -156,7 +158,7 @@ class PSROIPooling(_RegionPooling):
     spatial_bins_y: Int = 1
 
     def check_attributes(self) -> None:
-        # In the mode average they mean nothing, and files have zeros there.
+        # In the mode average they have no meaning, and files have zeros there.
         if self.mode == "bilinear" and min(self.spatial_bins_x, self.spatial_bins_y) < 1:
             raise ValueError("spatial_bins_x and spatial_bins_y must be 1 or more in the mode bilinear")
 
@@ -187,7 +189,7 @@ class PSROIPooling(_RegionPooling):
         extents = np.maximum(corners[:, 2:] - corners[:, :2], number(0.1))
         rows = _bins(corners[:, 1], extents[:, 1], group, height, boxes.dtype)
         columns = _bins(corners[:, 0], extents[:, 0], group, width, boxes.dtype)
-        # The channels of a bin, for all output channels side by side.
+        # The channels of a bin, adjacent for all output channels.
         planes = data.reshape(len(data), self.output_dim, group**2, height * width).transpose(0, 2, 3, 1)
         planes_down = (np.array(images)[:, np.newaxis] * group + np.arange(group)) * group
         starts = planes_down * (height * width), np.arange(group) * (height * width)
@@ -212,7 +214,7 @@ class PSROIPooling(_RegionPooling):
         output[...] = total / (len(rows) * len(columns))
 
     def _places(self, first: Array, end: Array, parts: int, size: int) -> Array:
-        """The coordinates of the points of each part along one axis: [parts, group_size]."""
+        """The coordinates of the points of each cell along one axis: [cells, group_size]."""
         number = first.dtype.type
         edges = first + np.arange(parts + 1, dtype=first.dtype) * ((end - first) / number(parts))
         begins, ends, last = edges[:-1, np.newaxis], edges[1:, np.newaxis], number(size - 1)
@@ -224,18 +226,17 @@ class PSROIPooling(_RegionPooling):
 
 @op("DeformablePSROIPooling", since=1)
 class DeformablePSROIPooling(_RegionPooling):
-    """Regions of interest pooled to one size, every bin from a channel of its own and moved by offsets.
+    """Regions of interest pooled to one size, every bin from a separate channel and moved by offsets.
 
     data: [N, C, H, W], C at least output_dim * group_size². rois: [NUM_ROIS, 5]. offsets: [NUM_ROIS, 2 * classes,
     part_size, part_size], x and y for each class of output channels; the classes are equally large. All are floats.
     output: [NUM_ROIS, output_dim, group_size, group_size], the type of data.
     The region goes from x1, y1, rounded, to one after x2, y2, rounded, all times `spatial_scale` less 0.5, and is
-    divided into bins. Each bin is moved by offset * trans_std times the size of the region, with the offsets of the
-    part in which it lies. It is the mean of spatial_bins_y x spatial_bins_x points from its corner on in channel
-    [output channel, row of bins, column of bins]; points more than half an element outside do not count, and a bin
-    without points is 0.
+    divided into bins. Each bin is moved by offset * trans_std times the size of the region, with the offsets of its
+    cell. It is the mean of spatial_bins_y x spatial_bins_x points, starting at its corner, in channel [output channel,
+    row of bins, column of bins]; points more than half an element outside are ignored, and a bin without points is 0.
 
-    Errors: IR502, IR505 where channels or offsets do not fit, IR701 for an image out of range.
+    Errors: IR502, IR505 for channels or offsets that do not match, IR701 for an image out of range.
     Specification: detection/deformable-psroi-pooling-1.
     """
 
@@ -293,13 +294,13 @@ class DeformablePSROIPooling(_RegionPooling):
         group, (height, width) = self.group_size, data.shape[2:]
         classes = moves.shape[1] // 2
         channels = self.output_dim // classes
-        # One high image, the planes of all bins one below the other; a place holds the channels of a class.
+        # One tall image with the planes of all bins stacked; a place holds the channels of a class.
         planes = data[:, : self.output_dim * group**2].reshape(len(data), classes, channels, group**2, height * width)
         places = np.empty((len(data) * classes * group**2 * height, width, channels), data.dtype)
         copy_channels(planes.transpose(0, 1, 3, 4, 2), places.reshape(len(data), classes, group**2, -1, channels))
         bins = np.arange(group**2).reshape(group, group, 1, 1)
         result = np.empty((len(boxes), classes, group, group, channels), data.dtype)
-        # Regions of which the four neighbours of all points stay in the cache.
+        # The number of regions for which the four neighbours of all points fit into the cache.
         points = classes * group**2 * self.spatial_bins_y * self.spatial_bins_x
         step = max(thresholds.CHUNK_ELEMENTS // (points * channels), 1)
         for start in range(0, len(boxes), step):
@@ -346,7 +347,7 @@ class DeformablePSROIPooling(_RegionPooling):
 def _rounded(values: Array) -> Array:
     """Rounded to integers, halves away from zero, and clipped to -_FAR .. _FAR; 0 for NaN."""
     exact = np.clip(values.astype(np.float64), -_FAR, _FAR)
-    # np.nan_to_num takes 20 us more for few values.
+    # np.nan_to_num takes 20 us longer for few values.
     exact[np.isnan(exact)] = 0
     return np.trunc(exact + np.copysign(0.5, exact))
 
@@ -364,7 +365,7 @@ def _bins(firsts: Array, extents: Array, count: int, size: int, dtype: np.dtype[
 
 
 def _sizes(bins: Array) -> Array:
-    """How many rows, or columns, each bin has."""
+    """The number of rows, or columns, of each bin."""
     return np.asarray(np.maximum(bins[..., 1] - bins[..., 0], 0))
 
 

@@ -26,12 +26,12 @@ class RegionYolo(Op):
 
     data: floating, [N, regions * (coords + classes + 1), H, W]. output: the type of data.
 
-    With `do_softmax` there are `num` regions: the first two numbers of a region and its confidence go through the
-    logistic function, its classes through a softmax; further channels stay as they are, and the axes from `axis` to
-    `end_axis` are flattened. Without it there are as many regions as `mask` has values, the classes go through the
-    logistic function too, and further channels are left out. anchors change nothing.
+    With `do_softmax` there are `num` regions: the logistic function is applied to the first two numbers of a region and
+    its confidence, a softmax to its classes; further channels are unchanged, and the axes from `axis` to `end_axis` are
+    flattened. Without it there are as many regions as `mask` has values, the logistic function is applied to the
+    classes too, and further channels are omitted. anchors have no effect.
 
-    `do_softmax` is false where the file does not say, as in OpenVINO; the specification has true.
+    `do_softmax` is false by default, as in OpenVINO; the specification has true.
     Specification: detection/region-yolo-1.
     """
 
@@ -88,9 +88,9 @@ class ReorgYolo(Op):
     """Places of a block of space moved into channels (space to depth), in the order of YOLO v2.
 
     data: [N, C, H, W], C at least stride², H and W multiples of stride. output: [N, C * stride², H / stride,
-    W / stride]. Element [n, c, h, w] of an output that is still shaped [N, C, H, W] is element [n, c % K, h * stride +
+    W / stride]. Element [n, c, h, w] of an output in the shape [N, C, H, W] is element [n, c % K, h * stride +
     c // K // stride, w * stride + c // K % stride] of data read as [N, K, H * stride, W * stride], K = C // stride².
-    Of several strides the first counts, as in OpenVINO. Specification: detection/reorg-yolo-1.
+    Only the first of several strides is used, as in OpenVINO. Specification: detection/reorg-yolo-1.
     """
 
     inputs = (In("data"),)

@@ -19,10 +19,10 @@ __all__ = ["Eye"]
 class Eye(Op):
     """output[..., i, i + diagonal_index] = 1, all other elements 0.
 
-    num_rows, num_columns, diagonal_index: i32 or i64, scalars or vectors of one element. A negative diagonal lies below
+    num_rows, num_columns, diagonal_index: i32 or i64, scalars or vectors of one element. A negative diagonal is below
     the main one; a matrix without the diagonal is all zeros. batch_shape: optional, a vector of i32 or i64, the dims
     before the matrix. output: shape batch_shape + [num_rows, num_columns], the type `output_type`: numeric, or boolean,
-    which OpenVINO takes beyond the specification.
+    an extension of OpenVINO to the specification.
 
     Errors: IR501 and IR502 for inputs of other shapes, IR505 and IR704 for a negative size.
     Specification: generation/eye-9.
@@ -60,6 +60,6 @@ class Eye(Op):
         for name, size in (("num_rows", rows), ("num_columns", columns), *(("batch_shape", size) for size in batch)):
             if size < 0:
                 raise EvaluationError(f"{name} is {size}, expected 0 or more", port=name)
-        # NumPy takes no index beyond its own range, however far the diagonal is beyond the matrix.
+        # The diagonal is clipped to the range of indices that NumPy accepts.
         matrix = np.eye(rows, columns, min(max(diagonal, -rows), columns), np.int8)
         return np.broadcast_to(convert(matrix, self.output_type), (*batch, rows, columns)).copy()

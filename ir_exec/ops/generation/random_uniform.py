@@ -1,4 +1,4 @@
-"""RandomUniform: the random numbers that OpenVINO draws for the same seeds."""
+"""RandomUniform: random numbers identical to OpenVINO's for equal seeds."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ Seed = Annotated[Int, _unsigned]
 
 @op("RandomUniform", since=8)
 class RandomUniform(Op):
-    """Numbers from minval on and below maxval, all equally likely.
+    """Uniformly distributed numbers from minval to below maxval.
 
     shape: a vector of i32 or i64, the shape of the output. minval, maxval: one element each, of the type `output_type`.
     output: the type `output_type`: f16, bf16, f32, f64, i32 or i64.
 
     alignment: `tensorflow`, the default, draws from Philox-4x32-10 with global_seed as key and op_seed as upper half of
-    the counter; `pytorch` draws from the Mersenne twister of global_seed. Where both seeds are 0, the default, every
-    run gives other numbers. As in OpenVINO's CPU plugin, tensorflow goes on from run to run, 256 blocks of four further
-    for every element drawn before, until `reset_state`; pytorch gives the same numbers in every run.
+    the counter; `pytorch` draws from the Mersenne twister of global_seed. If both seeds are 0, the default, every run
+    gives different values. As in OpenVINO's CPU plugin, tensorflow continues from run to run, advanced by 256 blocks of
+    four for every element drawn before, until `reset_state`; pytorch gives the same values in every run. The plugin
+    draws f16, f64 and i64 as f32 and i32; the specification, OpenVINO's reference kernel and this class do not. In a
+    model that is computed in f32, however, f16 and bf16 are drawn as f32. Elsewhere bf16 is as in the plugin: computed
+    in f32 and rounded once, and for pytorch one half or more is rounded up if the last bit kept is odd, and down if it
+    is even.
 
-    The plugin draws f16, f64 and i64 as f32 and i32; the specification, OpenVINO's reference kernel and we do not. In a
-    network that is computed in f32, though, f16 and bf16 are drawn as f32. bf16 are otherwise as in the plugin:
-    computed in f32 and rounded once, for pytorch up from one half on if the last bit kept is odd, and down if it is
-    even. The specification leaves open which of two numbers of 32 bits is the higher half of an i64: in OpenVINO the
-    first for pytorch, the second for tensorflow.
+    The specification does not define which of two 32-bit numbers is the higher half of an i64: in OpenVINO the first
+    for pytorch, the second for tensorflow.
 
     Errors: IR402 for limits of another type, IR505 and IR704 for a minval that is not less than maxval and for a
     negative size. Specification: generation/random-uniform-8.
@@ -66,7 +67,7 @@ class RandomUniform(Op):
         for name, limit in (("minval", minval), ("maxval", maxval)):
             require_one_element(limit, name)
             if limit.element_type not in (self.output_type, ElementType.dynamic):
-                message = f"{name} is {limit.element_type}, output_type is {self.output_type}; both must be equal"
+                message = f"{name} is {limit.element_type}, output_type is {self.output_type}, expected equal types"
                 raise ElementTypeError(message, code=Code.element_types_differ, port=name)
         if minval.value is not None and maxval.value is not None:
             _check_range(minval.value, maxval.value, ShapeError)
@@ -95,7 +96,7 @@ def _check_range(minval: Array, maxval: Array, error: type[IRError]) -> None:
 
 
 def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, int], first: int) -> None:
-    """Fill the vector from Philox blocks of four numbers: one makes an element, or two where it has 64 bits."""
+    """Fill the vector from Philox blocks of four numbers: one number for an element, or two for 64 bits."""
     per_block = 16 // max(output.itemsize, 4)
 
     def work(start: int, stop: int) -> None:
@@ -105,15 +106,15 @@ def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, in
         part = output[start * per_block : stop * per_block]
         part[...] = _as_tensorflow(numbers[: len(part)], low, high)
 
-    # Half as many blocks at a time are no faster on one thread, and on two they take 1.4 times as long.
+    # Half as many blocks at a time are not faster on one thread, and 1.4x slower on two.
     for_ranges(-(-len(output) // per_block), thresholds.CHUNK_ELEMENTS // 2, work)
 
 
 def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
-    """The elements that these numbers make, which are overwritten."""
+    """Convert the numbers to elements; the numbers are overwritten."""
     if low.dtype.kind == "i":
         return _reduced(numbers, low, high)
-    # The number's low bits are the fraction of a float from 1 on.
+    # The number's low bits are the fraction of a float in [1, 2).
     one = low.dtype.type(1)
     unsigned = np.dtype(f"u{low.dtype.itemsize}")
     numbers &= numbers.dtype.type(2 ** (_digits(low) - 1) - 1)
@@ -131,7 +132,7 @@ def _as_tensorflow(numbers: Array, low: Any, high: Any) -> Array:
 
 
 def _draw_as_pytorch(output: Array, low: Any, high: Any, seed: int) -> None:
-    """Fill the vector from the Mersenne twister, one number an element, or two where 64 bits must be random."""
+    """Fill the vector from the Mersenne twister, one number for an element, or two for 64 random bits."""
     generator = mersenne_twister(words_of_number(seed))
     single = output.itemsize <= 4 or (output.dtype.kind == "i" and max(int(low), int(high)) < 2**32)
     for start in range(0, len(output), thresholds.CHUNK_ELEMENTS):
@@ -162,26 +163,26 @@ def _bf16_span(low: Any, high: Any) -> Any:
 
 
 def _as_bf16(floats: Array) -> Array:
-    """f32 as bf16, rounded as OpenVINO's C++ class does: up from one half on if the last bit kept is odd, else down."""
+    """f32 as bf16, rounded as in OpenVINO's C++ class: one half or more up if the last bit kept is odd, else down."""
     bits = floats.view(np.uint32)
     kept = (bits + ((bits & np.uint32(1 << 16)) >> np.uint32(1))) >> np.uint32(16)
     return kept.astype(np.uint16).view(ElementType.bf16.dtype)
 
 
 def _digits(number: Any) -> int:
-    """The number of bits of the significand of this float type, the leading one included."""
+    """The number of bits of the significand of this float type, including the leading one."""
     return {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}[ElementType.of_dtype(number.dtype).name]
 
 
 def _joined(numbers: Array, *, high_first: bool) -> Array:
-    """Numbers of 64 bits, each from two of 32; high_first: the first of the two is the higher half."""
+    """64-bit numbers, each from two 32-bit numbers; high_first: the first of the two is the higher half."""
     halves = numbers.astype(np.uint64)
     first, second = halves[::2], halves[1::2]
     return first << np.uint64(32) | second if high_first else second << np.uint64(32) | first
 
 
 def _reduced(numbers: Array, low: Any, high: Any) -> Array:
-    """Integers from low on and below high: low plus the remainders of the numbers, modulo the range of the type."""
+    """Integers from low to below high: low plus the remainders of the numbers, modulo the range of the type."""
     bits = 8 * low.dtype.itemsize
     span = np.uint64((int(high) - int(low)) % 2**bits)
     shifted = numbers.astype(np.uint64) % span + np.uint64(int(low) % 2**64)

@@ -24,7 +24,7 @@ RANGE_TYPES = CALCULABLE - element_types("i4 u2 u4")
 
 
 class _Range(Op):
-    """Errors: IR501 for an input that is no scalar, IR505 and IR704 for a step of 0 and numbers that are not finite."""
+    """Errors: IR501 for an input that is not a scalar, IR505 and IR704 for a step of 0 and infinite numbers or NaN."""
 
     is_discontinuous = True
 
@@ -51,7 +51,7 @@ class _Range(Op):
         length = _length(first, end, stride)
         if not kind.is_integer:
             return (np.arange(length) * stride + first).astype(kind.dtype)
-        # Modulo 2**64: shorter types keep the last bits of that, so all types wrap.
+        # Modulo 2**64: shorter types keep its low bits, so all types wrap.
         steps = np.arange(length, dtype=np.uint64)
         steps *= np.uint64(int(stride) % 2**64)
         steps += np.uint64(int(first) % 2**64)
@@ -62,8 +62,8 @@ class _Range(Op):
 class Range1(_Range):
     """start, start + step, start + 2 * step, ... before stop.
 
-    start, stop, step: scalars of one numeric type. output: a vector of that type; empty where step leads away from
-    stop, where OpenVINO's CPU plugin counts on as if the signs agreed.
+    start, stop, step: scalars of one numeric type. output: a vector of that type; empty if step leads away from stop,
+    where OpenVINO's CPU plugin counts as if the signs agreed.
     Specification: generation/range-1.
     """
 
@@ -87,12 +87,12 @@ class Range1(_Range):
 class Range(_Range):
     """start, start + step, start + 2 * step, ... before stop, in the element type `output_type`.
 
-    start, stop, step: scalars of any numeric types; for an integer output their fractions are cut off first. output: a
-    vector of the type `output_type`; empty where step leads away from stop.
+    start, stop, step: scalars of any numeric types; for an integer output their fractions are truncated first. output:
+    a vector of the type `output_type`; empty if step leads away from stop.
 
-    The specification leaves a step of 0 open. OpenVINO's CPU plugin keeps the fractions of inputs that are not
-    constants, and counts on where step leads away from stop; the specification, OpenVINO's shape inference and we do
-    not.
+    The specification does not define a step of 0. OpenVINO's CPU plugin keeps the fractions of inputs that are not
+    constants, and counts as if the signs agreed if step leads away from stop; the specification, OpenVINO's shape
+    inference and this class do not.
 
     Specification: generation/range-4.
     """
@@ -112,7 +112,7 @@ class Range(_Range):
 
 
 def _counted(name: str, scalar: Array, kind: ElementType, error: type[IRError]) -> Number:
-    """The value of the input `name` for an output of type `kind`: without its fraction if that is an integer type."""
+    """The value of the input `name` for an output of type `kind`, truncated for an integer type."""
     value = _number(scalar)
     fault = _fault(name, value)
     if fault is None:
@@ -129,7 +129,7 @@ def _number(scalar: Array) -> Number:
 
 
 def _fault(name: str, value: Number) -> str | None:
-    """What is wrong with this value of the input `name`."""
+    """The fault of this value of the input `name`."""
     if not math.isfinite(value):
         return f"{name} is {value}, expected a finite number"
     if name == "step" and value == 0:
@@ -138,7 +138,7 @@ def _fault(name: str, value: Number) -> str | None:
 
 
 def _length(start: Number, stop: Number, step: Number) -> int:
-    """ceil((stop - start) / step) where that is positive, exactly for integers."""
+    """ceil((stop - start) / step) if that is positive, exact for integers."""
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
         return max(-((start - stop) // step), 0)
     length = (stop - start) / step
@@ -153,6 +153,6 @@ def _length_between(scalars: list[TensorType]) -> Dim:
     ends = [bound[0] for bound in bounds if bound]
     if len(ends) < 3 or ends[2][0] <= 0 <= ends[2][1]:
         return Dim.any()
-    # The length rises with stop and falls with start, or the other way round: its extremes lie at corners.
+    # The length is monotone in start and stop: its extremes are at corners.
     lengths = [_length(*corner) for corner in product(*ends)]
     return Dim(min(lengths), max(lengths))

@@ -1,6 +1,7 @@
-"""Images in YUV converted to RGB and back. NV12 and I420 hold brightness for each pixel, colour for each 2x2 pixels.
+"""Images in YUV converted to RGB and back. NV12 and I420 store brightness for each pixel and colour for each 2x2
+pixels.
 
-Images are [N, H, W, C], of even height and width, u8 or floats; the values of both go from 0 to 255. Everything is
+Images are [N, H, W, C], of even height and width, u8 or floats; the values of both are from 0 to 255. Everything is
 computed in f32 (f64 for f64), clipped to that range, and for u8 rounded to the nearest: ties to even on the way to RGB,
 as in OpenVINO's CPU plugin, and up on the way back, as in its reference kernel.
 """
@@ -32,13 +33,13 @@ _VALUES = element_types("u8") | CALCULABLE_FLOAT
 class _FromYuv(Op):
     """Values are u8 or floats from 0 to 255; H and W are even.
 
-    Errors: IR501, IR502 and IR505 for planes of other ranks or sizes, or that do not fit each other.
+    Errors: IR501, IR502 and IR505 for planes of wrong ranks or sizes, or that do not match.
     """
 
     blue_first: ClassVar[bool] = False
 
     def _infer(self, y: TensorType, colour: TensorType | None, channels: int) -> TensorType:
-        """colour: a plane of half the height and width, with this number of channels; None if y holds everything."""
+        """colour: a plane of half the height and width, with this number of channels; None if y includes all planes."""
         batch, rows, columns, _ = _image(y, 1, "y")
         if colour is None:
             rows = divide_dim(rows * 2, 3, "1.5 times the height, twice the height of y,", port="y")
@@ -60,9 +61,9 @@ class _FromYuv(Op):
 
         def work(start: int, stop: int) -> None:
             part = slice(start, stop)
-            # Repeated along the rows before they meet the pixels: NumPy would run along two elements at a time.
+            # Repeated along the rows before the sum with the pixels: NumPy would iterate along axes of two.
             d, e = (of(_twice(plane[part])) - of(128) for plane in halves)
-            # All upper rows of pairs before the lower ones, so that sums with colours run along all rows at once.
+            # All upper rows of pairs before the lower ones, for sums with colours over all rows at once.
             luma = np.empty((2, *d.shape), d.dtype)
             luma[...] = pairs[part].swapaxes(0, 1)
             luma -= of(16)
@@ -77,23 +78,24 @@ class _FromYuv(Op):
                 clip_elements(values, lowest=of(0), highest=of(255), out=values)
                 found[..., channel] = _as_bytes(values) if y.dtype == np.uint8 else values
 
-        # With a quarter of these pixels at a time two threads take 1.3 times as long, and one 1.1 times.
+        # With a quarter of these pixels at a time, two threads are 1.3x slower, and one is 1.1x slower.
         step = max(4 * thresholds.CHUNK_ELEMENTS // max(2 * columns, 1), 1)
         for_ranges(len(output), step, work, nanoseconds=output.size * thresholds.ELEMENT_NANOSECONDS)
         return output.reshape(batch, rows, columns, 3)
 
 
 def _twice(plane: Array) -> Array:
-    """[rows, columns] with each element twice: [rows, 2 * columns]; np.repeat takes three times as long."""
+    """[rows, columns] with each element twice: [rows, 2 * columns]; np.repeat is three times slower."""
     twice = np.empty((*plane.shape, 2), plane.dtype)
     twice[..., 0] = twice[..., 1] = plane
     return twice.reshape(len(plane), -1)
 
 
 def _as_bytes(values: Array) -> Array:
-    """f32 from 0 to 255 rounded to the nearest, ties to even, as u8; the given ones are overwritten.
+    """f32 from 0 to 255 rounded to the nearest, ties to even, as u8; the input is overwritten.
 
-    2**23 leaves no bits for fractions: the lowest byte is the rounded number. Taking it costs half of a conversion.
+    After adding 2**23 no bits are left for fractions: the lowest byte is the rounded number. Reading it costs half of a
+    conversion.
     """
     values += np.float32(2**23)
     return values.view(np.uint8)[..., (0 if sys.byteorder == "little" else 3) :: 4]
@@ -131,10 +133,10 @@ class NV12toBGR(NV12toRGB):
 
 @op("I420toRGB", since=8)
 class I420toRGB(_FromYuv):
-    """NV12toRGB-8 with U and V in planes of their own.
+    """NV12toRGB-8 with U and V in separate planes.
 
-    y: [N, H, W, 1]. u, v: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the plane of U and
-    then that of V follow the rows of Y. output: [N, H, W, 3], the type of y.
+    y: [N, H, W, 1]. u, v: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the planes of U and V
+    follow the rows of Y. output: [N, H, W, 3], the type of y.
     Errors: also IR106 for y and u without v.
     Specification: image/i420-to-rgb-8.
     """
@@ -179,8 +181,8 @@ class RGBtoNV12(Op):
     image: [N, H, W, 3], u8 or floats. With `single_plane`, the default, one output, [N, 1.5 H, W, 1], in which H/2 rows
     of alternating U and V follow the rows of Y; otherwise y: [N, H, W, 1], and uv: [N, H/2, W/2, 2]. All are of the
     type of image.
-    The specification does not say how pixels share U and V; the mean is the choice of OpenVINO's reference kernel, and
-    the CPU plugin has no such operator.
+    The specification does not define how pixels share U and V; the mean follows OpenVINO's reference kernel. The CPU
+    plugin has no such operator.
     Errors: IR501, IR502 and IR505 for an image of another rank or size. Specification: image/rgb-to-nv12-17.
     """
 
@@ -236,7 +238,7 @@ class BGRtoNV12(RGBtoNV12):
 
 
 def _image(image: TensorType, channels: int, name: str) -> tuple[Dim, ...]:
-    """The dims N, H, W and C of an image with this number of channels; ShapeError IR501 or IR502 for another one."""
+    """The dims N, H, W and C of an image with this number of channels; raises ShapeError IR501 or IR502 for another."""
     require_rank(image, 4, name)
     dims = (Dim.any(),) * 4 if image.shape.dims is None else image.shape.dims
     if channels not in dims[3]:
@@ -256,7 +258,7 @@ def _working_type(image: Array) -> Callable[[Any], Array]:
 
 
 def _clipped(values: Array, dtype: np.dtype[Any], rounding: Callable[[Array], Array] = np.rint) -> Array:
-    """Values from 0 to 255, in the dtype of an image; the given ones are overwritten."""
+    """Values from 0 to 255, in the dtype of an image; the input is overwritten."""
     clipped = np.clip(values, 0, 255, out=values)
     return (rounding(clipped) if dtype == np.uint8 else clipped).astype(dtype, copy=False)
 

@@ -20,8 +20,10 @@ __all__ = ["GridSample"]
 
 
 class _Tap(NamedTuple):
-    """Elements along both axes, [2, n, P], x first: their indices inside, which lie outside where these count as 0, and
-    their weights, or None where only these elements are read."""
+    """Elements along both axes, [2, n, P], x first: indices and weights.
+
+    Elements outside count as 0. The weights are None if only these elements are read.
+    """
 
     element: Array
     outside: Array | None
@@ -36,15 +38,15 @@ class GridSample(Op):
     type of data.
 
     align_corners: the positions -1 and 1 are the centres of the first and the last element; otherwise, the default,
-    their outer edges. mode: `bilinear` (the default), `bicubic` with the parameter -0.75, or `nearest`, where ties go
-    to the even index. padding_mode: elements outside of data are `zeros` (the default), the nearest on the `border`, or
-    those of the `reflection` at it.
+    their outer edges. mode: `bilinear` (the default), `bicubic` with the parameter -0.75, or `nearest`, with ties to
+    the even index. padding_mode: elements outside of data are `zeros` (the default), the nearest on the `border`, or
+    their `reflection` at it.
 
-    The specification's page has the two meanings of align_corners the other way round; OpenVINO does as said here. As
-    in OpenVINO's CPU plugin, integers of 8 bits are rounded and saturate, and fractions of others are cut off.
+    The specification's page exchanges the two meanings of align_corners; this class follows OpenVINO. As in OpenVINO's
+    CPU plugin, integers of 8 bits are rounded and saturate, and others are truncated.
 
-    Errors: IR501 for other ranks, IR502 for a grid of another batch or without pairs, IR704 where data has no elements
-    to sample. Specification: image/grid-sample-9.
+    Errors: IR501 for other ranks, IR502 for a grid of another batch or without pairs, IR704 if data has no elements to
+    sample. Specification: image/grid-sample-9.
     """
 
     inputs = (In("data", types=CALCULABLE), In("grid", types=CALCULABLE_FLOAT))
@@ -67,19 +69,19 @@ class GridSample(Op):
         batch, channels, *size = data.shape
         output = np.empty((batch, channels, *grid.shape[1:3]), data.dtype)
         if output.size and not data.size:
-            raise EvaluationError(f"data {list(data.shape)} has no elements to read", port="data")
+            raise EvaluationError(f"data {list(data.shape)} is empty, expected elements to sample", port="data")
         kind = ElementType.of(data)
         exact = self.mode == "nearest"
         working = np.dtype(np.float64 if kind.bits >= 32 and kind is not ElementType.f32 else np.float32)
-        # Places are held to the axes as floats, which have all indices below these.
+        # Places are clipped to the axes as floats, which represent all indices below this limit.
         is_wide = grid.dtype == np.float64 or max(size) >= 2**24
         places = grid.astype(np.float64 if is_wide else np.float32, copy=False)
         if not output.size:
             return output
-        # The channels of a place side by side are read together; a copy of all is too much for a few points.
+        # Adjacent channels of a place are read together; a copy of all is too expensive for a few points.
         images, edge = data.transpose(0, 2, 3, 1), 0
         if data.size <= 4 * output.size:
-            # Zeros around each image are what lies outside.
+            # Zeros around each image represent the outside.
             edge = 1 if self.padding_mode == "zeros" else 0
             copied = np.zeros(
                 (batch, size[0] + 2 * edge, size[1] + 2 * edge, channels), data.dtype if exact else working
@@ -106,9 +108,9 @@ class GridSample(Op):
         return output
 
     def _read(self, images: Array, numbers: Array, places: Array, edge: int, dtype: np.dtype[Any]) -> Array:
-        """Images [N, H, W, C], those of these numbers [n, 1], sampled at places [n, P, 2]: [n, P, C] in dtype.
+        """Images [N, H, W, C], selected by numbers [n, 1], sampled at places [n, P, 2]: [n, P, C] in dtype.
 
-        edge: how many zeros each image has around it.
+        edge: the width of the border of zeros around each image.
         """
         height, width, channels = images.shape[1:]
         sizes = np.array([width - 2 * edge, height - 2 * edge])[:, np.newaxis, np.newaxis]
@@ -143,7 +145,7 @@ class GridSample(Op):
         return place
 
     def _taps(self, position: Array, size: Array, edge: int) -> list[_Tap]:
-        """The elements along each axis that a position mixes."""
+        """The elements along each axis that contribute to a position."""
         if self.mode == "nearest":
             return [self._tap(np.rint(position), None, size, edge)]
         low = np.floor(position)
@@ -162,16 +164,16 @@ class GridSample(Op):
     def _tap(self, index: Array, share: Array | None, size: Array, edge: int) -> _Tap:
         if self.padding_mode == "reflection":
             return _Tap(self._reflected(index, size), None, share)
-        # What is not a number is held to the lowest.
+        # NaN is clipped to the lowest index.
         held = np.fmin(np.fmax(index, -edge), (size - 1 + edge).astype(index.dtype))
-        # Not a number counts as outside.
+        # NaN counts as outside.
         outside = held != index if self.padding_mode == "zeros" and not edge else None
         held += edge
         return _Tap(held.astype(np.int64), outside, share)
 
     def _reflected(self, index: Array, size: Array) -> Array:
-        """The index inside that an index stands for; NaN becomes some index."""
-        # Far enough for any image, near enough for i64.
+        """The index inside the axis that a reflected index refers to; any index for NaN."""
+        # Larger than any image, and within the range of i64.
         index = np.clip(np.nan_to_num(index, nan=0), -(2.0**53), 2.0**53).astype(np.int64)
         if self.align_corners:
             period = np.maximum(2 * (size - 1), 1)
@@ -182,7 +184,7 @@ class GridSample(Op):
 
 
 def _narrowed(values: Array, kind: ElementType) -> Array:
-    """What was read, in the element type of the image."""
+    """Convert sampled values to the element type of the image."""
     if not kind.is_integer:
         return values.astype(kind.dtype, copy=False)
     return saturated(np.rint(values) if kind.bits <= 8 else values, kind)

@@ -26,26 +26,27 @@ _SCALES = element_types("f32 f16 bf16")
 
 
 class _Resize(Op):
-    """First, pads_begin and pads_end zeros are added to the ends of the axes of data (missing numbers are 0). Then the
-    axes in `axes`, by default all, are resampled to sizes, or to floor(size * scale), as `shape_calculation_mode` says.
-    Sizes, scales and axes are vectors, with at least one size or scale for each axis. output: the type of data.
+    """First, pads_begin and pads_end zeros are added to the ends of the axes of data (missing values are 0). Then the
+    axes in `axes`, by default all, are resampled to sizes, or to floor(size * scale), according to
+    `shape_calculation_mode`. Sizes, scales and axes are vectors, with at least one size or scale for each axis. output:
+    the type of data.
 
     mode: `nearest` takes the nearest element, by nearest_mode (`round_prefer_floor` by default). `linear` and
-    `linear_onnx` weight the neighbours by their nearness; they differ only off the ends, and antialias (false by
-    default), which widens the filter where the output is smaller, is for linear alone. `cubic` weights four neighbours
-    by Keys' cubic with a = cube_coeff (-0.75 by default). `bilinear_pillow` and `bicubic_pillow` resize as the Pillow
-    library does. coordinate_transformation_mode (`half_pixel` by default) says where an element of the output lies in
-    data; it does not matter for pillow, and neither does cube_coeff, which is -0.5 there: OpenVINO's preprocessing
-    leaves the attribute at its default, and its CPU plugin takes it for -0.5.
+    `linear_onnx` weight the neighbours by distance; they differ only beyond the ends. antialias (false by default)
+    widens the filter for a smaller output, and applies to linear only. `cubic` weights four neighbours by Keys' cubic
+    with a = cube_coeff (-0.75 by default). `bilinear_pillow` and `bicubic_pillow` resize as the Pillow library does.
+    coordinate_transformation_mode (`half_pixel` by default) defines the position in data of an element of the output;
+    it is not used for pillow. Neither is cube_coeff, which is -0.5 there: OpenVINO's preprocessing leaves the attribute
+    at its default, and its CPU plugin uses -0.5.
 
     OpenVINO's sizes from scales are f32, with 1e-6 added to the scale; an axis that keeps its size keeps its elements,
-    whatever the coordinate mode. The specification says nothing about integers: as in OpenVINO's CPU plugin, they are
-    rounded to the nearest, ties to even (away from zero for pillow), and saturate. The plugin takes linear of fewer
-    than five axes for linear_onnx, without antialiasing; we follow the specification and OpenVINO's reference kernel.
+    for any coordinate mode. The specification does not define integers: as in OpenVINO's CPU plugin, they are rounded
+    to the nearest, ties to even (away from zero for pillow), and saturate. The plugin treats linear of fewer than five
+    axes as linear_onnx, without antialiasing; this class follows the specification and OpenVINO's reference kernel.
 
     Errors: IR401 and IR501 for sizes, scales and axes of another type or rank, IR503 for an axis that data does not
-    have, IR505 for a scale that is negative or not finite, a negative size, or too few of them, IR704 where elements
-    are to be made of none.
+    have, IR505 for a scale that is negative or not finite, a negative size, or too few of them, IR704 for an output
+    with elements from empty data.
     """
 
     may_alias = True
@@ -60,7 +61,7 @@ class _Resize(Op):
     cube_coeff: Float = -0.75
 
     def _infer(self, data: TensorType, target: TensorType, axes: TensorType | None) -> TensorType:
-        """target: the sizes or the scales, as shape_calculation_mode says."""
+        """target: the sizes or the scales, according to shape_calculation_mode."""
         if axes is not None:
             require_rank(axes, 1, "axes")
         if data.shape.dims is None:
@@ -105,7 +106,7 @@ class _Resize(Op):
     def _kernel(
         self, data: TensorType, target: TensorType, axes: TensorType | None, mode: Mode
     ) -> Callable[..., Any] | None:
-        """The function to call where all but the data is known, and there is no padding; None elsewhere."""
+        """The function to call if all but the data is known, and there is no padding; else None."""
         named = None if axes is None else axes.value
         if target.value is None or (axes is not None and named is None) or any(self.pads_begin + self.pads_end):
             return None
@@ -123,7 +124,7 @@ class Interpolate11(_Resize):
     """A tensor resampled along some of its axes.
 
     image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: a vector, f16, bf16 or f32 if
-    shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is `sizes`. axes: optional, of one of the latter.
+    shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is `sizes`. axes: optional, one of the latter types.
     Specification: image/interpolate-11.
     """
 
@@ -160,7 +161,7 @@ class Interpolate4(_Resize):
     """A tensor resampled along some of its axes.
 
     data: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. sizes: i32, i64, u32 or u64. scales: f16, bf16 or
-    f32. Only the one that shape_calculation_mode names counts. axes: optional, of a type of sizes.
+    f32. Only the one named by shape_calculation_mode is used. axes: optional, of a type of sizes.
     Specification: image/interpolate-4.
     """
 
@@ -196,15 +197,14 @@ class Interpolate1(Op):
     """A tensor resampled along `axes` to the sizes in `target_spatial_shape`.
 
     data: rank 1 or more, any numeric type. target_spatial_shape: integers, a size for each of `axes`. output: the type
-    of data. As in OpenVINO, the axes count in rising order, each once; by the specification, their order is that of the
-    sizes. A single number of pads_begin or pads_end (0 by default) pads each of the axes, as in the specification; a
-    list has a number for each axis of data, as in OpenVINO.
+    of data. As in OpenVINO, the axes are sorted and duplicates ignored; in the specification, the sizes are in the
+    order of the axes. A single number of pads_begin or pads_end (0 by default) pads each of the axes, as in the
+    specification; a list has a number for each axis of data, as in OpenVINO.
 
-    The specification leaves open where an element of the output lies on data. As in OpenVINO, `align_corners` (true by
-    default) lays the ends on each other. Without it, the modes linear and linear_onnx lay the centres of elements on
-    each other (half_pixel), except where the axes are 2 and 3 of rank 4 or there are pads; there, and in the other
-    modes, it is the beginnings (asymmetric). nearest rounds up where the output is smaller, and else down, again as in
-    OpenVINO. antialias is false by default.
+    The specification does not define the position of output elements in data. As in OpenVINO, `align_corners` (true by
+    default) aligns the ends. Without it, the modes linear and linear_onnx align the centres of elements (half_pixel),
+    except for pads or the axes 2 and 3 of rank 4. These cases and the other modes align the beginnings (asymmetric).
+    nearest rounds up for a smaller output, and else down, again as in OpenVINO. antialias is false by default.
 
     Errors: IR503 for an axis that data does not have, IR505 for a negative size, too few of them, or pads on an axis
     that is not resampled; UnsupportedError for the mode `area`, which the specification only names and OpenVINO does
@@ -254,7 +254,9 @@ class Interpolate1(Op):
                 for given in (self.pads_begin, self.pads_end)
             )
             if (begin or end) and axis not in self.axes:
-                raise ShapeError(f"there are pads on axis {axis}, which is not resampled", code=Code.impossible_shape)
+                raise ShapeError(
+                    f"axis {axis} has pads but is not resampled, expected no pads", code=Code.impossible_shape
+                )
             pads[axis] = begin, end
         return pads
 
@@ -274,12 +276,12 @@ class Interpolate1(Op):
 def _normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     negative = next((axis for axis in axes if axis < 0), None)
     if negative is not None:
-        raise ShapeError(f"axes hold {negative}, expected axes from 0 on", code=Code.axis_out_of_range, port="axes")
+        raise ShapeError(f"axes hold {negative}, expected axes of 0 or more", code=Code.axis_out_of_range, port="axes")
     return normalize_axes(axes, rank)
 
 
 def _target_dims(sizes: TensorType, count: int, port: str) -> list[Dim]:
-    """The first `count` sizes of the input `port` as dims, known or not."""
+    """The first `count` sizes of the input `port` as dims, static or dynamic."""
     bounds = known_bounds(sizes)
     if bounds is None:
         _require_count(sizes.shape.size.hi, count, "sizes")
@@ -304,7 +306,7 @@ def _scaled(dim: Dim, scale: np.float32) -> Dim:
         )
     if scale == 1:
         return dim
-    # 1/3 in f32 is less than a third, but 1/3 of 3 is to be 1.
+    # 1/3 in f32 is less than a third, but 1/3 of 3 must be 1.
     scale += np.float32(1e-6)
     with np.errstate(over="ignore"):
         low, high = (int(min(np.float32(end) * scale, np.float32(UNBOUNDED))) for end in (dim.lo, dim.hi))

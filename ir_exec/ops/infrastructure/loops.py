@@ -1,6 +1,6 @@
-"""TensorIterator and Loop, which run a graph, their body, once for each iteration.
+"""TensorIterator and Loop, which run their body, a graph, once for each iteration.
 
-`Ties` of `ops/base/bodies.py` say how the body's Parameters and Results stand to the ports of the layer.
+`Ties` of `ops/base/bodies.py` connect the body's Parameters and Results to the ports of the layer.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ __all__ = ["Loop", "TensorIterator"]
 
 
 _MAX_ROUNDS = 4
-"""How often inference widens the types of a body: in each round a dim or a rank widens, and real bodies need two."""
+"""Maximum number of rounds that widen the types of a body: each widens a dim or a rank, and real bodies need two."""
 
 _MAX_DEPTH = 4
-"""Rounds multiply with every body inside a body; deeper bodies get none, so that no file keeps inference busy."""
+"""Maximum depth of bodies with such rounds, which multiply with each nested body: this bounds the time of inference."""
 
 _PART_OVERHEAD = 128
-"""Bytes that a part takes beside its elements, be it a view, until the parts are put together."""
+"""Bytes per slice in addition to its elements, even for a view, until the slices are joined."""
 
 _SMALL = 2**10
-"""Bytes of a Result up to which it is not counted, unless it stays in a part of an output."""
+"""Maximum bytes of a Result that is not counted, unless it is kept as a slice of an output."""
 
 _PATIENCE = 1000
-"""After so many iterations of a loop without a trip count it is checked whether it can end at all."""
+"""Number of iterations of a loop without a trip count after which a check determines if it can end."""
 
 
 class _Iteration(Op):
-    """What Loop and TensorIterator share.
+    """The base of Loop and TensorIterator.
 
-    values: any shapes and types; the port map says what of each the body gets: all of it, a part, or its first value.
-    output: what the body gives at the end, or in all iterations, one after the other; there may be several.
+    values: any shapes and types; by the port map, the body gets all of each, a slice, or an initial value.
+    output: Results of the last iteration, or concatenated Results of all iterations; there may be several.
     """
 
     inputs: ClassVar[tuple[In, ...]] = (In("values", variadic=True, mixed=True),)
@@ -63,7 +63,7 @@ class _Iteration(Op):
     def _infer(
         self, body: TypedBody, values: list[TensorType], iterations: Callable[[list[TensorType]], Dim]
     ) -> tuple[TensorType, ...]:
-        """The types of the outputs; `iterations` gives the number of iterations from the types of the Results."""
+        """The types of the outputs; `iterations` returns the number of iterations for the types of the Results."""
         types = _parameter_types(body.ties, values)
         initial = {edge.result: types[edge.parameter] for edge in body.ties.back_edges}
         results = _settled(body, types)
@@ -81,7 +81,7 @@ class _Iteration(Op):
         if iterations is not None and iterations > MOST_ITERATIONS:
             if _always_goes_on(body, values):
                 raise _too_many(iterations)
-            # Converters that know no trip count write the largest integer; such loops end by their condition.
+            # Converters write the largest integer for an unknown trip count; such loops end by their condition.
             iterations = None
         ties = body.ties
         arrays: list[Array] = [np.empty(0)] * ties.parameters
@@ -107,7 +107,7 @@ class _Iteration(Op):
             body.advance()
             done += 1
             for result, array in enumerate(results):
-                # A small one that stays in no part is gone after the next iteration.
+                # A small Result that is not kept as a slice is freed after the next iteration.
                 if result in parts or array.nbytes > _SMALL:
                     limits.keep(array, besides=given)
             for result, collected in parts.items():
@@ -125,11 +125,11 @@ class _Iteration(Op):
 
 @op("TensorIterator", since=1)
 class TensorIterator(_Iteration):
-    """Runs its body once for every part of its sliced inputs; `Part` says what the parts are.
+    """Run the body once for every slice of the sliced inputs; `Part` defines the slices.
 
-    Without a sliced input the body runs, as in OpenVINO, as often as the concatenated outputs have parts between
-    `start` and `end`, and once where no output is concatenated.
-    Errors: IR502 where the sliced inputs have different numbers of parts, IR704 where parts of an output have different
+    Without a sliced input, as in OpenVINO, the number of iterations is the number of slices of the concatenated outputs
+    between `start` and `end`, or one if no output is concatenated.
+    Errors: IR502 if the sliced inputs have different numbers of slices, IR704 if slices of an output have different
     shapes.
     Specification: infrastructure/tensor-iterator-1.
     """
@@ -146,14 +146,13 @@ class TensorIterator(_Iteration):
 
 @op("Loop", since=5)
 class Loop(_Iteration):
-    """Runs its body until it has run `trip_count` times or the body's condition is false.
+    """Run the body until it has run `trip_count` times or its condition is false.
 
-    trip_count: one integer; no limit where it is negative. execution_condition: one boolean; where it is false, the
-    body does not run at all. Then an output that a back edge feeds is its initial value, a concatenated one has no
-    parts, and any other is zeros. So it is in OpenVINO too, but where OpenVINO knows that execution_condition is false,
-    outputs have no elements.
+    trip_count: one integer; no limit if it is negative. execution_condition: one boolean; if it is false, the body does
+    not run at all. Then an output of a back edge is its initial value, a concatenated one has no slices, and any other
+    is zeros, as in OpenVINO; but if execution_condition is false in inference, outputs have no elements in OpenVINO.
 
-    Errors: IR704 for a part that lies outside of an input, and for a loop that is known never to end.
+    Errors: IR704 for a slice outside of an input, and for a loop that is known never to end.
     Specification: infrastructure/loop-5.
     """
 
@@ -202,7 +201,7 @@ class Loop(_Iteration):
 
 
 def _require_one_element(tensor: TensorType, name: str) -> None:
-    """One element in any rank, which `shapes.require_one_element` would not allow."""
+    """Require one element in any rank, which `shapes.require_one_element` does not allow."""
     if tensor.rank is not None and tensor.shape.size & Dim(1) is None:
         raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code=Code.dims_differ, port=name)
 
@@ -212,7 +211,7 @@ def _too_many(iterations: int) -> ResourceError:
 
 
 def _goes_on(ties: Ties, results: list[TensorType]) -> bool | None:
-    """The condition of the body after an iteration, None where it is not known."""
+    """The condition of the body after an iteration, None if it is not known."""
     conditions = [known_truth(results[tie.result]) for tie in ties.outputs if tie.is_condition]
     if False in conditions:
         return False
@@ -220,17 +219,17 @@ def _goes_on(ties: Ties, results: list[TensorType]) -> bool | None:
 
 
 def _endless() -> EvaluationError:
-    return EvaluationError("the loop never ends: it has no trip_count, and the condition of its body is always true")
+    return EvaluationError("the loop never ends: it has no trip_count and the condition of its body is always true")
 
 
 def _always_goes_on(body: RunningBody, values: list[Array]) -> bool:
-    """Whether the condition of the body is known to be true after every iteration."""
+    """Return True if the condition of the body is known to be true after every iteration."""
     types = _parameter_types(body.ties, [TensorType.of(value) for value in values])
     return _goes_on(body.ties, _settled(body, types)) is True
 
 
 def _parameter_types(ties: Ties, values: list[TensorType]) -> list[TensorType]:
-    """The types of a body's Parameters in the first iteration; unknown where no input gives one."""
+    """The types of a body's Parameters in the first iteration; unknown without an input."""
     types = [TensorType.unknown()] * ties.parameters
     for tie in ties.inputs:
         if tie.position is not None and not tie.counts_iterations:
@@ -249,10 +248,10 @@ def _sliced_type(tie: BodyInput, type: TensorType) -> TensorType:
 
 
 def _settled(body: TypedBody, types: list[TensorType]) -> list[TensorType]:
-    """The types of the Results in any iteration; `types`, those of the Parameters, are widened in place.
+    """The types of the Results in any iteration; `types` of the Parameters are widened in place.
 
     A Parameter with a back edge has the initial value first, and then the value of a Result: its type is widened until
-    that of the Result fits it.
+    it includes the type of the Result.
     """
     edges = body.ties.back_edges
     for _ in range(_MAX_ROUNDS if body.depth <= _MAX_DEPTH else 0):
@@ -268,7 +267,7 @@ def _settled(body: TypedBody, types: list[TensorType]) -> list[TensorType]:
 
 
 def _widened(type: TensorType, other: TensorType) -> TensorType:
-    """A type that both fit, with any size where dims differ, so that widening ends soon."""
+    """A type that includes both, with dynamic dims for unequal ones to end widening soon."""
     wider = either(type, other)
     if wider.shape.dims is None or type.shape.dims is None:
         return wider
@@ -277,7 +276,7 @@ def _widened(type: TensorType, other: TensorType) -> TensorType:
 
 
 def _parts(ties: Ties, values: list[TensorType]) -> Dim:
-    """The number of iterations of a TensorIterator; raises ShapeError where its sliced inputs do not agree."""
+    """The number of iterations of a TensorIterator; raises ShapeError if its sliced inputs do not agree."""
     sliced = _sliced(ties, values)
     if not sliced:
         lengths = [abs(tie.part.end - tie.part.start) // tie.part.part_size for tie in ties.outputs if tie.part]
@@ -288,14 +287,14 @@ def _parts(ties: Ties, values: list[TensorType]) -> Dim:
             found = part.iterations(type.shape[normalize_axis(part.axis, len(type.shape))])
             met = agreed & found
             if met is None:
-                message = f"the sliced inputs have {agreed} and {found} parts, expected one number of iterations"
+                message = f"the sliced inputs have {agreed} and {found} slices, expected equal numbers"
                 raise ShapeError(message, code=Code.dims_differ)
             agreed = met
     return agreed
 
 
 def _sliced(ties: Ties, values: list[AnyValue]) -> list[tuple[int, Part, AnyValue]]:
-    """The Parameters that get a part of an input in each iteration: parameter, part, input."""
+    """The Parameters that get a slice of an input in each iteration: parameter, slice, input."""
     return [
         (tie.parameter, tie.part, values[tie.position])
         for tie in ties.inputs
@@ -308,7 +307,7 @@ def _output_type(tie: BodyOutput, type: TensorType, iterations: Dim, initial: Te
         return _last_type(type, initial) if initial is not None and iterations.lo == 0 else type.without_values()
     if type.shape.dims is None:
         return type.without_values()
-    # Scalars are concatenated to a vector.
+    # Scalars are concatenated into a vector.
     dims = list(type.shape) or [Dim(1)]
     axis = normalize_axis(tie.part.axis, len(dims))
     dims[axis] = dims[axis] * iterations
@@ -318,7 +317,7 @@ def _output_type(tie: BodyOutput, type: TensorType, iterations: Dim, initial: Te
 def _last_type(type: TensorType, initial: TensorType) -> TensorType:
     """The type of a last value that is the initial one if the body never runs.
 
-    As in OpenVINO, a size of the initial value that is not known is taken to be that of the Result.
+    As in OpenVINO, unknown sizes of the initial value are taken from the Result.
     """
     last = either(type, initial)
     if type.shape.dims is None or initial.shape.dims is None:
@@ -330,7 +329,7 @@ def _last_type(type: TensorType, initial: TensorType) -> TensorType:
 
 
 def _outputs(ties: Ties, results: list[Array], parts: dict[int, list[Array]]) -> tuple[Array, ...]:
-    """The layer's outputs in their order: concatenated parts and last values."""
+    """The layer's outputs in their order: concatenated slices and last values."""
     found: dict[int, Array] = {}
     for tie in ties.outputs:
         if tie.position is not None:
@@ -354,7 +353,7 @@ def _concatenated(tie: BodyOutput, parts: list[Array]) -> Array:
 
 
 def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, ...]:
-    """The layer's outputs without an iteration: initial values, and no parts; dims that are not known are 0."""
+    """The layer's outputs without an iteration: initial values, and no slices; unknown dims are 0."""
     types = _parameter_types(body.ties, [TensorType.of(value) for value in values])
     results = _settled(body, types)
     given = {tie.parameter: values[tie.position] for tie in body.ties.inputs if tie.position is not None}
@@ -372,7 +371,7 @@ def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, 
 
 
 def _counters(body: RunningBody) -> dict[int, Array]:
-    """For each Parameter that counts iterations an array of its declared type: a scalar or one element."""
+    """An array of the declared type, a scalar or one element, for each Parameter that counts iterations."""
     counting = [tie.parameter for tie in body.ties.inputs if tie.counts_iterations]
     if not counting:
         return {}

@@ -1,4 +1,4 @@
-"""Where values enter a network and leave it: Parameter, Const, Result, and the variables of ReadValue and Assign."""
+"""Inputs, constants, outputs and variables of a model: Parameter, Const, Result, ReadValue and Assign."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ __all__ = [
 
 @op("Parameter", since=1)
 class Parameter(Op):
-    """An input of the network; whoever runs the network gives its value.
+    """An input of the model.
 
-    output: of the type and shape that the attributes say.
+    output: the type and shape in the attributes.
     Specification: infrastructure/parameter-1.
     """
 
@@ -49,10 +49,10 @@ class Parameter(Op):
 
 @op("Const", since=1)
 class Const(Op):
-    """A value from the .bin: `size` bytes from `offset` on, decoded when they are first needed.
+    """A value from the .bin: `size` bytes at `offset`, decoded on first use.
 
-    output: of the type and shape that the attributes say. An empty constant of the type `dynamic` is an input that is
-    missing, as OpenVINO writes it for layers that read it at an optional input.
+    output: the type and shape in the attributes. An empty constant of the type `dynamic` is a missing input: OpenVINO
+    writes it for optional inputs of layers.
     Specification: infrastructure/constant-1.
     """
 
@@ -83,9 +83,9 @@ class Const(Op):
 
 @op("Result", since=1)
 class Result(Op):
-    """An output of the network.
+    """An output of the model.
 
-    value: any shape, any type. output: the same.
+    value: any shape, any type. output: value itself.
     Specification: infrastructure/result-1.
     """
 
@@ -102,9 +102,9 @@ class Result(Op):
 
 
 class ReadsVariable(Op):
-    """What both versions of ReadValue share.
+    """The base of both versions of ReadValue.
 
-    init_value: any shape and type. output: what the last run has assigned to the variable, of the same type.
+    init_value: any shape and type. output: the value assigned by the last run, of the same type.
     """
 
     may_alias = True
@@ -135,8 +135,8 @@ class ReadValue3(ReadsVariable):
 class ReadValue(ReadsVariable):
     """The value of a variable of a declared type; in the first run and after a reset `init_value`, or zeros without it.
 
-    Dynamic dims of `variable_shape` are 0 in those zeros. As in OpenVINO, element type and shape are those of
-    `init_value` where `variable_type` or the rank of `variable_shape` is dynamic, or left out.
+    Dynamic dims of `variable_shape` are 0 in those zeros. As in OpenVINO, element type and shape are taken from
+    `init_value` if `variable_type` or the rank of `variable_shape` is dynamic or missing.
 
     Specification: infrastructure/read-value-6.
     """
@@ -173,15 +173,15 @@ class ReadValue(ReadsVariable):
 
     def _zeros(self) -> Array:
         if not self.variable_type.is_known:
-            raise EvaluationError("the variable has no value, and without init_value its element type is not known")
+            raise EvaluationError("the variable has no value and no known element type, expected the input init_value")
         dims = self.variable_shape.dims or ()
         return np.zeros([dim.lo if dim.is_static else 0 for dim in dims], self.variable_type.dtype)
 
 
 class AssignsVariable(Op):
-    """What both versions of Assign share.
+    """The base of both versions of Assign.
 
-    new_value: any shape, any type, the value of the variable in the next run. output: the same.
+    new_value: any shape, any type, the value of the variable in the next run. output: new_value itself.
     """
 
     inputs = (In("new_value"),)
@@ -201,7 +201,7 @@ class AssignsVariable(Op):
 
 @op("Assign", since=3)
 class Assign3(AssignsVariable):
-    """Assigns a variable its value for the next run; the output is that value.
+    """Assign a variable its value for the next run; the output is that value.
 
     Specification: infrastructure/assign-3.
     """
@@ -209,7 +209,7 @@ class Assign3(AssignsVariable):
 
 @op("Assign", since=6)
 class Assign(AssignsVariable):
-    """Assigns a variable its value for the next run; the output is that value.
+    """Assign a variable its value for the next run; the output is that value.
 
     Specification: infrastructure/assign-6.
     """

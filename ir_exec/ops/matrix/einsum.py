@@ -1,8 +1,8 @@
 """Einsum: sums of products of elements, described by an equation.
 
 `ij,jk->ik` gives each axis of each input a label. Elements whose labels agree are multiplied, and the products are
-summed over the labels that the output does not have. Without `->` the output has the labels that stand once, in
-alphabetical order. `...` covers any number of axes, which are broadcast together.
+summed over the labels that the output does not have. Without `->` the output has the labels that occur once, in
+alphabetical order. `...` stands for any number of axes, which are broadcast together.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["Einsum", "Equation"]
 ELLIPSIS = "..."
 
 MOST_PAIRED = 32
-"""Operands that are considered for the next product."""
+"""Maximum number of operands considered for the next product."""
 
 _SUBSCRIPT = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
 
@@ -51,7 +51,7 @@ class Equation:
 
 @cache
 def _parse(text: str) -> Equation:
-    """The equation of a text; ValueError says in the user's words what is wrong with it."""
+    """Parse an equation; raises ValueError with the fault in the user's terms."""
     left, arrow, right = "".join(text.split()).partition("->")
     inputs = tuple([_labels(subscript, "input") for subscript in left.split(",")])
     known = {label for labels in inputs for label in labels}
@@ -68,7 +68,7 @@ def _parse(text: str) -> Equation:
 
 def _labels(subscript: str, of: str) -> tuple[str, ...]:
     if not _SUBSCRIPT.fullmatch(subscript):
-        raise ValueError(f"the {of} subscript {subscript!r} is not letters with at most one '...'")
+        raise ValueError(f"the {of} subscript {subscript!r} is invalid, expected letters with at most one '...'")
     return tuple(_LABEL.findall(subscript))
 
 
@@ -90,15 +90,15 @@ _MULTIPLIED_AS_THEY_ARE = element_types("f32 f64")
 class Einsum(Op):
     """The sum of products that `equation` describes, such as `ij,jk->ik`.
 
-    A label that stands twice in one input takes the diagonal of these axes. The axes of a label in several inputs are
+    A label that occurs twice in one input selects the diagonal of these axes. The axes of a label in several inputs are
     equal, or 1 and broadcast. Floats shorter than f32 are summed in f32. Integers are exact: 8 bits saturate, longer
     ones wrap.
 
     inputs: as many as the equation has subscripts, one numeric type. output: that type.
-    Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 for a rank that does not fit its
+    Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 for a rank that does not match its
     subscript, IR502 for axes of a diagonal that differ, IR504 for axes that do not broadcast.
     Specification: matrix/einsum-7. OpenVINO's implicit output keeps a label that repeats within one input, with which
-    its runtime fails; as specified, we leave it out (`ii` is the trace).
+    its runtime fails; as specified, it is omitted here (`ii` is the trace).
     """
 
     inputs = (In("inputs", types=CALCULABLE, variadic=True),)
@@ -126,7 +126,7 @@ class Einsum(Op):
         return TensorType(element_type_of(inputs), shape)
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
-        """As if all inputs were multiplied at once; one input alone is multiplied by nothing."""
+        """Count the multiply-adds of one product of all inputs; there are none for a single input."""
         if len(inputs) < 2:
             return 0
         equation = _parse(self.equation)
@@ -177,7 +177,7 @@ def _is_one_product(op: Einsum, request: KernelRequest) -> bool:
     name="one_product",
     applies=_is_one_product,
     cost=0.11,
-    why="Two inputs without diagonals and broadcasting: one product of matrices, arranged once.",
+    why="Two inputs without diagonals and broadcasting: one matrix product with precomputed transpositions.",
 )
 def _one_product(op: Einsum, request: KernelRequest) -> Kernel:
     equation = _parse(op.equation)
@@ -253,7 +253,7 @@ class _Operand:
 
 
 def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
-    """The operand of an input: axes under the ellipsis are labelled from the last one on, and diagonals are taken."""
+    """The operand of an input: axes of the ellipsis are labelled from the last one, and diagonals are taken."""
     spare = array.ndim - len([label for label in labels if label != ELLIPSIS])
     covered = [f".{distance:02}" for distance in range(spare, 0, -1)]
     names = [name for label in labels for name in (covered if label == ELLIPSIS else [label])]
@@ -269,9 +269,10 @@ def _operand(labels: tuple[str, ...], array: Array) -> _Operand:
 def _cheapest_pair(
     operands: Sequence[_Operand], output: Sequence[str], sizes: dict[str, int]
 ) -> tuple[int, int, set[str]]:
-    """The two operands whose product is the smallest, and the labels that are needed after it.
+    """The two operands whose product is the smallest, and the labels needed after it.
 
-    Of many operands only the smallest are paired: the pairs of all would take longer than the products.
+    Only the smallest of many
+    operands are paired: trying all pairs would take longer than the products.
     """
     readers = Counter([*output, *[label for one in operands for label in one.labels]])
     smallest = sorted(range(len(operands)), key=lambda position: operands[position].array.size)[:MOST_PAIRED]
@@ -291,7 +292,7 @@ def _contracted(a: _Operand, b: _Operand, kept: set[str]) -> _Operand:
 
 
 class _Side(NamedTuple):
-    """What becomes of one operand before the product: the axes that are summed, the order of the rest, the shape."""
+    """The preparation of one operand: the summed axes, the order of the rest, the shape."""
 
     summed: tuple[int, ...]
     order: tuple[int, ...]
@@ -306,7 +307,7 @@ class _Side(NamedTuple):
 class _Contraction(NamedTuple):
     """The product of two operands with these labels and shapes, summed over the labels that are not kept.
 
-    labels, shape: those of the result. is_outer: whether nothing is summed, so that it is a multiplication.
+    labels, shape: of the result. is_outer: no label is summed, so the product is a multiplication.
     """
 
     left: _Side
@@ -324,7 +325,7 @@ class _Contraction(NamedTuple):
         kept: set[str],
     ) -> _Contraction:
         size = dict(zip(one, sizes, strict=True)) | dict(zip(other, other_sizes, strict=True))
-        # What only one operand has, and nobody needs, is summed first.
+        # Labels of one operand that are not needed later are summed first.
         a = [label for label in one if label in kept or label in other]
         b = [label for label in other if label in kept or label in one]
         batch = [label for label in a if label in b and label in kept]

@@ -23,11 +23,11 @@ __all__ = ["GroupedMatMul", "Inverse"]
 
 @op("Inverse", since=14)
 class Inverse(Op):
-    """The inverse of every matrix: output @ data = 1; with `adjoint` (false by default) the transpose of that.
+    """The inverse of every matrix: output @ data = 1; with `adjoint` (false by default) its transpose.
 
     data: any float type, shape [..., N, N]. output: as data. As specified, everything is computed in f32.
 
-    The specification leaves open what becomes of a matrix without inverse. As in OpenVINO, elimination goes on with the
+    The specification does not define the result for a singular matrix. As in OpenVINO, elimination continues with the
     pivot 0, and the output holds infinities and NaN.
 
     Errors: IR501 for a rank below 2, IR502 for matrices that are not square. Specification: matrix/inverse-14.
@@ -58,7 +58,7 @@ class Inverse(Op):
 def _eliminated(matrices: Array) -> tuple[Array, Array]:
     """The sides of the systems matrices @ x = 1 after Gaussian elimination: the left one is zero below its diagonals.
 
-    Rows are exchanged so that the number of the greatest magnitude in a column is its pivot.
+    Rows are exchanged: the pivot of a column is the number of the greatest magnitude.
     """
     count, side, _ = matrices.shape
     system = np.empty((count, side, 2 * side), matrices.dtype)
@@ -86,21 +86,21 @@ def _solved(upper: Array, right: Array) -> Array:
 
 @op("GroupedMatMul", since=17)
 class GroupedMatMul(Op):
-    """A product of matrices for each of G groups, with right sides that are stored transposed.
+    """A product of matrices for each of G groups, with transposed right sides.
 
     mat_a of shape [G, M, K]: output[g] = mat_a[g] @ mat_b[g].T, of shape [G, M, N].
-    mat_a of shape [rows, K], the rows of all groups after each other: output[start:end] = mat_a[start:end] @ mat_b[g].T
-    with start = offsets[g - 1] (0 for the first group) and end = offsets[g]; of shape [rows, N]. Rows behind the last
+    mat_a of shape [rows, K], the concatenated rows of all groups: output[start:end] = mat_a[start:end] @ mat_b[g].T
+    with start = offsets[g - 1] (0 for the first group) and end = offsets[g]; of shape [rows, N]. Rows after the last
     group are 0.
 
-    mat_a, mat_b: one numeric type; mat_b of shape [G, N, K]. offsets: i32 or i64, [G], the ends of the groups, which do
-    not fall; required where mat_a has rank 2, ignored elsewhere. output: the type of mat_a. Sums are as in MatMul.
+    mat_a, mat_b: one numeric type; mat_b of shape [G, N, K]. offsets: i32 or i64, [G], the ends of the groups,
+    non-decreasing; required if mat_a has rank 2, ignored elsewhere. output: the type of mat_a. Sums are as in MatMul.
 
-    The specification's page of some releases shows also a product of two matrices of rank 2, and a fourth input with a
-    bias; OpenVINO 2026.4 refuses both, and so do we.
+    The specification of some releases also has a product of two matrices of rank 2, and a fourth input with a bias;
+    OpenVINO 2026.4 rejects both, and so does this class.
 
-    Errors: IR501 for other ranks, IR502 for sizes that differ, IR505 where offsets are missing, IR701 for offsets that
-    fall or go beyond the rows. Specification: matrix/grouped-matmul-17.
+    Errors: IR501 for other ranks, IR502 for sizes that differ, IR505 for missing offsets, IR701 for offsets that
+    decrease or exceed the rows. Specification: matrix/grouped-matmul-17.
     """
 
     inputs = (
@@ -120,10 +120,10 @@ class GroupedMatMul(Op):
             groups = merge_dims(mat_a.shape[0], mat_b.shape[0], "axis 0 of mat_a and mat_b", port="mat_b")
             return TensorType(kind, Shape([groups, mat_a.shape[1], mat_b.shape[1]]))
         if offsets is None:
-            raise ShapeError("mat_a has rank 2: offsets must say which rows belong to which group", port="offsets")
+            raise ShapeError("offsets is missing, expected the ends of the groups for mat_a of rank 2", port="offsets")
         require_rank(offsets, 1, "offsets")
         if offsets.shape.dims is not None:
-            # As in OpenVINO, offsets beyond the number of groups do not count.
+            # As in OpenVINO, offsets beyond the number of groups are ignored.
             enough = Dim(mat_b.shape[0].lo, UNBOUNDED)
             merge_dims(offsets.shape[0], enough, "the length of offsets and axis 0 of mat_b", port="offsets")
         return TensorType(kind, Shape([mat_a.shape[0], mat_b.shape[1]]))
@@ -132,7 +132,7 @@ class GroupedMatMul(Op):
         left, right = widened(mat_a), widened(mat_b).swapaxes(-1, -2)
         if mat_a.ndim == 3:
             return rounded(np.asarray(matrix_product(left, right)), mat_a.dtype)
-        assert offsets is not None, "infer asks for them"
+        assert offsets is not None, "infer requires them"
         output = np.zeros((len(left), right.shape[-1]), left.dtype)
         for group, (start, end) in enumerate(_row_ranges(offsets, len(right), len(left))):
             output[start:end] = matrix_product(left[start:end], right[group])
@@ -151,7 +151,7 @@ class GroupedMatMul(Op):
 
 
 def _row_ranges(offsets: Array, groups: int, rows: int) -> list[tuple[int, int]]:
-    """Where the rows of each group begin and end."""
+    """The first and last row of each group."""
     places = [0, *as_integers(offsets)[:groups].tolist()]
     for group, (start, end) in enumerate(pairwise(places)):
         if not start <= end <= rows:

@@ -38,9 +38,9 @@ class MatMul(Op):
     saturate, longer ones wrap.
 
     a, b: rank 1 or more, one numeric type or boolean. output: that type.
-    Errors: IR501 for a scalar, IR502 where the columns of a are not as many as the rows of b, IR504 where batches do
+    Errors: IR501 for a scalar, IR502 if a does not have as many columns as b has rows, IR504 where batches do
     not broadcast.
-    Specification: matrix/matmul-1. It does not name booleans, which OpenVINO takes, + then being "or".
+    Specification: matrix/matmul-1. Booleans, for which + is "or", are an extension of OpenVINO to it.
     """
 
     inputs = (In("a", types=CALCULABLE | BOOLEAN), In("b", types=CALCULABLE | BOOLEAN, like="a"))
@@ -60,7 +60,7 @@ class MatMul(Op):
         if columns_a & rows_b is None:
             raise ShapeError(
                 f"a has {_count(columns_a, 'column')} ({_told(a.shape, self.transpose_a)}), "
-                f"b has {_count(rows_b, 'row')} ({_told(b.shape, self.transpose_b)}); both must be equal",
+                f"b has {_count(rows_b, 'row')} ({_told(b.shape, self.transpose_b)}), expected equal sizes",
                 code=Code.dims_differ,
             )
         batch = broadcast_shapes(Shape(batch_a), Shape(batch_b))
@@ -81,7 +81,7 @@ class MatMul(Op):
         return rounded(np.asarray(matrix_product(left, right)), a.dtype)
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
-        """A small constant matrix is transposed once: BLAS is faster then."""
+        """Transpose a small constant matrix once, for faster BLAS products."""
         matrix = constants.get(1)
         is_read_by_columns = self.transpose_b and not self.transpose_a
         if matrix is None or matrix.ndim != 2 or matrix.dtype not in _OWN_TYPES or not is_read_by_columns:
@@ -95,7 +95,7 @@ def _is_plain(op: MatMul, request: KernelRequest) -> bool:
     return request.types[0].element_type.dtype in _OWN_TYPES and not (op.transpose_a or op.transpose_b)
 
 
-@variant("MatMul", name="product", applies=_is_plain, cost=0.75, why="Nothing is to be converted or transposed.")
+@variant("MatMul", name="product", applies=_is_plain, cost=0.75, why="Nothing needs conversion or transposition.")
 def _product(op: MatMul, request: KernelRequest) -> Kernel:
     return matrix_product
 

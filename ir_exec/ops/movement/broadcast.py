@@ -1,4 +1,4 @@
-"""Elements repeated: so often (Tile), or until they fill a shape (Broadcast)."""
+"""Repeated elements: a number of times (Tile), or to fill a shape (Broadcast)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Size = TypeVar("Size", int, Dim)
 
 @op("Tile", since=1)
 class Tile(Op):
-    """data repeated along each axis as often as `repeats` says.
+    """data repeated along each axis `repeats` times.
 
     data: any shape, any type. repeats: a vector of integers; as in OpenVINO, negative ones count as 0. The shorter of
     repeats and the shape of data gets ones in front. output: the type of data.
@@ -71,7 +71,7 @@ class _Broadcast(Op):
     output: the type of data.
 
     Errors: IR501 for a target_shape or axes_mapping that is not a vector, IR503 for axes that are out of range or do
-    not rise, IR504 for data that does not fit, IR505 for a negative size; IR704 for those that only the run knows.
+    not rise, IR504 for data that does not broadcast, IR505 for a negative size; IR704 for faults found only in the run.
     """
 
     inputs = (In("data"), In("target_shape", types=INTEGER), In("axes_mapping", types=INTEGER, optional=True))
@@ -106,24 +106,24 @@ class _Broadcast(Op):
                 target = np.broadcast_shapes(data.shape, target)
             return np.broadcast_to(data, target).copy()
         except (ValueError, ShapeError):
-            # NumPy's messages all mean that these two shapes do not fit each other.
+            # All of NumPy's messages mean that these two shapes do not broadcast.
             raise EvaluationError(
                 f"data of shape {list(data.shape)} cannot be broadcast to {list(target)} ({mode})", port="target_shape"
             ) from None
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """What `evaluate` does where the last axes meet, which it need not find out again."""
+        """The function for aligned last axes, without the checks of `evaluate`."""
         if self._mode(len(types) > 2) in ("explicit", "pdpd"):
             return self.evaluate
         target = self.infer(*types).shape
         return partial(_filled, target.static) if target.is_static else self.evaluate
 
     def _mode(self, mapped: bool) -> str:
-        """How shapes are matched. mapped: whether the layer has axes_mapping."""
+        """The mode of matching shapes. mapped: the layer has axes_mapping."""
         raise NotImplementedError
 
     def _first_axis(self, rank: int, target_rank: int) -> int:
-        """The axis of target_shape on which pdpd lays the first axis of data."""
+        """The axis of target_shape that pdpd aligns with the first axis of data."""
         return target_rank - rank if self.axis == -1 else self.axis
 
     def _pdpd(self, shape: Shape, target: Shape) -> Shape:
@@ -133,19 +133,20 @@ class _Broadcast(Op):
         start = self._first_axis(len(shape), len(target))
         if start < 0 or start + len(shape) > len(target):
             raise ShapeError(
-                f"data of shape {shape} laid on axis {start} does not fit into {target}", code=Code.no_broadcast
+                f"data of shape {shape} at axis {start} does not fit into {target}", code=Code.no_broadcast
             )
         return broadcast_shapes(Shape(_spread(shape[:], range(start, start + len(shape)), len(target))), target)
 
 
 @op("Broadcast", since=1)
 class Broadcast1(_Broadcast):
-    """data repeated so that it fills `target_shape`.
+    """data repeated to fill `target_shape`.
 
-    mode: with `numpy`, the default, the last dims meet; a dim of data is 1 or that of the target. With `explicit`,
-    axes_mapping names the axis of the target for each axis of data; they rise. With `pdpd`, which OpenVINO has beyond
-    the specification, the first axis of data lies on `axis` of the target (0 by default), and dims of data stand where
-    the target has 1. OpenVINO writes explicit as `none`, and takes explicit without axes_mapping for numpy.
+    mode: with `numpy`, the default, the last dims are aligned; a dim of data is 1 or equal to the dim of the target.
+    With `explicit`, axes_mapping names the axis of the target for each axis of data, in ascending order. With `pdpd`,
+    an extension of OpenVINO, the first axis of data is aligned with `axis` of the target (0 by default), and the output
+    has the dims of data where the target has 1. OpenVINO writes explicit as `none`, and treats explicit without
+    axes_mapping as numpy.
 
     Specification: movement/broadcast-1.
     """
@@ -161,12 +162,12 @@ class Broadcast1(_Broadcast):
 
 @op("Broadcast", since=3)
 class Broadcast(_Broadcast):
-    """data repeated so that it fills `target_shape`.
+    """data repeated to fill `target_shape`.
 
-    mode: those of Broadcast-1, and `bidirectional`: data and the target are broadcast together as in NumPy. The axis of
-    pdpd, again beyond the specification, has another name in the file. Only explicit takes axes_mapping, and needs it.
+    mode: as in Broadcast-1, and `bidirectional`: data and the target are broadcast together as in NumPy. The axis of
+    pdpd, again an extension of OpenVINO, has another name in the file. Only explicit has axes_mapping, and requires it.
 
-    Errors: also IR106 for a missing axes_mapping, or one that the mode does not take.
+    Errors: also IR106 for a missing axes_mapping, or one that the mode does not allow.
     Specification: movement/broadcast-3.
     """
 
@@ -191,7 +192,7 @@ def _filled(shape: tuple[int, ...], data: Array, *_: Array) -> Array:
 
 
 def _numpy(shape: Shape, target: Shape) -> Shape:
-    """The target, if the dims of data fit into its last dims; ShapeError IR504 otherwise."""
+    """The target, if the dims of data broadcast to its last dims; else raises ShapeError IR504."""
     if shape.dims is None or target.dims is None:
         return target
     front = len(target) - len(shape)
@@ -204,7 +205,7 @@ def _numpy(shape: Shape, target: Shape) -> Shape:
 
 
 def _explicit(shape: Shape, target: Shape, axes_mapping: TensorType) -> Shape:
-    """The target, if each dim of data fits into the one that axes_mapping names; ShapeError IR504 otherwise."""
+    """The target, if each dim of data broadcasts to the dim in axes_mapping; else raises ShapeError IR504."""
     require_rank(axes_mapping, 1, "axes_mapping")
     mapping = known_ints(axes_mapping)
     if mapping is None or shape.dims is None or target.dims is None:
@@ -238,7 +239,7 @@ def _require_mapping(mapping: Sequence[int], rank: int, target_rank: int) -> Non
         )
     if any(not 0 <= axis < target_rank for axis in mapping) or any(one >= other for one, other in pairwise(mapping)):
         raise ShapeError(
-            f"axes_mapping {list(mapping)} are no rising axes of a target of rank {target_rank}",
+            f"axes_mapping {list(mapping)} are invalid, expected ascending axes of a target of rank {target_rank}",
             code=Code.axis_out_of_range,
             port="axes_mapping",
         )

@@ -1,4 +1,4 @@
-"""The gather family: outputs are made of elements or slices that indices choose from `data`."""
+"""The gather family: outputs are elements or slices of `data` selected by indices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class GatherElements(Op):
     data: any element type, rank 1 or more. indices: i32 or i64, the shape of data except on `axis`.
     output: the element type of data, the shape of indices.
 
-    A negative index counts from the end, as OpenVINO does; the specification expects indices from 0 on.
+    A negative index counts from the end, as OpenVINO does; the specification expects indices of 0 or more.
     Errors: IR701 for an index out of range. Specification: movement/gather-elements-6.
     """
 
@@ -84,8 +84,9 @@ class GatherElements(Op):
 
 
 def _is_short(data: TensorType, indices: TensorType, axis: int) -> bool:
-    """Whether one call of NumPy's, which checks the indices itself, takes slices of these static types sooner than
-    threads would wake up. A scalar is no array to NumPy."""
+    """Return True if one call of NumPy is faster than waking threads, for slices of these static types.
+
+    NumPy checks the indices itself. It does not accept a scalar as an array."""
     if indices.element_type not in INDEX or len(data.shape) + len(indices.shape) == 1:
         return False
     sizes = data.shape.static
@@ -95,7 +96,7 @@ def _is_short(data: TensorType, indices: TensorType, axis: int) -> bool:
 
 
 class _Gather(Op):
-    """output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it."""
+    """output[p, q, i, r] = data[p, q, indices[p, i], r]: p are batch axes, q axes before `axis`, r axes after it."""
 
     inputs = (In("data"), In("indices", types=INTEGER), In("axis", types=INTEGER))
     increasing_in = ("data",)
@@ -133,11 +134,11 @@ class _Gather(Op):
             return self._with_indices_out_of_range(data, indices, position, batch)
 
     def _batch(self, rank: int | None) -> int | None:
-        """How many axes data and indices share, where that is known; `rank` is that of indices."""
+        """The number of axes shared by data and indices, if it is known; `rank` is the rank of indices."""
         return 0
 
     def _with_indices_out_of_range(self, data: Array, indices: Array, axis: int, batch: int) -> Array:
-        """The output, or an error that says which index is out of range."""
+        """Return the output; raises an error that names an index out of range."""
         find_indices(indices, data.shape[axis], axis, self.negative)
         raise AssertionError("no index is out of range")
 
@@ -172,7 +173,7 @@ def _take(op: _Gather, request: KernelRequest) -> Kernel:
             if data.flags.c_contiguous:
                 return data.take(indices, position)
             if is_one:
-                # Without a copy of all the others, which NumPy's function begins with.
+                # Without the copy of all the others that NumPy's function makes first.
                 return np.array(data[(*before, int(indices))], order="C")
         except IndexError:
             pass
@@ -183,13 +184,13 @@ def _take(op: _Gather, request: KernelRequest) -> Kernel:
 
 @op("Gather", since=1)
 class Gather1(_Gather):
-    """output[p, i, r] = data[p, indices[i], r]: i all axes of indices, p those of data up to `axis`, r those behind.
+    """output[p, i, r] = data[p, indices[i], r]: i are axes of indices, p axes before `axis`, r axes after it.
 
     data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1].
     output: the element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
 
-    A negative index counts from the end. The specification leaves it out, and OpenVINO is of two minds: its reference
-    kernel, which folds constants, counts from the end; its CPU plugin gives zeros.
+    A negative index counts from the end. The specification does not define it. OpenVINO's reference kernel, which folds
+    constants, counts from the end; its CPU plugin gives zeros.
     Errors: IR701 for an index out of range (OpenVINO gives zeros, which only Gather-8 is specified to do), IR704 for an
     axis out of range. Specification: movement/gather-1.
     """
@@ -214,10 +215,11 @@ class _BatchedGather(_Gather):
 class Gather7(_BatchedGather):
     """Gather-1 with the first `batch_dims` axes shared by data and indices.
 
-    output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it.
+    output[p, q, i, r] = data[p, q, indices[p, i], r]: p are the batch axes, q the axes before `axis`, r the axes after
+    it.
 
     data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1],
-    not less than batch_dims. batch_dims: from 0 on, or counted from the end of the shape of indices where negative.
+    not less than batch_dims. batch_dims: 0 or more, or negative to count from the end of the shape of indices.
     output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
 
     Negative indices and indices out of range are as in Gather-1. Specification: movement/gather-7.
@@ -228,16 +230,17 @@ class Gather7(_BatchedGather):
 class Gather8(_BatchedGather):
     """Gather-7 with any index allowed: a negative one counts from the end, one out of range gives zeros.
 
-    output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it.
+    output[p, q, i, r] = data[p, q, indices[p, i], r]: p are the batch axes, q the axes before `axis`, r the axes after
+    it.
 
     data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1],
-    not less than batch_dims. batch_dims: from 0 on, or counted from the end of the shape of indices where negative.
+    not less than batch_dims. batch_dims: 0 or more, or negative to count from the end of the shape of indices.
     output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
 
-    out_of_range: an attribute of ir_exec alone, which OpenVINO ignores. With "error" an index out of range is an error,
-    as ONNX demands of its Gather; Gather-7 cannot say this, because OpenVINO gives zeros for its negative indices.
-    What stands for zero in strings is the empty one. Specification: movement/gather-8.
-    Errors: IR701 for an index out of range where `out_of_range` is "error".
+    out_of_range: an attribute of ir_exec, which OpenVINO ignores. With "error" an index out of range is an error, as
+    ONNX requires for its Gather; Gather-7 cannot express this, because OpenVINO gives zeros for its negative indices.
+    For strings, the empty string is used as zero. Specification: movement/gather-8.
+    Errors: IR701 for an index out of range if `out_of_range` is "error".
     """
 
     negative: ClassVar[Negative] = "counted"
@@ -265,7 +268,7 @@ class Gather8(_BatchedGather):
 
 
 class _GatherND(Op):
-    """output[p, i] = data[p, *indices[p, i]]: p the batch axes, i all other axes of indices but the last."""
+    """output[p, i] = data[p, *indices[p, i]]: p are the batch axes, i all other axes of indices except the last."""
 
     inputs = (In("data"), In("indices", types=INTEGER))
     increasing_in = ("data",)
@@ -327,14 +330,14 @@ class _GatherND(Op):
 
 @op("GatherND", since=5)
 class GatherND5(_GatherND):
-    """Slices or elements that tuples choose: output[p, i] = data[p, *indices[p, i]]; all batch axes p become one.
+    """Slices or elements selected by tuples: output[p, i] = data[p, *indices[p, i]]; the batch axes p are merged.
 
-    data: any element type, rank 1 or more. indices: integers, rank 1 or more; a tuple lies along the last axis and has
+    data: any element type, rank 1 or more. indices: integers, rank 1 or more; tuples are along the last axis and have
     at most rank(data) - batch_dims elements. The first `batch_dims` axes of both are equal.
     output: the element type of data, shape [prod(indices.shape[:batch_dims])] + indices.shape[batch_dims:-1] +
-    data.shape[batch_dims + indices.shape[-1]:], without the first axis where batch_dims is 0.
+    data.shape[batch_dims + indices.shape[-1]:], without the first axis if batch_dims is 0.
 
-    A negative index counts from the end, as OpenVINO does; the specification asks for indices from 0 on.
+    A negative index counts from the end, as in OpenVINO; the specification requires indices of 0 or more.
     Errors: IR701 for an index out of range. Specification: movement/gather-nd-5.
     """
 
@@ -352,14 +355,14 @@ class GatherND5(_GatherND):
 
 @op("GatherND", since=8)
 class GatherND8(_GatherND):
-    """Slices or elements that tuples choose: output[p, i] = data[p, *indices[p, i]]; the batch axes p stay apart.
+    """Slices or elements selected by tuples: output[p, i] = data[p, *indices[p, i]]; the batch axes p are kept.
 
-    data: any element type, rank 1 or more. indices: integers, rank 1 or more; a tuple lies along the last axis and has
+    data: any element type, rank 1 or more. indices: integers, rank 1 or more; tuples are along the last axis and have
     at most rank(data) - batch_dims elements. The first `batch_dims` axes of both are equal (the specification would
     broadcast them, OpenVINO never did).
     output: the element type of data, shape indices.shape[:-1] + data.shape[batch_dims + indices.shape[-1]:].
 
-    Errors: IR701 for an index out of range, where OpenVINO's CPU plugin reads what lies there.
+    Errors: IR701 for an index out of range, where OpenVINO's CPU plugin reads arbitrary memory.
     Specification: movement/gather-nd-8.
     """
 
@@ -368,15 +371,15 @@ class GatherND8(_GatherND):
 
 @op("GatherTree", since=1)
 class GatherTree(Op):
-    """The whole beams of a beam search, from the token of every step and the beam from which it went on.
+    """The complete beams of a beam search, from the token and the parent beam of every step.
 
-    step_ids, parent_ids: whole numbers of any numeric type but u1, u3, u6 and nf4, shape
+    step_ids, parent_ids: integer values of any numeric type except u1, u3, u6 and nf4, shape
     [MAX_TIME, BATCH_SIZE, BEAM_WIDTH]. max_seq_len: shape [BATCH_SIZE]. end_token: a scalar. All have one element
     type. output: like step_ids.
-    A beam is followed back from the last step of its sequence; after its first end_token it holds nothing else.
-    A sequence of no steps is all end_token, where OpenVINO's CPU plugin leaves the output as it was.
+    A beam is followed back from the last step of its sequence; after its first end_token it holds only end_token. A
+    sequence of no steps is all end_token, where OpenVINO's CPU plugin leaves the output unchanged.
 
-    Errors: IR701 for a parent that is no beam, where it is followed. Specification: movement/gather-tree-1.
+    Errors: IR701 for a parent that is not a beam, if it is followed. Specification: movement/gather-tree-1.
     """
 
     inputs = (
@@ -426,10 +429,10 @@ class GatherTree(Op):
         followed = parents if sound else np.clip(parents, 0, beams - 1)
         outside = None if inside.all() else ~inside[:, :, np.newaxis]
         if outside is not None:
-            # Behind the end of its sequence every beam goes on from itself.
+            # After the end of its sequence every beam continues from itself.
             np.copyto(followed, np.arange(beams), where=outside)
         followed = (followed + np.arange(batch)[:, np.newaxis] * beams).reshape(steps, batch * beams)
-        # lanes[t, b * beams + w] is where in step t of its batch lies what ends up in beam w.
+        # lanes[t, b * beams + w] is the position in step t of the beam that ends as beam w of its batch.
         lanes = np.empty((steps, batch * beams), np.int64)
         lanes[-1:] = np.arange(batch * beams)
         steps_back = list(lanes[::-1])
@@ -444,7 +447,7 @@ class GatherTree(Op):
         if ended.any():
             reach = 1
             while reach < steps:
-                # What has ended up to `reach` steps ago; an accumulation along the first axis takes far longer.
+                # Beams that ended up to `reach` steps ago; an accumulation along the first axis is much slower.
                 ended[reach:] |= ended[:-reach].copy()
                 reach *= 2
             np.copyto(output, end_token, where=ended)
@@ -456,7 +459,7 @@ def _batch_message(batch: int, axis: int) -> str:
 
 
 def _zero(dtype: np.dtype[Any]) -> Array:
-    """What stands for zero: the empty string, the nf4 code of 0.0, and elsewhere bytes of zeros."""
+    """The value used as zero: the empty string, the nf4 code of 0.0, and elsewhere zero bytes."""
     if dtype == np.dtype(object):
         return np.array("", object)
     zero = np.zeros((), dtype)
@@ -466,7 +469,7 @@ def _zero(dtype: np.dtype[Any]) -> Array:
 
 
 def _whole_numbers(values: Array, *, most: int) -> Array:
-    """Values of any numeric type as i64; what is above `most` or below -1 becomes just these."""
+    """Values of any numeric type as i64, clipped to -1 .. `most`."""
     values = values if values.dtype.isbuiltin == 1 else values.astype(np.float32)
     if values.size and values.min() >= 0 and values.max() <= most:
         return values.astype(np.int64)
@@ -474,14 +477,14 @@ def _whole_numbers(values: Array, *, most: int) -> Array:
         return np.minimum(values, np.uint64(most)).astype(np.int64)
     if values.dtype.kind == "i":
         return np.clip(values.astype(np.int64), -1, most)
-    # NaN is no number of anything; it becomes -1.
+    # NaN is not an index; it becomes -1.
     return np.clip(np.nan_to_num(values.astype(np.float64), nan=-1.0), -1, most).astype(np.int64)
 
 
 def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Array, first_batch: int) -> None:
-    """Raise for the last step with a parent that is no beam, among those from which a beam really went on.
+    """Raise for the last step with a parent that is not a beam, if the parent is followed.
 
-    first_batch: how the first of these batches is called.
+    first_batch: the number of the first of these batches.
     """
     _, batch, beams = parents.shape
     found = np.take_along_axis(parents.reshape(lanes.shape), lanes, 1).reshape(parents.shape)
@@ -498,6 +501,6 @@ def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Arr
 
 
 def _check_constant(indices: TensorType, size: Dim, axis: int, negative: Negative) -> list[IRError]:
-    """What the values of constant indices on one axis say; only where its size is known are they decoded."""
+    """The faults of constant indices on one axis; they are decoded only if its size is known."""
     value = indices.value if size.is_static else None
     return [] if value is None else check_indices(value, size.size, axis, negative)

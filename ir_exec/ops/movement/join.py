@@ -24,17 +24,17 @@ from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 __all__ = ["Concat", "Split", "VariadicSplit"]
 
 MOST_OUTPUTS = 2**16
-"""More outputs than any network has: so a number in a file cannot claim memory for them."""
+"""Maximum number of outputs, more than any model has: a number in a file cannot claim memory for them."""
 
 
 @op("Concat", since=1)
 class Concat(Op):
-    """The inputs one after the other along `axis`, which counts from the end if it is negative.
+    """The inputs concatenated along `axis`, which counts from the end if it is negative.
 
-    inputs: one at least, of rank 1 or more and of one type; only their sizes along the axis may differ. output: their
+    inputs: at least one, of rank 1 or more and of one type; only their sizes along the axis may differ. output: their
     type.
-    Errors: IR501 for ranks that differ, IR502 for other sizes that differ, IR503 for an axis that they do not have.
-    Specification: movement/concat-1.
+    Errors: IR501 for ranks that differ, IR502 for other unequal sizes, IR503 for an axis out of range. Specification:
+    movement/concat-1.
     """
 
     inputs = (In("inputs", variadic=True),)
@@ -68,7 +68,7 @@ class Concat(Op):
 
 
 def _joined_rows(inputs: Sequence[Array], rows: int, axis: int) -> Array:
-    """np.concatenate, which pays for every row, of many rows."""
+    """np.concatenate of many rows, which has a cost for every row."""
     widths = [array.size // rows for array in inputs]
     row_bytes = [width * inputs[0].itemsize for width in widths]
     if (
@@ -87,10 +87,10 @@ def _joined_rows(inputs: Sequence[Array], rows: int, axis: int) -> Array:
 
 @op("Split", since=1)
 class Split(Op):
-    """`num_splits` equal parts of data along an axis.
+    """`num_splits` equal slices of data along an axis.
 
     data: any shape, any type. axis: an integer, a scalar; counts from the end if it is negative. outputs: the type of
-    data; they may share its memory.
+    data; they may alias it.
     Errors: IR501 for an axis that is not a scalar, IR503 and IR704 for one that data does not have, IR505 and IR704 for
     a size that is not a multiple of num_splits.
     Specification: movement/split-1.
@@ -130,12 +130,12 @@ class Split(Op):
 
 @op("VariadicSplit", since=1)
 class VariadicSplit(Op):
-    """Parts of data along an axis, of the lengths in `split_lengths`, of which one may be -1: what the others leave.
+    """Slices of data along an axis, with lengths in `split_lengths`; one length may be -1 for the remaining elements.
 
     data: any shape, any type. axis: an integer, a scalar or a vector of one element; counts from the end if it is
-    negative. split_lengths: a vector of integers. outputs: the type of data; they may share its memory.
+    negative. split_lengths: a vector of integers. outputs: the type of data; they may alias it.
     Errors: IR501 for an axis or split_lengths of another shape, IR503 and IR704 for an axis that data does not have,
-    IR505 and IR704 for negative lengths and those whose sum is not the size of the axis.
+    IR505 and IR704 for negative lengths and for a sum other than the size of the axis.
     Specification: movement/variadic-split-1.
     """
 
@@ -181,7 +181,7 @@ class VariadicSplit(Op):
 
 
 def _count(split_lengths: TensorType) -> int:
-    """The number of outputs; 1, which stands for any number, where it is not known."""
+    """The number of outputs; 1, for any number, if it is not known."""
     if split_lengths.shape.dims is None or not split_lengths.shape[0].is_static:
         return 1
     count = split_lengths.shape[0].lo
@@ -193,7 +193,7 @@ def _count(split_lengths: TensorType) -> int:
 def _part_dims(lengths: tuple[int, ...], dim: Dim) -> list[Dim]:
     if lengths.count(-1) > 1 or min(lengths, default=0) < -1:
         raise ShapeError(
-            f"split_lengths {list(lengths)} hold a negative length other than one -1", port="split_lengths"
+            f"split_lengths {list(lengths)} contain a negative length, expected at most one -1", port="split_lengths"
         )
     given = sum(length for length in lengths if length >= 0)
     if given > dim.hi or (-1 not in lengths and given < dim.lo):
@@ -215,7 +215,7 @@ def _parts(data: Array, axis: int, ends: Iterable[int]) -> tuple[Array, ...]:
 
 
 def _split_kernel(data: TensorType, axis: TensorType, parts: Sequence[TensorType]) -> Callable[..., Any] | None:
-    """What cuts data of this static type into parts of these types, None where that depends on the run."""
+    """The function that splits data of this static type into outputs of these types; None if it depends on the run."""
     along = known_int(axis)
     if along is None or not all(part.shape.is_static for part in parts):
         return None

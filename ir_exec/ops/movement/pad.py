@@ -1,4 +1,4 @@
-"""Pad: elements added at the ends of axes, or removed where the number of pads is negative."""
+"""Pad: elements added at the ends of axes, or removed by negative pads."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ __all__ = ["Pad", "Pad1", "surrounded"]
 
 class _Pad(Op):
     """data: any shape, any type. pads_begin, pads_end: vectors of integers, one for each axis of data; a negative one
-    removes elements. pad_value: a scalar of the type of data, for the mode `constant` alone; by default 0, or "".
-    output: dims `max(pads_begin + dim + pads_end, 0)`, the type of data; it may be data itself.
+    removes elements. pad_value: a scalar of the type of data, only for the mode `constant`; by default 0, or "".
+    output: dims `max(pads_begin + dim + pads_end, 0)`, the type of data; it may alias data.
 
-    pad_mode, what is added: `constant`: pad_value. `edge`: copies of the element at this end; there must be one.
-    `reflect`: the elements in reverse order without the one at this end, `dim - 1` at most. `symmetric`: the same with
-    it, `dim` at most. Elements removed at the other end are copied too.
+    pad_mode, the added
+    elements: `constant`: pad_value. `edge`: copies of the element at this end, which must exist.
+    `reflect`: the elements in reverse order without the one at this end, at most `dim - 1`. `symmetric`: the elements
+    in reverse order including it, at most `dim`. Elements removed at the other end are copied too.
 
     Errors: IR501 and IR502 for inputs of other shapes, IR402 for a pad_value of another type, IR505 and IR704 for more
     pads than the mode can add.
@@ -89,7 +90,7 @@ class _Pad(Op):
         return lambda data, begins, ends, fill=None: _around(places, data, fill)
 
     def _fault(self, size: int, pads: int, axis: int, name: str) -> str | None:
-        """What is wrong with adding `pads` elements to an axis of this size at most; None if nothing is."""
+        """The fault of adding `pads` elements to an axis of at most this size; None if there is none."""
         limits = {"constant": pads, "edge": pads if size else 0, "reflect": max(size - 1, 0), "symmetric": size}
         most = limits[self.pad_mode]
         if pads <= max(most, 0):
@@ -97,9 +98,9 @@ class _Pad(Op):
         return f"{name}[{axis}] is {pads}, but {self.pad_mode} adds at most {most} to an axis of size {size}"
 
     def _copied(self, data: Array, begins: list[int], ends: list[int]) -> Array:
-        """Data padded with copies of its own elements, axis by axis."""
+        """Data padded with copies of its elements, axis by axis."""
         growth = {axis: begins[axis] + ends[axis] for axis in range(data.ndim) if begins[axis] or ends[axis]}
-        # Axes that shrink come first: so no intermediate result is larger than data and the output.
+        # Axes that shrink come first: no intermediate result is then larger than both data and the output.
         for axis in sorted(growth, key=growth.__getitem__):
             size = data.shape[axis]
             places = np.arange(-begins[axis], max(size + ends[axis], -begins[axis]))
@@ -116,9 +117,9 @@ class _Pad(Op):
 
 @op("Pad", since=1)
 class Pad1(_Pad):
-    """Elements added around a tensor.
+    """Elements added at the ends of axes.
 
-    The specification has no negative pads in this version; OpenVINO takes them as in Pad-12, and so do we.
+    Negative pads, as in Pad-12, are an extension of OpenVINO to this version.
 
     Specification: movement/pad-1.
     """
@@ -126,7 +127,7 @@ class Pad1(_Pad):
 
 @op("Pad", since=12)
 class Pad(_Pad):
-    """Elements added around a tensor, or removed from its ends.
+    """Elements added at the ends of axes, or removed there.
 
     Specification: movement/pad-12.
     """
@@ -148,24 +149,24 @@ def _padded_dim(dim: Dim, begin: Interval, end: Interval) -> Dim:
 
 
 def _least_pads(pads: Interval) -> int:
-    """The least number of pads; 0 where it has no bound, and elements may be added.
+    """The least number of pads; 0 if it has no bound and elements may be added, as in OpenVINO.
 
-    So OpenVINO infers too. Such numbers come of `size - dim`, which networks write to pad and not to cut.
+    Such numbers result from `size - dim`, which models use to pad, not to crop.
     """
     low, high = pads
     return 0 if low == -BEYOND and high > 0 else low
 
 
 def surrounded(data: Array, begins: list[int], ends: list[int], fill: Array | None = None) -> Array:
-    """Data with so many elements before and behind it on each axis; negative numbers cut it off.
+    """Data with elements added before and after it on each axis; negative numbers remove elements.
 
-    fill: the new elements, of the type of data; by default 0, or "". The result is data itself where nothing changes.
+    fill: the new elements, of the type of data; by default 0, or "". The result is data itself if nothing changes.
     """
     return _around(_places(data.shape, begins, ends), data, fill) if any(begins) or any(ends) else data
 
 
 class _Places(NamedTuple):
-    """The sizes of an output, and where what it has of the data lies in it and in the data."""
+    """The sizes of an output, and the place of the copied elements in it and in the data."""
 
     sizes: list[int]
     target: tuple[slice, ...]

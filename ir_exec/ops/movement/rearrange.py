@@ -40,7 +40,7 @@ TWO = of_length(2, 2)
 
 @op("ShuffleChannels", since=1)
 class ShuffleChannels(Op):
-    """Channels in another order: that of the transposed matrix of `group` rows in which they stand in their own order.
+    """Channels in the order of a transposed matrix, whose `group` rows hold them in their original order.
 
     data: rank 1 or more, any type; its size along `axis` (1 by default) is a multiple of `group` (1 by default).
     output: as data.
@@ -69,11 +69,11 @@ class ShuffleChannels(Op):
 
 
 class _Depth(Op):
-    """data: [batch, depth, D1, ..., DK], any type, K spatial axes, one at least.
+    """data: [batch, depth, D1, ..., DK], any type, K spatial axes, at least one.
 
-    block_size: the size of a block along each spatial axis, by default 1. mode: how a block lies along the axis of
-    depth. With `depth_first` the elements of one channel lie together, with `blocks_first` those of one position in the
-    block.
+    block_size: the size of a block along each spatial axis, by default 1. mode: the order of a block along the axis of
+    depth. With `depth_first` the elements of one channel are adjacent, with `blocks_first` the elements of one position
+    in the block.
     Errors: IR501 for a rank below 3.
     """
 
@@ -91,7 +91,7 @@ class _Depth(Op):
 
 @op("DepthToSpace", since=1)
 class DepthToSpace(_Depth):
-    """Blocks from the axis of depth laid out in space.
+    """Blocks moved from the axis of depth to the spatial axes.
 
     output: [batch, depth / block_size ** K, D1 * block_size, ..., DK * block_size], the type of data.
     Errors: IR505 for a depth that is not a multiple of block_size ** K. Specification: movement/depth-to-space-1.
@@ -121,7 +121,7 @@ class DepthToSpace(_Depth):
 
 @op("SpaceToDepth", since=1)
 class SpaceToDepth(_Depth):
-    """Blocks in space laid along the axis of depth.
+    """Blocks moved from the spatial axes to the axis of depth.
 
     output: [batch, depth * block_size ** K, D1 / block_size, ..., DK / block_size], the type of data.
     Errors: IR505 for a spatial size that is not a multiple of block_size. Specification: movement/space-to-depth-1.
@@ -148,15 +148,15 @@ class SpaceToDepth(_Depth):
 
 @op("BatchToSpace", since=2)
 class BatchToSpace(Op):
-    """Blocks from the batch axis laid out in space; then the ends of the spatial axes are cut off.
+    """Blocks moved from the batch axis to the spatial axes, whose ends are then cropped.
 
     data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, crops_begin, crops_end: vectors of integers, one
     for each axis of data, the first ones 1, 0 and 0. output: [batch / product of block_shape, D1 * block_shape[1] -
     crops_begin[1] - crops_end[1], ...], the type of data.
 
     Errors: IR501 and IR502 for other shapes, IR505 for numbers out of range, a batch that is not a multiple of the
-    product, or more cut off than there is; also for other first numbers, with which OpenVINO's outputs do not have the
-    shape that it infers.
+    product, or crops larger than the axis; also for other first numbers, for which OpenVINO's outputs differ from the
+    inferred shape.
     Specification: movement/batch-to-space-2.
     """
 
@@ -203,14 +203,14 @@ class BatchToSpace(Op):
 
 @op("SpaceToBatch", since=2)
 class SpaceToBatch(Op):
-    """Zeros added to the ends of the spatial axes; then blocks in space laid along the batch axis.
+    """Zeros added to the ends of the spatial axes, and blocks then moved to the batch axis.
 
     data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, pads_begin, pads_end: vectors of integers (as in
-    OpenVINO, perhaps of three types), one for each axis of data, the first ones 1, 0 and 0. output: [batch * product of
-    block_shape, (D1 + pads_begin[1] + pads_end[1]) / block_shape[1], ...], the type of data.
+    OpenVINO, possibly of three types), one for each axis of data, the first ones 1, 0 and 0. output: [batch * product
+    of block_shape, (D1 + pads_begin[1] + pads_end[1]) / block_shape[1], ...], the type of data.
 
     Errors: IR501 and IR502 for other shapes, IR505 for numbers out of range, or a padded size that is not a multiple of
-    the block; also for other first numbers, with which OpenVINO's outputs do not have the shape that it infers.
+    the block; also for other first numbers, for which OpenVINO's outputs differ from the inferred shape.
     Specification: movement/space-to-batch-2.
     """
 
@@ -254,7 +254,7 @@ class SpaceToBatch(Op):
 
 
 def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
-    """Raises ShapeError IR501 or IR502 unless data has rank 2 or more, and each vector a number for each axis of it."""
+    """Raise ShapeError IR501 or IR502 unless data has rank 2 or more, and each vector as many elements."""
     if data.rank is not None and data.rank < 2:
         raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code=Code.wrong_rank, port="data")
     shape = Shape.unknown() if data.rank is None else Shape([data.rank])
@@ -266,13 +266,13 @@ def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
 
 
 def _numbers(vector: TensorType, name: str, least: int) -> tuple[int, ...] | None:
-    """The numbers of a vector, if known; ShapeError IR505 for one below `least`, or another first one than that."""
+    """The numbers of a vector, if known; raises ShapeError IR505 for one below `least`, or a wrong first one."""
     values = known_ints(vector)
     if values is None:
         return None
     if min(values, default=least) < least:
         raise ShapeError(
-            f"{name} is {list(values)}, expected numbers from {least} on", code=Code.impossible_shape, port=name
+            f"{name} is {list(values)}, expected numbers of {least} or more", code=Code.impossible_shape, port=name
         )
     if values and values[0] != least:
         message = f"{name} is {list(values)}, expected {least} for the batch axis"
@@ -287,8 +287,8 @@ class ExtractImagePatches(Op):
     data: [batch, depth, rows, columns], any type. output: [batch, sizes[0] * sizes[1] * depth, rows of patches, columns
     of patches], the type of data. sizes, strides, rates: two numbers each, for rows and columns. auto_pad: with
     `same_upper` and `same_lower` there are ceil(size / stride) patches along an axis, and zeros are added at both ends,
-    an odd one at the end or at the beginning. With `valid` there are as many as fit. Where none fits, OpenVINO may
-    count one that begins within the image; it reads zeros beyond.
+    an odd one at the end or at the beginning. With `valid` only complete patches count. If none fits, OpenVINO may
+    count one that begins within the image and reads zeros outside.
 
     Errors: IR501 for another rank. Specification: movement/extract-image-patches-3.
     """
@@ -317,7 +317,7 @@ class ExtractImagePatches(Op):
         return max((size - reach) // self.strides[axis] + 1, 0)
 
     def _reach(self, axis: int) -> int:
-        """The number of elements from the first to the last of a patch, both included."""
+        """The number of elements from the first to the last of a patch, inclusive."""
         return self.rates[axis] * (self.sizes[axis] - 1) + 1
 
     def evaluate(self, data: Array) -> Array:
@@ -336,22 +336,22 @@ class ExtractImagePatches(Op):
         shape = (batch, *self.sizes, depth, *patches)
         within = [step * rate for step, rate in zip(steps, self.rates, strict=True)]
         between = [step * stride for step, stride in zip(steps, self.strides, strict=True)]
-        # Patches share memory; each lies within the padded image.
+        # Patches overlap in memory; each is within the padded image.
         view = as_strided(data, shape, (batch_step, *within, depth_step, *between), writeable=False)
         return view.copy().reshape(batch, depth * prod(self.sizes), *patches)
 
 
 @op("Col2Im", since=15)
 class Col2Im(Op):
-    """An image put together from its patches, which are added up where they overlap: the reverse of im2col.
+    """An image composed of its patches, which are summed where they overlap: the reverse of im2col.
 
-    data: [N, C * product of kernel_size, L], or the same without N, any numeric type. L, the number of patches, is the
+    data: [N, C * product of kernel_size, L], or without N, any numeric type. L, the number of patches, is the
     product over both spatial axes of (output_size + pads_begin + pads_end - dilation * (kernel_size - 1) - 1) // stride
-    + 1. output_size, kernel_size: two integers each, i32 or i64. output: [N, C, *output_size], or the same without N,
-    the type of data. strides and dilations are 1, pads 0 by default.
+    + 1. output_size, kernel_size: two integers each, i32 or i64. output: [N, C, *output_size], or without N, the type
+    of data. strides and dilations are 1, pads 0 by default.
 
-    Floats shorter than f32 are added up in f32, integers wrap.
-    Errors: IR501 and IR502 for other shapes, IR505 for sizes, channels and patches that do not fit each other.
+    Floats shorter than f32 are summed in f32, integers wrap.
+    Errors: IR501 and IR502 for other shapes, IR505 for sizes, channels and patches that do not match.
     Specification: movement/col2im-15.
     """
 

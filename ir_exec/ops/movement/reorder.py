@@ -31,10 +31,11 @@ __all__ = ["Reverse", "ReverseSequence", "Roll"]
 
 @op("Roll", since=7)
 class Roll(Op):
-    """Elements move by `shift` along each of `axes`; those that leave at one end return at the other.
+    """Elements move by `shift` along each of `axes`; elements that leave at one end return at the other.
 
     data: any shape, any type. shift: i32 or i64, a scalar for all axes, or a vector as long as axes. axes: i32 or i64,
-    a scalar or a vector; negative ones count from the end, and the shifts of one that stands several times add up.
+    a scalar or a vector; negative ones count from the end, and the shifts of an axis that occurs several times are
+    summed.
     output: as data.
     Errors: IR501 and IR502 for other shapes, IR503 and IR704 for an axis that data does not have.
     Specification: movement/roll-7.
@@ -65,7 +66,7 @@ class Roll(Op):
 
 
 _Move: TypeAlias = tuple[tuple[slice, ...], tuple[slice, ...]]
-"""Where a block of elements goes, and where it comes from."""
+"""The destination and the source of a block of elements."""
 
 
 def _moves(shape: tuple[int, ...], shift: Array, axes: Array) -> list[_Move]:
@@ -80,7 +81,7 @@ def _moves(shape: tuple[int, ...], shift: Array, axes: Array) -> list[_Move]:
     along = []
     for axis, size in enumerate(shape):
         places = total.get(axis, 0) % max(size, 1)
-        # Those that stay behind each other, and those that return at the other end.
+        # Elements that stay in order, and elements that return at the other end.
         pairs = [(slice(places, size), slice(0, size - places)), (slice(0, places), slice(size - places, size))]
         along.append(pairs if places else [(slice(None), slice(None))])
     return [tuple(zip(*blocks, strict=True)) or ((), ()) for blocks in product(*along)]
@@ -97,11 +98,10 @@ def _moved(moves: list[_Move], data: Array, _shift: Array | None = None, _axes: 
 class Reverse(Op):
     """Elements in reverse order along some axes.
 
-    data: any shape, any type. axis: in the mode `index` a vector of integers, negative ones counted from the end, and
-    an axis that stands twice reversed once; in the mode `mask` a boolean for each axis. output: as data; it may share
-    the memory of data.
-    Errors: IR401 for an axis of another type than the mode asks for, IR501 and IR502 for one of another shape, IR503
-    and IR704 for one that data does not have.
+    data: any shape, any type. axis: in the mode `index` a vector of integers, negative ones counted from the end, and a
+    repeated axis reversed once; in the mode `mask` a boolean for each axis. output: as data; it may alias data.
+    Errors: IR401 for an axis of the wrong type for the mode, IR501 and IR502 for another shape, IR503 and IR704 for an
+    axis that data does not have.
     Specification: movement/reverse-1.
     """
 
@@ -141,10 +141,10 @@ class ReverseSequence(Op):
     """output[b, s] = data[b, seq_lengths[b] - 1 - s] for s < seq_lengths[b], else data[b, s]; shown for axes 0 and 1.
 
     data: rank 2 or more, any type. batch_axis (0 by default) and seq_axis (1 by default) must differ. seq_lengths: a
-    vector of any numeric type, a number for each element of the batch; fractions are cut off. output: as data.
+    vector of any numeric type, a number for each element of the batch; fractions are truncated. output: as data.
 
-    The specification asks for lengths from 1 to the size of seq_axis; OpenVINO also takes 0, which reverses nothing,
-    and so do we.
+    The specification requires lengths from 1 to the size of seq_axis; 0, which reverses nothing, is an extension of
+    OpenVINO.
 
     Errors: IR501 and IR502 for other shapes, IR503 for an axis that data does not have or for equal axes, IR704 for
     another length.
@@ -194,12 +194,12 @@ class ReverseSequence(Op):
 
 
 def _lengths(seq_lengths: Array, size: int) -> Array:
-    """The lengths as i64; raises EvaluationError IR704 for one that is not 0 to `size`."""
+    """The lengths as i64; raises EvaluationError IR704 for a length outside of 0 to `size`."""
     lengths = seq_lengths if seq_lengths.dtype.names is None else as_integers(seq_lengths)
-    # NaN fails every comparison, so it is wrong too; -0.5 is cut off to 0.
+    # NaN fails every comparison, so it is rejected too; -0.5 is truncated to 0.
     wrong = ~((lengths > -1) & (lengths < size + 1))
     if wrong.any():
         first = int(np.argmax(wrong))
-        message = f"seq_lengths[{first}] is {lengths[first]}, allowed are 0 to {size}, the size of seq_axis"
+        message = f"seq_lengths[{first}] is {lengths[first]}, expected 0 to {size}, the size of seq_axis"
         raise EvaluationError(message, port="seq_lengths")
     return lengths.astype(np.int64)

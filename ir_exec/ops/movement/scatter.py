@@ -1,7 +1,7 @@
-"""The scatter family: the output is `data` with elements or slices that indices choose replaced by `updates`.
+"""The scatter family: the output is `data` with the elements or slices selected by indices replaced by `updates`.
 
-Where several updates meet in one element they are applied in the order of `updates`: the last one wins, and floating
-point sums always come out the same. The specifications leave the order open.
+Several updates to one element are applied in the order of `updates`: the last one wins, and floating point sums are
+reproducible. The specifications do not define the order.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ __all__ = [
 ]
 
 _REDUCED = ALL - STRING - element_types("u1 u3 u6 nf4")
-"""What a reduction can calculate with."""
+"""The element types of a reduction."""
 
 
 @op("ScatterUpdate", since=3)
 class ScatterUpdate(Op):
-    """output[p, indices[i], r] = updates[p, i, r]: i all axes of indices, p those of data up to `axis`, r those behind.
+    """output[p, indices[i], r] = updates[p, i, r]: i are axes of indices, p axes before `axis`, r axes after it.
 
     data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1].
     updates: the element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
     output: the element type and shape of data. Of updates to the same place the last one wins.
 
-    Errors: IR701 for an index out of range and, as the specification demands, for a negative one; IR704 for an axis
+    Errors: IR701 for an index out of range and, as the specification requires, for a negative one; IR704 for an axis
     out of range. Specification: movement/scatter-update-3.
     """
 
@@ -109,7 +109,7 @@ def _is_one_slice(op: ScatterUpdate, request: KernelRequest) -> bool:
     name="one_slice",
     applies=_is_one_slice,
     cost=0.11,
-    why="One slice of few elements along a known axis: one assignment of NumPy's.",
+    why="One slice of few elements along a known axis: one assignment in NumPy.",
 )
 def _one_slice(op: ScatterUpdate, request: KernelRequest) -> Kernel:
     data, _, _, axis = request.types
@@ -200,7 +200,7 @@ class ScatterElementsUpdate3(_ScatterElementsUpdate):
     sizes. updates: the element type of data, the shape of indices. axis: one integer, a scalar or of shape [1].
     output: the element type and shape of data. Of updates to the same element the last one wins.
 
-    Errors: IR701 for an index out of range and, as the specification demands (OpenVINO counts it from the end), for a
+    Errors: IR701 for an index out of range and, as the specification requires (OpenVINO counts it from the end), for a
     negative one; IR704 for an axis out of range. Specification: movement/scatter-elements-update-3.
     """
 
@@ -211,20 +211,22 @@ class ScatterElementsUpdate3(_ScatterElementsUpdate):
 
 @op("ScatterElementsUpdate", since=12)
 class ScatterElementsUpdate12(_ScatterElementsUpdate):
-    """ScatterElementsUpdate-3 with a reduction of all updates to an element and, with `use_init_val`, what data holds.
+    """ScatterElementsUpdate-3 with a reduction of all updates to an element.
+
+    With `use_init_val` the reduction includes the element of data.
 
     reduction: none (the last update wins), sum, prod, min, max or mean. Without `use_init_val` only the updates are
-    reduced; elements without updates are those of data in any case.
+    reduced; elements without updates are always those of data.
 
-    data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
+    data: any element type, with a reduction a numeric or boolean one except u1, u3, u6 and nf4; rank 1 or more.
     indices: integers, the rank of data and, except on `axis`, at most its sizes; a negative one counts from the end.
     updates: the element type of data, the shape of indices. axis: one integer, a scalar or of shape [1].
     output: the element type and shape of data.
 
     On booleans sum and max are "or", prod and min are "and", and there is no mean. Integers wrap around. The mean of
-    integers is rounded down as the specification says; OpenVINO's CPU plugin rounds towards zero, and wraps the sums
-    of 8-bit types, which are exact here. A NaN among the updates leaves min and max as they are, as OpenVINO does.
-    Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range, IR704 for an
+    integers is rounded down, as specified; OpenVINO's CPU plugin rounds towards zero, and wraps the sums of 8-bit
+    types, which are exact here. A NaN among the updates leaves min and max unchanged, as in OpenVINO.
+    Errors: IR401 for an element type that the reduction does not support, IR701 for an index out of range, IR704 for an
     axis out of range. Specification: movement/scatter-elements-update-12.
     """
 
@@ -238,7 +240,7 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
         return self.reduction == "none"
 
     @property
-    def increasing_in(self) -> tuple[str, ...]:  # type: ignore[override]  # a product may fall where a factor rises
+    def increasing_in(self) -> tuple[str, ...]:  # type: ignore[override]  # a product may decrease as a factor increases
         return () if self.reduction == "prod" else ("data", "updates")
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
@@ -257,7 +259,7 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
 
 
 class _ScatterNDUpdate(Op):
-    """output[*indices[i]] = updates[i], i all axes of indices but the last."""
+    """output[*indices[i]] = updates[i], i are all axes of indices except the last."""
 
     inputs = (In("data"), In("indices", types=INDEX), In("updates", like="data"))
     inplace_inputs = ("data",)
@@ -325,16 +327,16 @@ class _ScatterNDUpdate(Op):
 
 @op("ScatterNDUpdate", since=4)
 class ScatterNDUpdate4(_ScatterNDUpdate):
-    """output[*indices[i]] = updates[i], i all axes of indices but the last; elsewhere output is data.
+    """output[*indices[i]] = updates[i], i are all axes of indices except the last; elsewhere output is data.
 
-    data: any element type, rank 1 or more. indices: i32 or i64, rank 1 or more; a tuple lies along the last axis and
-    has at most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
-    data.shape[indices.shape[-1]:], or any one element where that is the shape of a scalar.
+    data: any element type, rank 1 or more. indices: i32 or i64, rank 1 or more; tuples are along the last axis and have
+    at most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
+    data.shape[indices.shape[-1]:], or any one element if this is the shape of a scalar.
     output: the element type and shape of data. Of updates to the same place the last one wins.
 
-    A negative index counts from the end, as OpenVINO does; the specification asks for indices from 0 on. Tuples of no
-    elements choose all of data, as the specification's formula says; OpenVINO's CPU plugin leaves data as it is.
-    Errors: IR701 for an index out of range. Specification: movement/scatter-nd-update-3.
+    A negative index counts from the end, as in OpenVINO; the specification requires indices of 0 or more. Tuples of no
+    elements select all of data, as in the specification's formula; OpenVINO's CPU plugin leaves data unchanged. Errors:
+    IR701 for an index out of range. Specification: movement/scatter-nd-update-3.
     """
 
     increasing_in = ("data", "updates")
@@ -344,19 +346,19 @@ class ScatterNDUpdate4(_ScatterNDUpdate):
 
 @op("ScatterNDUpdate", since=15)
 class ScatterNDUpdate15(_ScatterNDUpdate):
-    """ScatterNDUpdate-4 with a reduction of all updates to a place and what data holds there.
+    """ScatterNDUpdate-4 with a reduction of all updates to a place and the element of data there.
 
     reduction: none (the last update wins), sum, sub, prod, min or max.
 
-    data: any element type, with a reduction a numeric or boolean one but u1, u3, u6 and nf4; rank 1 or more.
-    indices: i32 or i64, rank 1 or more, a negative one counts from the end; a tuple lies along the last axis and has
-    at most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
-    data.shape[indices.shape[-1]:], or any one element where that is the shape of a scalar.
+    data: any element type, with a reduction a numeric or boolean one except u1, u3, u6 and nf4; rank 1 or more.
+    indices: i32 or i64, rank 1 or more, a negative one counts from the end; tuples are along the last axis and have at
+    most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
+    data.shape[indices.shape[-1]:], or any one element if this is the shape of a scalar.
     output: the element type and shape of data.
 
     On booleans sum and max are "or", prod and min are "and", sub is "exclusive or". Integers wrap around. A NaN among
-    the updates leaves min and max as they are, as OpenVINO does.
-    Errors: IR401 for an element type that the reduction does not take, IR701 for an index out of range.
+    the updates leaves min and max unchanged, as in OpenVINO.
+    Errors: IR401 for an element type that the reduction does not support, IR701 for an index out of range.
     Specification: movement/scatter-nd-update-15.
     """
 
@@ -369,7 +371,7 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
         return self.reduction == "none"
 
     @property
-    def increasing_in(self) -> tuple[str, ...]:  # type: ignore[override]  # a difference falls where an update rises
+    def increasing_in(self) -> tuple[str, ...]:  # type: ignore[override]  # a difference decreases as an update increases
         return () if self.reduction in ("prod", "sub") else ("data", "updates")
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
@@ -397,7 +399,7 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
 
 
 def _put_slices(data: Array, positions: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
-    """`put_slices` on tensors of any shape that are seen in this one."""
+    """`put_slices` on tensors of any shape viewed in this one."""
     target = as_bits(output).reshape(shape)
     source = target if output is data else as_bits(data).reshape(shape)
     put_slices(source, positions, as_bits(updates).reshape(shape[0], positions.size, shape[2]), target)
@@ -409,7 +411,7 @@ def _like_data(data: TensorType, updates: TensorType) -> TensorType:
 
 
 def _require_updates(updates: TensorType, expected: Shape, rule: str) -> None:
-    """Updates have the shape that `rule` gives, as far as both are known."""
+    """Require updates to have the shape given by `rule`, as far as both are known."""
     if updates.rank is not None and updates.rank != expected.rank:
         message = f"updates has rank {updates.rank} ({updates.shape}), expected {rule} = {expected}"
         raise ShapeError(message, code=Code.wrong_rank, port="updates")

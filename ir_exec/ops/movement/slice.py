@@ -1,7 +1,7 @@
-"""Slices: parts of a tensor along several axes at once, read or overwritten.
+"""Slices of a tensor along several axes at once, read or overwritten.
 
-A slice of an axis goes from `start` to before `stop` in steps of `step`; `ops/base/dims.py` says how indices count
-from the end.
+A slice of an axis goes from `start` to before `stop` in steps of `step`; `ops/base/dims.py` has the rules of negative
+indices.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Slice(Op):
     """output = data[start:stop:step] along the axes that `axes` names, by default the first ones.
 
     data: rank 1 or more, any type. start, stop, step: vectors of integers of one length. axes: optional, a vector of
-    integers of that length, no axis twice. output: the type and the rank of data; it may share the memory of data.
+    distinct integers of that length. output: the type and the rank of data; it may alias data.
 
-    The specification refers to Python's slices. OpenVINO departs from them in one place, and so do we, as the shape of
-    the output depends on it: a backward slice that starts before the axis starts at its first element.
+    The specification refers to Python's slices. As in OpenVINO, there is one deviation, which affects the shape of the
+    output: a backward slice that starts before the axis starts at its first element.
 
-    Errors: IR501 and IR502 for other shapes, IR503 for axes that data does not have or that stand twice, IR505 for a
-    step of 0; IR704 for axes and steps that only the run knows.
+    Errors: IR501 and IR502 for other shapes, IR503 for axes out of range or duplicates, IR505 for a step of 0; IR704
+    for faults found only in the run.
     Specification: movement/slice-8.
     """
 
@@ -81,11 +81,11 @@ class Slice(Op):
 
 @op("SliceScatter", since=15)
 class SliceScatter(Op):
-    """output = data, with output[start:stop:step] = updates; the slice is that of `Slice`.
+    """output = data, with output[start:stop:step] = updates; the slice is defined as in `Slice`.
 
-    data: rank 1 or more, any type. updates: the shape of the slice; as in OpenVINO, other types than that of data are
-    converted to it. start, stop, step, axes: as in Slice. output: as data.
-    Errors: as Slice; IR402 for numbers among strings and strings among numbers, IR501, IR502 and IR704 for updates of
+    data: rank 1 or more, any type. updates: the shape of the slice; as in OpenVINO, other types are converted to the
+    type of data. start, stop, step, axes: as in Slice. output: as data.
+    Errors: as Slice; IR402 for a mix of numbers and strings, IR501, IR502 and IR704 for updates of
     another shape.
     Specification: movement/slice-scatter-15.
     """
@@ -148,7 +148,7 @@ def _require_axis(tensor: TensorType, name: str) -> None:
 def _sliced_shape(
     shape: Shape, start: TensorType, stop: TensorType, step: TensorType, axes: TensorType | None
 ) -> Shape:
-    """The shape of the slice, whatever is known of its bounds."""
+    """The shape of the slice for known or unknown bounds."""
     vectors = {"start": start, "stop": stop, "step": step}
     count = _require_vectors(**vectors, **({} if axes is None else {"axes": axes}))
     steps = known_ints(step)
@@ -181,7 +181,7 @@ def _sliced_shape(
 
 
 def _require_vectors(**vectors: TensorType) -> Dim:
-    """The length of the vectors; ShapeError IR501 or IR502 for other ranks, or lengths that differ."""
+    """The length of the vectors; raises ShapeError IR501 or IR502 for other ranks or unequal lengths."""
     count = Dim.any()
     for name, vector in vectors.items():
         require_rank(vector, 1, name)
@@ -201,7 +201,7 @@ def _refuse_zero(steps: Iterable[int], name: str) -> None:
 def _indexed(
     types: Sequence[TensorType], index_of: Callable[..., Any], otherwise: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """What reads the slice of data of these types, where all that says which it is is known; else `otherwise`."""
+    """The function that reads the slice of data of these types if its bounds are known; else `otherwise`."""
     known = [value for type in types[1:] if (value := type.value) is not None]
     if len(known) < len(types) - 1:
         return otherwise
@@ -212,13 +212,13 @@ def _indexed(
 def _slices(
     shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes: Array | None = None
 ) -> tuple[slice, ...]:
-    """NumPy's index for the slice; EvaluationError IR704 for a step of 0 and for axes that data does not have."""
+    """NumPy's index for the slice; raises EvaluationError IR704 for a step of 0 and for axes out of range."""
     steps: list[int] = as_integers(step).ravel().tolist()
     if 0 in steps:
         raise EvaluationError("step is 0, expected a positive or a negative number", port="step")
     sliced = list(range(len(steps))) if axes is None else given_axes(axes, len(shape))
     if len(set(sliced)) != len(sliced):
-        raise EvaluationError(f"axes {sliced} hold the same axis more than once", port="axes")
+        raise EvaluationError(f"axes {sliced} contain duplicates, expected distinct axes", port="axes")
     index = [slice(None)] * len(shape)
     for axis, first, end, stride in zip(sliced, index_values(start), index_values(stop), steps, strict=True):
         index[axis] = _python_slice(shape[axis], first, end, stride)
@@ -252,15 +252,15 @@ class StridedSlice(Op):
     """output = data[begin:end:stride], position by position as in an index of NumPy.
 
     A position whose bit is set in `ellipsis_mask` is `...`, in `new_axis_mask` `np.newaxis`, in `shrink_axis_mask` the
-    single index `begin`, which must lie on the axis; where several are set, the first of these counts. A bit in
-    `begin_mask` or `end_mask` means that the slice begins or ends where the axis does. Missing bits are 0.
+    single index `begin`, which must be within the axis; if several are set, the first of these applies. A bit in
+    `begin_mask` or `end_mask` means that the slice begins or ends with the axis. Missing bits are 0.
 
     data: any shape, any type. begin, end, stride: vectors of integers of one length; stride is optional, 1 by default.
-    output: the type of data; it may share the memory of data.
+    output: the type of data; it may alias data.
 
-    As in OpenVINO and against the letter of the specification, a backward slice with its bit in end_mask takes the
-    first element too, as `data[::-1]` does. As specified and against OpenVINO, masks may have any length, and a bit in
-    begin_mask makes a shrunken axis keep its first element.
+    As in OpenVINO, and unlike the specification, a backward slice with its bit in end_mask includes the first element,
+    as `data[::-1]` does. As specified, and unlike OpenVINO, masks may have any length, and a bit in begin_mask makes a
+    shrunken axis select its first element.
 
     Errors: IR501 and IR502 for other shapes and for more positions than data has axes, IR505 and IR704 for a stride of
     0, IR701 for a single index that is out of range.
@@ -358,7 +358,7 @@ class StridedSlice(Op):
         return faults
 
     def _parts(self, count: int, rank: int) -> list[_Part]:
-        """A part for each axis of data and each new one; ShapeError IR501 for more positions than data has axes."""
+        """The part of each axis of data and each new axis; raises ShapeError IR501 for more positions than axes."""
         ellipses = [position for position in range(count) if _bit(self.ellipsis_mask, position)]
         new = [position for position in range(count) if _bit(self.new_axis_mask, position) and position not in ellipses]
         named = count - len(ellipses) - len(new)
@@ -384,7 +384,7 @@ class StridedSlice(Op):
         if _bit(self.begin_mask, position):
             begin = 0
         if not -size <= begin < size:
-            allowed = f"allowed are {-size} to {size - 1}" if size else "no index is allowed"
+            allowed = f"expected {-size} to {size - 1}" if size else "expected no index"
             message = f"begin[{position}] is {begin}, {allowed}: axis {axis} of data has size {size}"
             raise EvaluationError(message, code=Code.index_out_of_range, port="begin")
         return begin
@@ -393,7 +393,7 @@ class StridedSlice(Op):
 class _Part(NamedTuple):
     """One position of a StridedSlice, or an axis that no position names.
 
-    kind: `whole` (all of the axis), `slice`, `shrink` (one element, the axis goes), `new` (an axis of size 1).
+    kind: `whole` (all of the axis), `slice`, `shrink` (one element, the axis is removed), `new` (an axis of size 1).
     """
 
     kind: str

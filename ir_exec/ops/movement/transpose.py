@@ -18,8 +18,8 @@ __all__ = ["Transpose"]
 class Transpose(Op):
     """arg with its axes in another order: output.shape[i] = arg.shape[input_order[i]].
 
-    arg: any shape, any type. input_order: a vector of integers, a permutation of the axes from 0 on; an empty one
-    reverses the axes. output: the type of arg; it may share the memory of arg.
+    arg: any shape, any type. input_order: a vector of integers, a permutation of the axes, counted from 0; an empty one
+    reverses the axes. output: the type of arg; it may alias arg.
     Errors: IR501 for an order that is not a vector, IR503 and IR704 for one that is not a permutation of the axes.
     Specification: movement/transpose-1.
     """
@@ -35,7 +35,7 @@ class Transpose(Op):
         dims = arg.shape.dims
         if dims is None:
             shape = shape_of_length(input_order)
-            # OpenVINO infers a scalar from an empty order here, but that order fits any tensor.
+            # OpenVINO infers a scalar from an empty order here, but that order is valid for any tensor.
             return arg.with_shape(Shape.unknown() if shape.rank == 0 else shape)
         length = input_order.shape[0] if input_order.rank == 1 else Dim.any()
         if 0 not in length and len(dims) not in length:
@@ -64,5 +64,7 @@ def _require_permutation(
 ) -> None:
     if order and sorted(order) != list(range(rank)):
         raise error(
-            f"input_order {list(order)} is not an order of the axes 0 to {rank - 1}", code=code, port="input_order"
+            f"input_order {list(order)} is not a permutation, expected one of the axes 0 to {rank - 1}",
+            code=code,
+            port="input_order",
         )

@@ -33,14 +33,14 @@ class Unique(Op):
     """The distinct elements of data, or its distinct slices along an axis.
 
     data: any shape, any type. axis: optional; i32 or i64, a scalar or a vector of one element. unique: the type of
-    data; a vector, or data with only the distinct slices; in rising order if `sorted`, the default, else in the order
-    of first occurrence. first: the index of the first occurrence of each, in flattened data or on the axis. inverse:
-    for each element or slice of data, its index in unique. counts: the occurrences of each. first and inverse are of
-    the type `index_element_type`, counts of `count_element_type`: i64 (the default) or i32. NaN differs from
-    everything, also from NaN.
+    data; a vector, or data with only the distinct slices; in ascending order if `sorted`, the default, else in the
+    order of first occurrence. first: the index of the first occurrence of each, in flattened data or on the axis.
+    inverse: for each element or slice of data, its index in unique. counts: the occurrences of each. first and inverse
+    are of the type `index_element_type`, counts of `count_element_type`: i64 (the default) or i32. NaN differs from
+    every value, including NaN.
 
-    Where an axis may be empty, so may the output; OpenVINO's intervals leave that out. OpenVINO's CPU plugin keeps some
-    equal slices apart, and of 8-bit elements loses first occurrences and counts.
+    If an axis may be empty, so may the output; OpenVINO's intervals omit this case. OpenVINO's CPU plugin does not
+    merge some equal slices, and loses first occurrences and counts of 8-bit elements.
 
     Errors: IR501 and IR502 for an axis of another shape, IR503 and IR704 for one that data does not have.
     Specification: movement/unique-10.
@@ -106,12 +106,12 @@ def _lines(data: Array, axis: int) -> Array:
 
 
 def _grouped(rows: Array) -> _EqualRows:
-    """The groups of equal rows in rising order, the first elements of the rows counting most."""
+    """The groups of equal rows in lexicographic order."""
     if rows.shape[1] == 1:
         order = np.argsort(rows[:, 0], kind="stable")
         ordered = rows[order]
     else:
-        # NumPy sorts by several keys only where they are numbers: so elements are replaced by numbers first.
+        # NumPy sorts by several keys only if they are numbers: elements are first replaced by numbers.
         numbers = _grouped(rows.reshape(-1, 1)).inverse.reshape(rows.shape)
         order = np.lexsort(numbers.T[::-1]) if rows.shape[1] else np.arange(len(rows))
         ordered = numbers[order]

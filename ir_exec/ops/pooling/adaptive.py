@@ -1,4 +1,4 @@
-"""Adaptive pooling: a given number of windows, whose sizes follow from it."""
+"""Adaptive pooling: a given number of windows of derived sizes."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ class _AdaptivePool(Op):
         """The windows of each spatial axis."""
         counts = ints(output_shape)
         if len(counts) != data.ndim - 2 or any(count < 0 for count in counts):
-            message = f"output_shape is {list(counts)}, expected {data.ndim - 2} numbers of windows from 0 on"
+            message = f"output_shape is {list(counts)}, expected {data.ndim - 2} numbers of windows of 0 or more"
             raise EvaluationError(message, port="output_shape")
         if data.shape[0] * data.shape[1] * prod(counts) and not data.size:
-            raise EvaluationError(f"data {list(data.shape)} has no elements to pool", port="data")
+            raise EvaluationError(f"data {list(data.shape)} is empty, expected elements to pool", port="data")
         return [_adaptive_windows(size, count) for size, count in zip(data.shape[2:], counts, strict=True)]
 
 
 @op("AdaptiveAvgPool", since=8)
 class AdaptiveAvgPool(_AdaptivePool):
-    """The mean of each window; that of integers is rounded to the nearest, ties to even.
+    """The mean of each window; means of integers are rounded to the nearest, ties to even.
 
-    Specification: pooling/adaptive-avg-pool-8, which names float types alone; OpenVINO takes integers too.
+    Specification: pooling/adaptive-avg-pool-8, which has float types only; integers are an extension of OpenVINO.
     """
 
     def infer(self, data: TensorType, output_shape: TensorType) -> TensorType:
@@ -108,7 +108,7 @@ class AdaptiveMaxPool(_AdaptivePool):
             values, indices = _first_of_copies(values, distinct)
         else:
             indices = np.broadcast_to(np.arange(prod(sizes), dtype=np.int64).reshape(sizes), data.shape)
-            # The last axis first: so the first of equal elements of the flattened window stays.
+            # The last axis first: this keeps the first of equal elements of the flattened window.
             for axis in reversed(range(2, data.ndim)):
                 values, indices = _first_greatest(values, indices, distinct[axis - 2], axis)
         places = indices.astype(self.index_element_type.dtype)
@@ -118,8 +118,8 @@ class AdaptiveMaxPool(_AdaptivePool):
 class _AdaptiveWindows(NamedTuple):
     """The windows of one axis.
 
-    distinct: the elements of each, every window once, however many more windows than elements there are.
-    which: for each window its place in `distinct`; None where no two are the same.
+    distinct: the elements of each distinct window, since there may be many more windows than elements. which: the place
+    in `distinct` of each window; None if all windows are distinct.
     """
 
     distinct: list[slice]
@@ -140,7 +140,7 @@ def _adaptive_windows(size: int, count: int) -> _AdaptiveWindows:
 
 
 def _spread(result: Array, windows: Sequence[_AdaptiveWindows]) -> Array:
-    """The result for all windows, from that for the distinct ones."""
+    """The result for all windows, expanded from the distinct ones."""
     for axis, along in enumerate(windows, 2):
         if along.which is not None:
             result = np.take(result, along.which, axis)
@@ -161,7 +161,7 @@ def _reduced_windows(data: Array, windows: Sequence[slice], axis: int) -> Array:
 
 
 def _first_of_copies(data: Array, windows: Sequence[Sequence[slice]]) -> tuple[Array, Array]:
-    """The greatest elements of the windows of all spatial axes, each copied as a whole, and their indices."""
+    """The greatest elements of windows along all spatial axes, which are copied, and their indices."""
     sizes, counts = data.shape[2:], [len(slices) for slices in windows]
     shape = *data.shape[:2], *counts
     values, places = np.empty(shape, data.dtype), np.empty(shape, np.int64)

@@ -1,6 +1,6 @@
 """Pooling: every window becomes its greatest element or its mean.
 
-A window is a box, so it can be pooled along one axis after the other: that reads a + b elements instead of a * b.
+A window is a box, so it can be pooled one axis at a time: this reads a + b elements instead of a * b.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["AvgPool1", "AvgPool14", "AvgPool16", "MaxPool1", "MaxPool8", "MaxPoo
 
 
 class _Pooling(Windowed):
-    """kernel: the size of a window on each spatial axis. rounding_type: whether a last window that reaches beyond the
-    padded data is left out (`floor`, the default) or taken (`ceil`); `ceil_torch` takes it unless it begins in the
+    """kernel: the size of a window on each spatial axis. rounding_type: a last window that extends beyond the padded
+    data is omitted (`floor`, the default) or included (`ceil`); `ceil_torch` includes it unless it begins in the
     padding at the end.
 
     data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...], the type of data.
-    Errors: IR501 for ranks other than 3, 4, 5, IR505 for attributes of another length than the spatial axes and for
-    windows larger than the padded data.
+    Errors: IR501 for ranks other than 3, 4, 5, IR505 for attributes whose length is not the number of spatial axes and
+    for windows larger than the padded data.
     """
 
     inputs = (In("data", types=CALCULABLE),)
@@ -70,7 +70,7 @@ class _Pooling(Windowed):
         count = room.ceil_div(stride)
         if self.rounding_type == "ceil":
             return count + 1
-        # The last window counts where it begins before the end of the data.
+        # The last window counts if it begins before the end of the data.
         ends = (count.lo, dim.lo), (count.hi, dim.hi)
         least, most = [number + (number * stride < size + pads[0]) for number, size in ends]
         return Dim(max(least, 1), max(most, 1) if dim.is_bounded else UNBOUNDED)
@@ -79,7 +79,7 @@ class _Pooling(Windowed):
         return window_extent(Dim.of(self.kernel_sizes[axis]), self._spacing[axis])
 
     def _pads(self, size: int, axis: int) -> tuple[int, int]:
-        """The padding of one spatial axis; that of `same_upper` and `same_lower` depends on the size of the axis."""
+        """The padding of one spatial axis; for `same_upper` and `same_lower` it depends on the size of the axis."""
         if self._same:
             return self._same_pads(size, self._extent(axis).size, self.strides[axis])
         return self._explicit_pads(len(self.kernel_sizes))[axis]
@@ -96,10 +96,10 @@ class _Pooling(Windowed):
 
 @op("MaxPool", since=1)
 class MaxPool1(_Pooling):
-    """The greatest element of each window, padding left out.
+    """The greatest element of each window without padding.
 
-    NaN is never the greatest. A window of padding, NaN and -inf alone becomes the lowest finite value of the type, as
-    in OpenVINO; by the specification, padding is -inf.
+    NaN is never the greatest. A window of padding, NaN and -inf only becomes the lowest finite value of the type, as in
+    OpenVINO; in the specification, padding is -inf.
 
     Specification: pooling/max-pool-1.
     """
@@ -120,8 +120,8 @@ class _IndexedMaxPool(_Pooling):
     """The greatest element of each window, as in MaxPool-1, and its index.
 
     dilations: the distance between neighbouring elements of a window, by default 1. indices: the shape of output, the
-    type `index_element_type`, i64 (the default) or i32: the index of the element, of equal ones that of the first, in
-    data flattened from axis `axis` (by default 0) on. That of a window without elements is the first of its channel.
+    type `index_element_type`, i64 (the default) or i32: the index of the element, the first of equal ones, in data
+    flattened starting at axis `axis` (by default 0). For a window without elements it is the first of its channel.
     Errors: also IR503 for an axis that data does not have.
     """
 
@@ -158,7 +158,7 @@ def _has_unread_indices(op: _Pooling, request: KernelRequest) -> bool:
     name="without_indices",
     applies=_has_unread_indices,
     cost=0.12,
-    why="No later layer reads the indices: the greatest elements alone.",
+    why="No later layer reads the indices: only the greatest elements are computed.",
 )
 def _without_indices(op: _Pooling, request: KernelRequest) -> Kernel:
     return partial(greatest, axes=op._sliding(request.types[0].shape.static))
@@ -183,11 +183,11 @@ class MaxPool14(_IndexedMaxPool):
 
 
 class _AvgPool(_Pooling):
-    """exclude-pad: whether the mean is that of the elements without padding, 0 where there are none. Otherwise padding
-    counts as zeros; but where there are no pads at all, the part of a last window beyond the data does not count, as in
-    OpenVINO. Means of integers are rounded to the nearest, ties to even.
+    """exclude-pad: the mean is taken without padding, and is 0 without elements. Otherwise padding counts as zeros; but
+    without any pads, elements of a last window outside of the data are not counted, as in OpenVINO. Means of integers
+    are rounded to the nearest, ties to even.
 
-    Errors: also IR505 for `exclude-pad` with windows of padding alone.
+    Errors: also IR505 for `exclude-pad` with windows of padding only.
     """
 
     exclude_pad: Annotated[Bool, Named("exclude-pad")]
@@ -199,7 +199,7 @@ class _AvgPool(_Pooling):
                 pads = self._pads(dim.lo, axis)
                 if dim.is_static and self._extent(axis).size <= max(pads):
                     raise ShapeError(
-                        f"with exclude-pad a window of {self._extent(axis)} elements may not lie in the "
+                        f"with exclude-pad a window of {self._extent(axis)} elements must not be within the "
                         f"pads {pads[0]} and {pads[1]} of spatial axis {axis}"
                     )
         return data.with_shape(shape)
@@ -211,7 +211,7 @@ class _AvgPool(_Pooling):
         return partial(self._means, *self._windows(types[0].shape.static))
 
     def _windows(self, shape: tuple[int, ...]) -> tuple[list[SlidingAxis], Array]:
-        """The windows of data of this shape, and how many elements their means are of: [windows...], or a scalar."""
+        """The windows of data of this shape, and the number of elements in their means: [windows...], or a scalar."""
         axes = self._sliding(shape)
         padded = any(any(self._pads(axis.size, i)) for i, axis in enumerate(axes))
         sizes = np.asarray(prod(self.kernel_sizes)) if padded and not self.exclude_pad else _element_counts(axes)
@@ -259,7 +259,7 @@ class AvgPool16(AvgPool14):
     dilations: Positives = ()
 
     def spelled_out(self) -> Mapping[str, Any]:
-        """OpenVINO crashes at a file without dilations."""
+        """The attributes to write: OpenVINO crashes on a file without dilations."""
         return {"dilations": self._spacing}
 
     @property
@@ -268,7 +268,7 @@ class AvgPool16(AvgPool14):
 
 
 def _element_counts(axes: Sequence[SlidingAxis]) -> Array:
-    """How many elements each window has without padding, at least 1: [windows...]."""
+    """The number of elements of each window without padding, at least 1: [windows...]."""
     counts = np.ones((), np.int64)
     for axis in axes:
         along = np.zeros(axis.count, np.int64)

@@ -27,14 +27,14 @@ class ScaledDotProductAttention(Op):
     With L queries and S keys:
     query [N, ..., L, E], key [N, ..., S, E], value [N, ..., S, Ev]: one float type; the batches N, ... broadcast.
     attention_mask: added to the scores [N, ..., L, S], to which it broadcasts, or boolean, where false masks a pair
-        out; rank 2 or more, or a scalar. Ignored if `causal`, which masks all keys behind the query's position.
-    scale: one element; 1 / sqrt(E) without it.
+        out; rank 2 or more, or a scalar. Ignored if `causal`, which masks all keys after the query's position. scale:
+        one element; by default 1 / sqrt(E).
     sink: one more score for each query, which counts in the sum of the softmax and has no value; the rank of query,
         last axis 1.
     output: [N, ..., L, Ev] of the element type of query; NaN for a query whose keys are all masked, 0 without keys.
 
-    Errors: IR402 for a mask of another float type, IR501, IR502, IR504 for ranks and shapes that do not fit.
-    Specification: sequence/scaled-dot-product-attention; the sink is OpenVINO's own, since 2025.4.
+    Errors: IR402 for a mask of another float type, IR501, IR502, IR504 for wrong ranks and shapes. Specification:
+    sequence/scaled-dot-product-attention; the sink is an extension of OpenVINO since 2025.4.
     """
 
     inputs = (
@@ -78,7 +78,7 @@ class ScaledDotProductAttention(Op):
         return kind.with_shape(Shape([*batch, queries, output_embedding]))
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
-        """Those of the scores and of the sums of values; `causal` saves none."""
+        """Count the multiply-adds of the scores and the sums of values; `causal` does not reduce them."""
         query, _, value = inputs[:3]
         batch_and_queries = prod(outputs[0][:-1])
         return batch_and_queries * value[-2] * (query[-1] + value[-1])

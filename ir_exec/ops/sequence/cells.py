@@ -19,16 +19,16 @@ _WEIGHTS = (like_x("w"), like_x("r"), like_x("b", optional=True))
 
 
 class _Cell(Recurrence):
-    """What the cells share.
+    """The base of the cells.
 
-    x: [batch_size, input_size], a float type, which the others have too.
+    x: [batch_size, input_size], a float type, shared by the other inputs.
     initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, hidden_size].
-    w: [gates * hidden_size, input_size]. r: [gates * hidden_size, hidden_size]. b: [gates * hidden_size], zeros where
-    it is left out. The rows of the gates follow each other in the order of the formulas.
-    output, or hidden_state and cell_state: the states after the step, each of the shape of the first.
+    w: [gates * hidden_size, input_size]. r: [gates * hidden_size, hidden_size]. b: [gates * hidden_size], by default
+    zeros. The rows of the gates follow each other in the order of the formulas. output, or hidden_state and cell_state:
+    the states after the step, each of the shape of the first.
 
-    The size of the state is that of the inputs. The attribute hidden_size counts only for an LSTMCell whose inputs
-    leave the size open, as in OpenVINO.
+    The size of the state is taken from the inputs. The attribute hidden_size counts only for an LSTMCell whose inputs
+    do not determine the size, as in OpenVINO.
 
     Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into
     gates.
@@ -78,9 +78,9 @@ class _Cell(Recurrence):
 
 @op("RNNCell", since=1)
 class RNNCell(RNN, _Cell):
-    """H' = f(x * w^T + H * r^T + b), with f = tanh where `activations` says nothing else.
+    """H' = f(x * w^T + H * r^T + b), with f = tanh unless `activations` names another function.
 
-    Specification: sequence/rnn-cell-3. OpenVINO takes a cell without b too.
+    Specification: sequence/rnn-cell-3. A cell without b is an extension of OpenVINO.
     """
 
     inputs = (X, like_x("initial_hidden_state"), *_WEIGHTS)
@@ -90,8 +90,8 @@ class RNNCell(RNN, _Cell):
 class GRUCell(GRU, _Cell):
     """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas.
 
-    b: with linear_before_reset it has four parts of hidden_size elements: those of z, r and h, and that of H * rh^T.
-    w: as in OpenVINO, it may have another float type than the rest.
+    b: with linear_before_reset it has four blocks of hidden_size elements: for z, r and h, and for H * rh^T.
+    w: as in OpenVINO, it may have a different float type.
 
     Specification: sequence/gru-cell-3.
     """
@@ -112,11 +112,11 @@ class LSTMCell4(LSTM, _Cell):
 
 @op("LSTMCell", since=1)
 class LSTMCell1(LSTM, _Cell):
-    """LSTMCell-4 with attributes and an input that change nothing.
+    """LSTMCell-4 with attributes and an input that have no effect.
 
-    Files have `weights_format`, `input_forget` and peepholes p, [3 * hidden_size], of which the specification says
-    nothing. Whatever they are, OpenVINO's CPU plugin takes the gates to lie in the order f, i, c, o and ignores the
-    peepholes, and so do we; their float type does not matter either. Specification: sequence/lstm-cell-1.
+    Files have `weights_format`, `input_forget` and peepholes p, [3 * hidden_size], which the specification does not
+    define. As in OpenVINO's CPU plugin, the gates are always in the order f, i, c, o, and the peepholes are ignored,
+    including their float type. Specification: sequence/lstm-cell-1.
     """
 
     inputs = (*LSTMCell4.inputs, In("p", types=X.types, optional=True))

@@ -1,7 +1,7 @@
-"""Connectionist temporal classification (CTC): from scores of classes at every step of a sequence to labels.
+"""Connectionist temporal classification (CTC): labels from scores of classes at every step of a sequence.
 
-One class is the blank. A path has one class for every step; its labels are what is left when repeated classes are
-merged and blanks are removed.
+One class is the blank. A path has one class for every step; its labels are the classes after merging repeated ones and
+removing blanks.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss"]
 
 @op("CTCGreedyDecoder", since=1)
 class CTCGreedyDecoder(Op):
-    """The labels of the most probable path, the last class being the blank; -1 behind the last label.
+    """The labels of the most probable path, the last class being the blank; -1 after the last label.
 
-    data: [T, N, C], steps, sequences and classes. sequence_mask: [T, N]; a sequence ends where it is 0 for the first
-    time. Both have float types, perhaps two; the output, [N, T, 1, 1], has that of data. With ctc_merge_repeated a run
-    of one class is one label. Specification: sequence/ctc-greedy-decoder-1.
+    data: [T, N, C], steps, sequences and classes. sequence_mask: [T, N]; a sequence ends at its first 0. Both have
+    float types, possibly different; the output, [N, T, 1, 1], has the type of data. With ctc_merge_repeated a run of
+    one class is one label. Specification: sequence/ctc-greedy-decoder-1.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("sequence_mask", types=CALCULABLE_FLOAT))
@@ -49,12 +49,12 @@ class CTCGreedyDecoder(Op):
 
 @op("CTCGreedyDecoderSeqLen", since=6)
 class CTCGreedyDecoderSeqLen(Op):
-    """The labels of the most probable path, -1 behind the last one, and their number.
+    """The labels of the most probable path, -1 after the last one, and their number.
 
     data: [N, T, C], sequences, steps and classes, any float type. sequence_length: [N], 0 to T. blank_index: one class,
-    the last one if it is left out. decoded_classes: the labels, [N, T], of `classes_index_type`. decoded_length: their
+    by default the last one. decoded_classes: the labels, [N, T], of `classes_index_type`. decoded_length: their
     numbers, [N], of `sequence_length_type`. With merge_repeated a run of one class is one label.
-    Errors: IR704 for a length that is not one of 0 to T. Specification: sequence/ctc-greedy-decoder-seq-len-6.
+    Errors: IR704 for a length outside of 0 to T. Specification: sequence/ctc-greedy-decoder-seq-len-6.
     """
 
     inputs = (
@@ -94,9 +94,9 @@ class CTCGreedyDecoderSeqLen(Op):
 class CTCLoss(Op):
     """-log of the probability of all paths with these labels; the classes of a step have probabilities softmax(logits).
 
-    logits: [N, T, C], sequences, steps and classes, any float type. logit_length: [N], at most T. labels: [N, T], and
-    of these the first label_length: [N], at most logit_length. blank_index: a scalar, the last class if it is left out.
-    output: [N], the type of logits; infinity where no path has the labels.
+    logits: [N, T, C], sequences, steps and classes, any float type. logit_length: [N], at most T. labels: [N, T], the
+    first label_length of them: [N], at most logit_length. blank_index: a scalar, by default the last class. output:
+    [N], the type of logits; infinity if no path has the labels.
 
     First preprocess_collapse_repeated merges runs of equal labels, and `unique` keeps only the first of all equal ones.
     Without ctc_merge_repeated repeated classes of a path are not merged.
@@ -164,7 +164,7 @@ class CTCLoss(Op):
 
 
 def _require_paths(lengths: Array, counts: Array) -> None:
-    """Raises EvaluationError IR704 for a sequence that has more labels than steps."""
+    """Raise EvaluationError IR704 for a sequence that has more labels than steps."""
     if (counts > lengths).any():
         at = int(np.argmax(counts > lengths))
         message = f"label_length[{at}] is {counts[at]}, logit_length[{at}] only {lengths[at]}"
@@ -183,12 +183,12 @@ def _lengths(lengths: Array, most: int, port: str) -> Array:
 def _best_path(scores: Array) -> Array:
     """The most probable class of every step, the first of equal ones."""
     if not scores.shape[-1] and scores.shape[0] * scores.shape[1]:
-        raise EvaluationError("data has no classes to choose from", port="data")
+        raise EvaluationError("data is empty, expected one class or more", port="data")
     return np.argmax(widened(scores), axis=-1) if scores.size else np.zeros(scores.shape[:-1], np.int64)
 
 
 def _labels(classes: Array, inside: Array, blank: int, merge: bool) -> tuple[Array, Array]:
-    """The labels of paths, [N, T] with -1 behind the last, and their numbers; `inside` masks the steps of sequences."""
+    """The labels of paths, [N, T] with -1 after the last, and their numbers; `inside` masks the steps of sequences."""
     kept = inside & (classes != blank)
     if merge:
         kept[:, 1:] &= classes[:, 1:] != classes[:, :-1]
@@ -196,7 +196,7 @@ def _labels(classes: Array, inside: Array, blank: int, merge: bool) -> tuple[Arr
 
 
 def _compacted(values: Array, kept: Array) -> tuple[Array, Array]:
-    """The values of each row where `kept`, moved to its beginning with -1 behind them, and their numbers."""
+    """The values of each row where `kept`, moved to its beginning and followed by -1, and their numbers."""
     places = np.cumsum(kept, axis=1) - 1
     rows, columns = np.nonzero(kept)
     result = np.full(values.shape, -1, np.int64)
@@ -206,27 +206,27 @@ def _compacted(values: Array, kept: Array) -> tuple[Array, Array]:
 
 def _check_labels(targets: Array, counts: Array, classes: int, blank: int) -> None:
     if not 0 <= blank < classes and counts.size:
-        message = f"blank_index is {blank}, allowed are 0 to {classes - 1}"
+        message = f"blank_index is {blank}, expected 0 to {classes - 1}"
         raise EvaluationError(message, code=Code.index_out_of_range, port="blank_index")
     wrong = (targets < 0) | (targets >= classes) | (targets == blank)
     wrong &= np.arange(targets.shape[1]) < counts[:, np.newaxis]
     if wrong.any():
         row, column = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-        message = f"labels[{row},{column}] is {targets[row, column]}, allowed are 0 to {classes - 1} without {blank}"
+        message = f"labels[{row},{column}] is {targets[row, column]}, expected 0 to {classes - 1} without {blank}"
         raise EvaluationError(f"{message}, which is the blank", code=Code.index_out_of_range, port="labels")
 
 
 def _first_of_run(targets: Array, counts: Array) -> Array:
-    """A mask of the labels that differ from the one before."""
+    """A mask of the labels that differ from their predecessor."""
     kept = np.arange(targets.shape[1]) < counts[:, np.newaxis]
     kept[:, 1:] &= targets[:, 1:] != targets[:, :-1]
     return kept
 
 
 def _first_of_all(targets: Array, counts: Array) -> Array:
-    """A mask of the labels that no equal one precedes in their row."""
+    """A mask of the first occurrences of labels in their row."""
     kept = np.arange(targets.shape[1]) < counts[:, np.newaxis]
-    # A stable sort puts equal labels side by side in their order, and those behind the end last.
+    # A stable sort makes equal labels adjacent in their order, and puts labels after the end last.
     values = np.where(kept, targets, np.iinfo(np.int64).max)
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)
@@ -240,7 +240,7 @@ def _first_of_all(targets: Array, counts: Array) -> Array:
 def _log_probability(scores: Array, lengths: Array, targets: Array, counts: Array, blank: int, merge: bool) -> Array:
     """The log of the probability of all paths with these labels, [N]: the forward algorithm.
 
-    The states are the labels with a blank before, between and behind them: labels at odd places, blanks at even ones.
+    The states are the labels with a blank before, between and after them: labels at odd places, blanks at even ones.
     `forward` is the log of the probability of all beginnings of paths that end in a state.
     """
     batch, most = len(targets), int(counts.max(initial=0))
@@ -251,7 +251,7 @@ def _log_probability(scores: Array, lengths: Array, targets: Array, counts: Arra
     may_skip = np.zeros(states.shape, np.bool_)
     may_skip[:, 3::2] = (states[:, 3::2] != states[:, 1:-2:2]) | (not merge)
     nothing = scores.dtype.type(-np.inf)
-    # Two columns in front stand for the states before the first one, where no path comes from.
+    # Two columns in front represent the states before the first one, which have no path.
     padded = np.full((batch, states.shape[1] + 2), nothing, scores.dtype)
     forward = padded[:, 2:]
     # A path begins before the first step at the first blank: it may stay there, or go to the first label.

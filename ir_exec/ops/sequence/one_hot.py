@@ -20,10 +20,10 @@ __all__ = ["OneHot", "OneHot1"]
 
 
 class _OneHot(Op):
-    """What both versions of OneHot share.
+    """The base of both versions of OneHot.
 
-    indices: integers, any shape. depth: a scalar, the size of the new axis, which stands at `axis` of the output.
-    on_value, off_value: scalars of one element type, which is the output's. A depth below 0 is an error.
+    indices: integers, any shape. depth: a scalar, the size of the new axis `axis` of the output.
+    on_value, off_value: scalars of one element type, which is the output's. A negative depth is an error.
     """
 
     inputs = (
@@ -82,7 +82,7 @@ def _depth_dim(depth: TensorType) -> Dim:
 class OneHot1(_OneHot):
     """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value.
 
-    Negative indices give off_value as in OpenVINO; the specification says nothing of them.
+    Negative indices give off_value as in OpenVINO; the specification does not define them.
 
     Specification: sequence/one-hot-1.
     """
@@ -98,7 +98,7 @@ class OneHot(_OneHot):
     """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value.
 
     negative_indices_mode: `normalize` counts negative indices from the end of the new axis, `ignore_negative` gives
-    off_value for them, as for all indices that are out of range.
+    off_value for them, as for all indices out of range.
 
     Specification: sequence/one-hot-16.
     """

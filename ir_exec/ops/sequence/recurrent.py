@@ -1,9 +1,9 @@
-"""What recurrent cells and sequences share: inputs, attributes, and the arithmetic of one step of RNN, GRU and LSTM.
+"""The base of recurrent cells and sequences: inputs, attributes, and the arithmetic of one step.
 
-A cell updates a hidden state (an LSTM a cell state too) from an input x: x is multiplied by the weights w, the hidden
-state by the weights r. The rows of both are the gates of the cell, hidden_size rows each. What depends on x alone is
-computed for all steps of a sequence at once (`Recurrence.share`), the rest step by step (`Recurrence.stepper`). Floats
-of 16 bits are computed in f32.
+A cell (RNN, GRU or LSTM) updates a hidden state, and a cell state in an LSTM, from an input x: x is multiplied by the
+weights w, the hidden state by the weights r. The rows of both are the gates of the cell, hidden_size rows each. The
+terms of x are computed for all steps of a sequence at once (`Recurrence.share`), the rest step by step
+(`Recurrence.stepper`). Floats of 16 bits are computed in f32.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Activations = Annotated[tuple[Literal["relu", "sigmoid", "tanh"], ...], _names]
 
 
 Activation: TypeAlias = Callable[[Array, Array], object]
-"""Computes a function of the first array into the second, which may be the first."""
+"""Compute a function of the first array into the second, which may be the same."""
 
 
 def _relu(x: Array, out: Array) -> None:
@@ -50,17 +50,17 @@ def _relu(x: Array, out: Array) -> None:
 _ACTIVATIONS: dict[str, Activation] = {"relu": _relu, "sigmoid": sigmoid, "tanh": np.tanh}
 
 Step: TypeAlias = Callable[[Array, Array, Array], None]
-"""One step: from the input's share, see `Recurrence.share`, and the hidden state to the next one, the third array.
+"""Compute the next hidden state, the third array, from the input's share (`Recurrence.share`) and the hidden state.
 
-Both states are of [hidden_size, batch_size]. The batch is the last axis: BLAS is up to three times faster at
-multiplying the weights by few columns than at multiplying few rows by the weights.
+Both states have the shape [hidden_size, batch_size]. The batch is the last axis: BLAS multiplies the weights by few
+columns up to three times faster than few rows by the weights.
 """
 
 
 class Stepper(NamedTuple):
-    """The step for some weights, with memory of its own: one thread may call it at a time.
+    """The step for some weights, with its own memory: one thread may call it at a time.
 
-    cells: the cell state of an LSTM, [hidden_size, batch_size], which `step` reads and replaces; else nothing.
+    cells: the cell state of an LSTM, [hidden_size, batch_size], which `step` reads and replaces; else empty.
     """
 
     step: Step
@@ -68,9 +68,9 @@ class Stepper(NamedTuple):
 
 
 class _Calls(NamedTuple):
-    """What a step of gates is made of; `Recurrence.calls` says when the signs are opposite.
+    """The functions of a step of gates; `Recurrence.calls` describes the opposite signs.
 
-    join: the share of the input and that of the hidden state. open: the gates' function, in place. apply: a value and
+    join: the shares of the input and the hidden state. open: the gates' function, in place. apply: a value and
     an open gate. squash: the candidate's function. less, more: a state without and with the candidate.
     """
 
@@ -86,7 +86,7 @@ class Recurrence(Family):
     """The attributes of all recurrent operators.
 
     activations: relu, sigmoid or tanh for each of the functions f, g and h in the formulas. None of these has
-    parameters, so that `activations_alpha` and `activations_beta` mean nothing. clip: the arguments of the gates'
+    parameters, so `activations_alpha` and `activations_beta` have no effect. clip: the arguments of the gates'
     functions are clipped to -clip .. clip; 0, negative numbers and infinity mean no clipping.
     """
 
@@ -101,10 +101,10 @@ class Recurrence(Family):
     def check_attributes(self) -> None:
         needed = len(type(self).activations)
         if len(self.activations) < needed:
-            raise ValueError(f"{len(self.activations)} activations are given, expected {needed}")
+            raise ValueError(f"{len(self.activations)} activations, expected {needed}")
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
-        """x and the hidden state are multiplied by the weights in each step of each sequence."""
+        """Count the products of x and the hidden state with the weights in each step of each sequence."""
         sizes = dict(zip((declared.name for declared in self.inputs), inputs, strict=False))
         return prod(sizes["x"][:-1]) * (prod(sizes["w"]) + prod(sizes["r"]))
 
@@ -114,10 +114,10 @@ class Recurrence(Family):
         return self.gates
 
     def share(self, x: Array, w: Array, b: Array | None) -> Array:
-        """What x, [steps, input_size, batch_size], and the biases contribute to the gates of each step:
-        [steps, gates * hidden_size, batch_size].
+        """The terms of x, [steps, input_size, batch_size], and the biases in the gates.
 
-        The opposite of that where the gates are opposite, see `calls`; with more gates where a step needs more biases.
+        The shape is [steps, gates * hidden_size, batch_size]. The signs are opposite for opposite gates, see `calls`.
+        There are more gates if a step needs more biases.
         """
         projected = project(x, w)
         if b is not None:
@@ -129,11 +129,11 @@ class Recurrence(Family):
         raise NotImplementedError
 
     def calls(self, dtype: np.dtype[Any]) -> _Calls:
-        """What a step of gates is made of, for weights of this dtype.
+        """The functions of a step of gates, for weights of this dtype.
 
-        With the usual activations it computes with the opposites of the gates' arguments: exp(-x) + 1 is what a sigmoid
-        divides by, two calls instead of four, and tanh is odd, so that candidates are opposite too. Where the
-        exponential overflows, the quotient is 0, as it should be.
+        With the usual activations it computes with the opposites of the gates' arguments: exp(-x) + 1 is the divisor of
+        a sigmoid, two calls instead of four, and tanh is odd, so candidates are opposite too. If the exponential
+        overflows, the quotient is correctly 0.
         """
         if self._is_usual:
             one = np.array(1, dtype)
@@ -155,7 +155,7 @@ class Recurrence(Family):
 
     @property
     def _is_usual(self) -> bool:
-        """Whether the activations are the operator's own, sigmoid and tanh, and nothing is clipped."""
+        """Return True if the activations are the operator's defaults, sigmoid and tanh, without clipping."""
         usual = type(self).activations
         return self.activations[: len(usual)] == usual and not self._is_clipped
 
@@ -204,7 +204,7 @@ class GRU(Recurrence):
     z = f(x * wz^T + H * rz^T + bz)
     r = f(x * wr^T + H * rr^T + br)
     h = g(x * wh^T + (r . H) * rh^T + bh), or with linear_before_reset
-    h = g(x * wh^T + r . (H * rh^T + b4) + bh), where b4 is a fourth part of b
+    h = g(x * wh^T + r . (H * rh^T + b4) + bh), where b4 is a fourth block of b
     H' = (1 - z) . h + z . H
     """
 
@@ -218,7 +218,7 @@ class GRU(Recurrence):
         return 4 if self.linear_before_reset else 3
 
     def share(self, x: Array, w: Array, b: Array | None) -> Array:
-        """With linear_before_reset those of z, r, b4 alone, and h."""
+        """The shares of z, r, b4 alone, and h with linear_before_reset."""
         if not self.linear_before_reset:
             return super().share(x, w, b)
         size = len(w) // 3
@@ -295,7 +295,7 @@ class LSTM(Recurrence):
         size = len(r) // 4
         gates = np.empty((len(r), batch), r.dtype)
         forget_and_add, candidate, output = gates[: 2 * size], gates[2 * size : 3 * size], gates[3 * size :]
-        # The candidate is behind the cell state, so that f . C and i . c are one multiplication.
+        # The candidate follows the cell state: f . C and i . c are one multiplication.
         parts = np.empty((2 * size, batch), r.dtype)
         cell, added = parts[:size], parts[size:]
         products = np.empty((2 * size, batch), r.dtype)
@@ -309,7 +309,7 @@ class LSTM(Recurrence):
             multiply(r, hidden, gates)
             join(given, gates, gates)
             squash(candidate, added)
-            # That of the candidate comes to nothing, but one call takes less than two.
+            # The product of the candidate is not used, but one call is faster than two.
             open_gates(gates)
             apply(parts, forget_and_add, products)
             more(of_forget, of_add, cell)
@@ -320,12 +320,12 @@ class LSTM(Recurrence):
 
 
 def _product(r: Array, batch: int) -> Callable[[Array, Array, Array], Array]:
-    """How recurrent weights are multiplied by the hidden states of a batch."""
+    """The function that multiplies recurrent weights by the hidden states of a batch."""
     return product_for(r.shape, (r.shape[1], batch), r.dtype)
 
 
 def project(x: Array, w: Array) -> Array:
-    """w * x for each step, [steps, rows of w, batch_size]; as one product where BLAS is slow at few columns."""
+    """w * x for each step, [steps, rows of w, batch_size]; as one product if BLAS is slow for few columns."""
     steps, size, batch = x.shape
     found = matrix_product(w, x.swapaxes(1, 2).reshape(steps * batch, size).T)
     return np.ascontiguousarray(found.reshape(len(w), steps, batch).swapaxes(0, 1))

@@ -1,4 +1,4 @@
-"""RNNSequence, GRUSequence and LSTMSequence: the steps of a recurrent network along a sequence, one way or both."""
+"""RNNSequence, GRUSequence and LSTMSequence: recurrent steps along a sequence, in one or both directions."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _STATE = ["batch_size", "num_directions", "hidden_size"]
 
 
 class _Sequence(Recurrence):
-    """What the sequences share.
+    """The base of the sequences.
 
-    x: [batch_size, seq_length, input_size], a float type, which all but the lengths have.
+    x: [batch_size, seq_length, input_size], a float type, shared by all inputs except the lengths.
     initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, num_directions, hidden_size].
     sequence_lengths: [batch_size], integers, 0 to seq_length.
     w: [num_directions, gates * hidden_size, input_size]. r: [num_directions, gates * hidden_size, hidden_size].
-    b: [num_directions, gates * hidden_size]. The rows of the gates follow each other in the order of the formulas.
-    y: the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
-    hidden_state, cell_state: the last ones, of the shape of the first.
+    b: [num_directions, gates * hidden_size]. The rows of the gates are in the order of the formulas.
+    y: the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size]. hidden_state,
+    cell_state: the last ones, of the shape of the first.
 
-    The direction `reverse` begins at the end of each sequence; `bidirectional` has it as its second direction. Behind
-    the end of a sequence y is 0, and the states stay as they were at its end; those of a sequence without steps are 0,
-    as in OpenVINO. The size of the states is that of the inputs; the attribute hidden_size is ignored, as in OpenVINO.
+    The direction `reverse` begins at the end of each sequence; `bidirectional` has it as its second direction. After
+    the end of a sequence y is 0, and the states are unchanged; states of a sequence without steps are 0, as in
+    OpenVINO. The size of the states is taken from the inputs; the attribute hidden_size is ignored, as in OpenVINO.
 
     Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into
     gates, IR704 for a length that is negative or greater than seq_length.
@@ -99,7 +99,7 @@ class _Sequence(Recurrence):
             for state, found in zip(last, (final, *stepper.cells), strict=True):
                 state[:, way] = rounded(found.T, x.dtype)
 
-        # Threads wait for each other where calls are short.
+        # Threads wait for each other if calls are short.
         each = product_nanoseconds(r[0].shape, (r.shape[2], batch), r.shape[1] * batch, wide.dtype)
         alone = each < thresholds.PIECE_NANOSECONDS
         share_products(self._directions, lambda: walk, nanoseconds=0 if alone else 2 * steps * each)
@@ -115,7 +115,7 @@ class _Sequence(Recurrence):
 
 
 def _ends(lengths: Array, steps: int) -> Array | None:
-    """The lengths of the sequences as i64, or None where each of them has `steps` steps."""
+    """The lengths of the sequences as i64, or None if each of them has `steps` steps."""
     lowest, highest = (int(lengths.min()), int(lengths.max())) if lengths.size else (steps, steps)
     if lowest < 0 or highest > steps:
         found = lowest if lowest < 0 else highest
@@ -125,7 +125,7 @@ def _ends(lengths: Array, steps: int) -> Array | None:
 
 
 def _turned(data: Array, ends: Array | None, backward: bool) -> Array:
-    """data, [batch_size, seq_length, ...], with each sequence reversed up to its end if `backward`."""
+    """data, [batch_size, seq_length, ...], with each sequence reversed within its length if `backward`."""
     if not backward:
         return data
     if ends is None:
@@ -142,7 +142,7 @@ def _begun(states: Array, ends: Array | None) -> Array:
 
 
 def _walk(stepper: Stepper, shares: Array, hidden: Array, ends: Array | None) -> tuple[Array, Array]:
-    """The hidden states after all steps, [seq_length, hidden_size, batch_size], 0 behind the ends; the last one."""
+    """The hidden states of all steps, [seq_length, hidden_size, batch_size], 0 after the ends; the last one."""
     step, cells = stepper
     found = np.empty((len(shares), *hidden.shape), shares.dtype)
     for time, (given, place) in enumerate(zip(shares, found, strict=True)):
@@ -161,7 +161,7 @@ def _walk(stepper: Stepper, shares: Array, hidden: Array, ends: Array | None) ->
 
 @op("RNNSequence", since=5)
 class RNNSequence(RNN, _Sequence):
-    """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh where `activations` says nothing else.
+    """H' = f(x * w^T + H * r^T + b) along a sequence, with f = tanh unless `activations` names another function.
 
     Specification: sequence/rnn-sequence-5.
     """
@@ -174,8 +174,8 @@ class RNNSequence(RNN, _Sequence):
 class GRUSequence(GRU, _Sequence):
     """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas.
 
-    b: with linear_before_reset it has four parts of hidden_size elements in each direction: those of z, r and h, and
-    that of H * rh^T.
+    b: with linear_before_reset it has four blocks of hidden_size elements in each direction: for z, r and h, and for H
+    * rh^T.
 
     Specification: sequence/gru-sequence-5.
     """

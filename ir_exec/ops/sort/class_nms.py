@@ -30,11 +30,11 @@ __all__ = ["MatrixNms", "MulticlassNms8", "MulticlassNms9"]
 _REAL = element_types("bf16 f16 f32 f64")
 
 TopK = Annotated[Int, at_least(-1)]
-"""At most how many; -1 for no limit."""
+"""A maximum number; -1 for no limit."""
 
 
 class _ClassNms(Op):
-    """What MatrixNms and MulticlassNms share.
+    """The base of MatrixNms and MulticlassNms.
 
     selected_outputs: the element type of boxes, [n, 6], rows of class, score and box. selected_indices: `output_type`,
     [n, 1], the index of each box in the flattened boxes. selected_num: `output_type`, [num_batches], the number of rows
@@ -69,7 +69,7 @@ class _ClassNms(Op):
         return best_of_classes(scores, least, most, without=self.background_class)
 
     def _kept(self, found: Selected, by_class: bool) -> Selected:
-        """The boxes that are kept of one batch element, the best first or class by class."""
+        """The boxes kept for one batch element, the best first or class by class."""
         found = found.ordered(-found.score, found.label, found.box)
         found = found if self.keep_top_k < 0 else found.take(slice(self.keep_top_k))
         return found.ordered(found.label, -found.score, found.box) if by_class else found
@@ -90,17 +90,17 @@ class _ClassNms(Op):
 
 @op("MatrixNms", since=8)
 class MatrixNms(_ClassNms):
-    """Scores decay the more, the more better boxes of the class overlap.
+    """Boxes with scores that decay with the overlap of better boxes of the class.
 
     boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
-    scores: the same type, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
+    scores: the type of boxes, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
     A score is multiplied by the least decay that any better box j causes: (1 - iou) / (1 - worst[j]) for
     `decay_function` linear, exp((worst[j]**2 - iou**2) * gaussian_sigma) for gaussian, worst[j] being the greatest
     overlap of j with a box that is better than j. Boxes with scores above `post_threshold` are kept. If not
     `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
 
-    Within a batch element rows come in falling order of their scores; as in OpenVINO, `sort_result_type` classid says
-    otherwise only together with `sort_result_across_batch`.
+    Within a batch element rows are in descending order of their scores; as in OpenVINO, `sort_result_type` classid has
+    an effect only together with `sort_result_across_batch`.
 
     Specification: sort/matrix-non-max-suppression-8, where the attribute sort_result_type is called sort_result.
     """
@@ -155,28 +155,28 @@ class MatrixNms(_ClassNms):
         return decays
 
     def _least_decays(self, overlaps: Array, worst: Array, is_better: Array) -> Array:
-        """The least decay of each box [classes, n], 1 at most.
+        """The least decay of each box [classes, n], at most 1.
 
-        overlaps: [classes, others, n], 0 where the other is no better one; is_better: [others, n], 1 where it is.
+        overlaps: [classes, others, n], 0 where the other is not better; is_better: [others, n], 1 where it is.
         """
         if self.decay_function == "gaussian":
             scale = np.float32(self.gaussian_sigma) * is_better
             gaussian: Array = np.exp((worst * worst - overlaps * overlaps) * scale)
             return np.asarray(np.fmin.reduce(gaussian, axis=1, initial=1))
-        # In f64, as OpenVINO has it. Without an overlap it is no less than 1, when it is rounded.
+        # In f64, as in OpenVINO. Without an overlap it is rounded to 1.
         linear = np.subtract(1, overlaps, dtype=np.float64)
         linear /= 1 - worst.astype(np.float64) + np.float32(1e-10)
         return np.asarray(np.fmin.reduce(linear, axis=1, initial=1))
 
 
 class _MulticlassNms(_ClassNms):
-    """What both versions of MulticlassNms share; see MulticlassNms9."""
+    """The base of both versions of MulticlassNms; see MulticlassNms9."""
 
     iou_threshold: Float = 0.0
     nms_eta: Annotated[Float, within(0, 1)] = 1.0
 
     def _class_by_class(self, batch: int, boxes: Array, scores: Array, *, apart: bool) -> Selected:
-        """The boxes that are kept of one batch element.
+        """The boxes kept for one batch element.
 
         boxes: [coordinates, n], or if the classes have boxes `apart`, [coordinates, classes * n]. scores: [classes, n].
         """
@@ -217,21 +217,21 @@ class MulticlassNms8(_MulticlassNms):
 
 @op("MulticlassNms", since=9)
 class MulticlassNms9(_MulticlassNms):
-    """Of the boxes of one class that overlap the best is kept.
+    """The best of overlapping boxes of each class.
 
-    boxes: bf16, f16, f32 or f64, rows of two corners (x, y, x, y), the lesser first. scores: the same type. Either all
-    classes share their boxes, [num_batches, num_boxes, 4] and [num_batches, num_classes, num_boxes]; or, where roisnum
-    is given, each class has its own, [num_classes, num_boxes, 4] and [num_classes, num_boxes], and the boxes of all
-    batch elements are concatenated; roisnum (i32 or i64, [num_batches]) is the number of each. Indices in
+    boxes: bf16, f16, f32 or f64, rows of two corners (x, y, x, y), the lesser first. scores: the type of boxes. Either
+    all classes share their boxes, [num_batches, num_boxes, 4] and [num_batches, num_classes, num_boxes]; or, if roisnum
+    is given, each class has its own boxes, [num_classes, num_boxes, 4] and [num_classes, num_boxes], and the boxes of
+    all batch elements are concatenated; roisnum (i32 or i64, [num_batches]) is the number of each. Indices in
     selected_indices then count box by box and within a box class by class.
 
     Candidates have a score not below `score_threshold`. An overlap not below `iou_threshold` removes a box, as in
     OpenVINO (the specification has "above"); a threshold above one half is multiplied by `nms_eta` at each kept box. If
-    not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide. Rows come batch by batch in falling
+    not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide. Rows are batch by batch in descending
     order of their scores, or class by class for `sort_result_type` classid; with `sort_result_across_batch` all rows
     are sorted together.
 
-    Errors: IR704 where the sum of roisnum is greater than the number of boxes. A negative number counts as 0.
+    Errors: IR704 if the sum of roisnum is greater than the number of boxes. A negative number counts as 0.
     Specification: sort/multiclass-non-max-suppression-9, where the attribute sort_result_type is called sort_result.
     """
 

@@ -1,7 +1,7 @@
-"""Non-maximum suppression: of the boxes that overlap, the best is kept.
+"""Non-maximum suppression: the best of overlapping boxes is kept.
 
-There is a score for each batch element, class and box, and suppression runs within each class of each batch element.
-All arithmetic is in f32. Only a run tells how many boxes are left: inference gives intervals.
+There is a score for each batch element, class and box; each class of each batch element is suppressed separately. All
+arithmetic is in f32. The number of boxes is known only in a run: inference returns intervals.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ __all__ = [
 
 
 class _Nms(Family):
-    """What all versions of NonMaxSuppression and NMSRotated share; see NonMaxSuppression9 for the inputs.
+    """The base of NonMaxSuppression and NMSRotated; see NonMaxSuppression9 for the inputs.
 
-    numbers: the inputs max_output_boxes_per_class, iou_threshold, score_threshold and soft_nms_sigma, as far as the
-    operator has them and the layer gives them.
+    numbers: the inputs max_output_boxes_per_class, iou_threshold, score_threshold and soft_nms_sigma, if the operator
+    has them and they are present in the layer.
     """
 
     is_discontinuous = True
@@ -87,7 +87,7 @@ class _Nms(Family):
         return self._arrays(found)
 
     def _types(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> Any:
-        """The types of the outputs; `most` is max_output_boxes_per_class, None where it is not known."""
+        """The types of the outputs; `most` is max_output_boxes_per_class, None if it is not known."""
         raise NotImplementedError
 
     def _arrays(self, found: Selected) -> Any:
@@ -104,7 +104,7 @@ class _Nms(Family):
 
 
 def _number(scalar: Array | None, kind: ElementType) -> Any:
-    """The one element of an input, 0 where the input is left out."""
+    """The only element of an input, 0 if the input is missing."""
     return kind.dtype.type(0) if scalar is None else convert(scalar, kind).reshape(-1)[0]
 
 
@@ -121,7 +121,7 @@ def _columns(*columns: Array, dtype: np.dtype[Any]) -> Array:
 
 
 class _BoxNms(_Nms):
-    """NonMaxSuppression of any version: boxes whose sides are parallel to the axes."""
+    """NonMaxSuppression of any version: boxes with sides parallel to the axes."""
 
     box_encoding: Annotated[Literal["corner", "center"], LOWER] = "corner"
 
@@ -135,9 +135,9 @@ class _BoxNms(_Nms):
 class _IndicesOnlyNms(_BoxNms):
     """NonMaxSuppression up to version 4: one output, no soft suppression, thresholds that are scalars.
 
-    The number of rows: inference follows OpenVINO, whose shape has as many rows as there can be at most, where the
-    inputs are known. A run fills up with rows of -1 to that number, as specified. Where max_output_boxes_per_class is
-    known only then, the rows are those of the boxes that are kept, as OpenVINO's CPU plugin has them always.
+    The number of rows: as in OpenVINO, inference returns the maximum number of rows if the inputs are known. A run pads
+    the output to that number with rows of -1, as specified. If max_output_boxes_per_class is known only in the run,
+    there is a row for each box that is kept, as always in OpenVINO's CPU plugin.
     """
 
     inputs = (
@@ -173,7 +173,7 @@ class _IndicesOnlyNms(_BoxNms):
         return np.concatenate([kept, missing])
 
     def _declared_rows(self, batches: Dim, classes: Dim, count: Dim, most: int | None) -> Dim | None:
-        """The number of rows in OpenVINO's shape, None where it has an interval."""
+        """The number of rows in OpenVINO's shape, None if it is an interval."""
         if most is None or most < 0 or not (count.is_static and classes.is_static):
             return None
         return Dim(min(count.size, most * classes.size))
@@ -196,7 +196,8 @@ class NonMaxSuppression3(_IndicesOnlyNms):
 
 @op("NonMaxSuppression", since=4)
 class NonMaxSuppression4(NonMaxSuppression3):
-    """NonMaxSuppression-3 with another size: min(num_boxes, max_output_boxes_per_class) * num_batches * num_classes.
+    """NonMaxSuppression-3 with the size min(num_boxes, max_output_boxes_per_class) * num_batches *
+    num_classes.
 
     Specification: sort/non-max-suppression-4.
     """
@@ -225,14 +226,14 @@ class _ScoredNms(_Nms):
 
 
 class _SoftNms(_ScoredNms, _BoxNms):
-    """NonMaxSuppression from version 5 on."""
+    """NonMaxSuppression of version 5 or later."""
 
     inputs = (*_IndicesOnlyNms.inputs, In("soft_nms_sigma", types=CALCULABLE_FLOAT, optional=True))
 
 
 @op("NonMaxSuppression", since=5)
 class NonMaxSuppression5(_SoftNms):
-    """As NonMaxSuppression-9, of which it differs only in how OpenVINO used to infer shapes.
+    """NonMaxSuppression-9 as it was before a change of OpenVINO's shape inference.
 
     Specification: sort/no-max-suppression-5.
     """
@@ -240,13 +241,13 @@ class NonMaxSuppression5(_SoftNms):
 
 @op("NonMaxSuppression", since=9)
 class NonMaxSuppression9(_SoftNms):
-    """The best boxes of each class, without those that overlap a better one.
+    """The best boxes of each class, after non-maximum suppression.
 
     boxes: floating, [num_batches, num_boxes, 4], as two opposite corners (y, x, y, x), or with `box_encoding` center as
     (centre x, centre y, width, height). scores: floating, [num_batches, num_classes, num_boxes].
-    max_output_boxes_per_class, iou_threshold, score_threshold, soft_nms_sigma: scalars or one element, 0 if left out.
+    max_output_boxes_per_class, iou_threshold, score_threshold, soft_nms_sigma: scalars or one element, by default 0.
     selected_indices: `output_type`, [n, 3], rows of batch, class and box. selected_scores: f32, [n, 3], rows of batch,
-    class and score. valid_outputs: `output_type`, [1], n. Rows come in falling order of their scores, equal ones by
+    class and score. valid_outputs: `output_type`, [1], n. Rows are in descending order of their scores, equal ones by
     their indices; with `sort_result_descending` false class by class.
 
     With a soft_nms_sigma above 0 overlaps do not remove boxes but lower their scores by exp(-iou**2 / (2 * sigma)).
@@ -262,10 +263,9 @@ class NMSRotated(_ScoredNms):
     """NonMaxSuppression-9 of rotated boxes, without soft suppression.
 
     boxes: floating, [num_batches, num_boxes, 5], rows of (centre x, centre y, width, height, angle in radians); the
-    angle turns clockwise, or counterclockwise if not `clockwise`, where y points down. The other inputs and the outputs
-    are as for NonMaxSuppression-9, but no input may be left out.
-    An overlap above iou_threshold removes a box. Overlaps are exact to the last digits of f32; OpenVINO finds the
-    corners of the common polygon in f32 and may lose one.
+    angle is clockwise, or counterclockwise if not `clockwise`, with y pointing down. The other inputs and the outputs
+    are as for NonMaxSuppression-9, but no input is optional. An overlap above iou_threshold removes a box. Overlaps
+    are exact to the last digits of f32; OpenVINO finds the corners of the common polygon in f32 and may lose one.
 
     Specification: sort/nms-rotated-13.
     """

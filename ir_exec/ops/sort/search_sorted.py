@@ -1,4 +1,4 @@
-"""SearchSorted: where values would have to be inserted into sorted sequences."""
+"""SearchSorted: the places for inserting values into sorted sequences."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ __all__ = ["SearchSorted"]
 
 @op("SearchSorted", since=15)
 class SearchSorted(Op):
-    """output[p, i]: the index for inserting values[p, i] into sorted_sequence[p, :]; p are all axes but the last.
+    """output[p, i]: the index for inserting values[p, i] into sorted_sequence[p, :]; p are all axes except the last.
 
-    Before equal elements or, with `right_mode`, behind them. NaN is inserted at index 0.
+    The index is before equal elements or, with `right_mode`, after them. NaN is inserted at index 0.
 
-    sorted_sequence: rank 1 or more, rising along the last axis; a vector is for values of any shape. values: the same
-    type and, except for the last axis, the same dims. output: the shape of values, element type `output_type`.
+    sorted_sequence: rank 1 or more, ascending along the last axis; a vector is for values of any shape. values: the
+    type of sorted_sequence and, except for the last axis, its dims. output: the shape of values, element type
+    `output_type`.
     Errors: IR501 for a scalar and for ranks that differ, IR502 for dims that differ.
     Specification: sort/search-sorted-15, where `right_mode` is called `right`, and `output_type` is missing.
     """
@@ -65,7 +66,7 @@ def _search_sorted_rows(sequences: Array, values: Array, *, right: bool) -> Arra
     high = np.full(values.shape, size, np.int64)
     for _ in range(size.bit_length()):
         middle = (low + high) // 2
-        # Where the search has ended, middle may be the place behind the last element.
+        # If the search has ended, middle may be the place after the last element.
         found = np.take_along_axis(sequences, np.minimum(middle, size - 1), axis=1)
         goes_up = is_before(found, values) & (low < high)
         low = np.where(goes_up, middle + 1, low)

@@ -34,14 +34,14 @@ __all__ = ["ExperimentalDetectronTopKROIs", "TopK", "TopK1", "TopK3"]
 
 
 class _TopK(Op):
-    """What all versions of TopK share.
+    """The base of all versions of TopK.
 
     data: rank 1 or more. k: a scalar, from 0 to the size of `axis`. values: the element type of data, size k on `axis`.
-    indices: `index_element_type`, the indices of the values on that axis of data; the same shape.
+    indices: `index_element_type`, the indices of the values on that axis of data, in the shape of values.
 
     The k greatest (`mode` max) or least (min) elements of every slice along `axis`, sorted by `value`, or by `index` in
-    the order of data. Of equal elements the one with the lower index comes first. The specification leaves open the
-    order for `sort` none, which is by value here, and that of NaN, which is behind all numbers in both modes.
+    the order of data. Equal elements are ordered by index. The specification does not define the order for `sort` none,
+    which is by value here, or the order of NaN, which follows all numbers in both modes.
     """
 
     inputs = (In("data", types=NUMERIC | BOOLEAN), In("k", types=INTEGER))
@@ -91,12 +91,12 @@ class _TopK(Op):
 
 
 def _k_fault(k: int, size: int) -> str:
-    return f"k is {k}, allowed are 0 to {size}, the size of the axis"
+    return f"k is {k}, expected 0 to {size}, the size of the axis"
 
 
 @op("TopK", since=1)
 class TopK1(_TopK):
-    """The k greatest or least elements along an axis. OpenVINO takes k as i8, i32 or i64 only.
+    """The k greatest or least elements along an axis. OpenVINO accepts k as i8, i32 or i64 only.
 
     Specification: sort/top-k-1.
     """
@@ -116,7 +116,7 @@ class TopK3(_TopK):
 class TopK(_TopK):
     """The k greatest or least elements along an axis.
 
-    `stable` demands the order of equal elements that all versions have here; `sort` none does not allow it.
+    `stable` requires the order of equal elements that all versions have here; it is not allowed with `sort` none.
 
     Specification: sort/top-k-11.
     """
@@ -132,9 +132,8 @@ class TopK(_TopK):
 class ExperimentalDetectronTopKROIs(Op):
     """The boxes of the highest probabilities, the highest first.
 
-    input_rois: floating, [n, 4]. rois_probs: the same type, [n]. output: the same type, [max_rois, 4]; of equal
-    probabilities the one with the lower index comes first, and zeros follow where there are fewer boxes; the
-    specification leaves both open.
+    input_rois: floating, [n, 4]. rois_probs: the type of input_rois, [n]. output: the type of input_rois, [max_rois,
+    4]; equal probabilities are ordered by index, and missing boxes are zeros; the specification does not define either.
 
     Specification: sort/experimental-detectron-top-krois-6.
     """

@@ -42,9 +42,9 @@ MAX = SegmentMax(fill_mode="zero")
 @pytest.mark.parametrize(
     ("operator", "inputs", "code", "message"),
     [
-        (MAX, (TABLE[:3], INDICES - 1), "IR701", "a segment of segment_ids is -1, allowed are 0 to 1"),
-        (MAX, (TABLE[:3], INDICES[::-1]), "IR704", "segment_ids must rise, found 1 behind 2"),
-        (MAX, (TABLE[:3], INDICES, np.array(2)), "IR701", "a segment of segment_ids is 2, allowed are 0 to 1"),
+        (MAX, (TABLE[:3], INDICES - 1), "IR701", "a segment of segment_ids is -1, expected 0 to 1"),
+        (MAX, (TABLE[:3], INDICES[::-1]), "IR704", "segment_ids must be ascending, found 1 after 2"),
+        (MAX, (TABLE[:3], INDICES, np.array(2)), "IR701", "a segment of segment_ids is 2, expected 0 to 1"),
     ],
 )
 def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code: str, message: str) -> None:

@@ -82,7 +82,7 @@ def test_transposed_convolution_is_the_sum_that_defines_it(
     [
         (TensorType.of(np.array(3)), "IR501", "output_shape has rank 0 ([]), expected 1"),
         (TensorType.of(np.array([3])), "IR502", "output_shape has 1 elements, expected 2, one for each spatial axis"),
-        (TensorType.of(np.array([3, -1])), "IR505", "output_shape [3, -1] holds a negative size"),
+        (TensorType.of(np.array([3, -1])), "IR505", "output_shape [3, -1] has a negative size"),
     ],
 )
 def test_an_output_shape_that_cannot_be(output_shape: TensorType, code: str, message: str) -> None:
@@ -96,7 +96,7 @@ def test_an_output_shape_that_only_the_run_knows(sizes: list[int]) -> None:
     with pytest.raises(EvaluationError) as error:
         ConvolutionBackpropData().evaluate(data, filters, np.array(sizes))
     assert (error.value.code, error.value.location.port) == ("IR704", "output_shape")
-    assert error.value.message == f"output_shape is {sizes}, expected 2 sizes from 0 on"
+    assert error.value.message == f"output_shape is {sizes}, expected 2 sizes of 0 or more"
 
 
 def test_bounds_of_an_output_shape_are_dims() -> None:

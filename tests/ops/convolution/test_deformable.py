@@ -23,12 +23,12 @@ CHANNELS = "the channels of {} and the elements of windows must be equal, found 
         (("1,4,5,5", "1,7,4,4", "4,4,2,2"), {}, CHANNELS.format("offsets", 7, 8)),
         (("1,4,5,5", "2,8,4,4", "4,4,2,2"), {}, "the batches of data and offsets must be equal, found 1 and 2"),
         (("1,4,5,5", "1,8,4,5", "4,4,2,2"), {}, "axis 3 of offsets and the output must be equal, found 5 and 4"),
-        (("1,3,5,5", "1,8,4,4", "4,1,2,2"), {"group": 2}, "the 3 channels of data are no multiple of 2 groups"),
-        (("1,4,5,5", "1,8,4,4", "3,2,2,2"), {"group": 2}, "the 3 outputs of filters are no multiple of 2 groups"),
+        (("1,3,5,5", "1,8,4,4", "4,1,2,2"), {"group": 2}, "the 3 channels of data are not a multiple of 2 groups"),
+        (("1,4,5,5", "1,8,4,4", "3,2,2,2"), {"group": 2}, "the 3 outputs of filters are not a multiple of 2 groups"),
         (
             ("1,4,5,5", "1,9,4,4", "4,4,?,?"),
             {"deformable_group": 2},
-            "the 9 channels of offsets are no multiple of 2 groups",
+            "the 9 channels of offsets are not a multiple of 2 groups",
         ),
         (("1,4,5,5", "1,8,4,4", "4,4,2,2", "1,3,4,4"), {}, CHANNELS.format("mask", 3, 4)),
         (

@@ -60,7 +60,7 @@ def test_shapes_that_do_not_fit() -> None:
         ("PriorBox", {"variance": "1,2"}, "expected no value, one value or four, found 2"),
         ("PriorBox", {"fixed_size": "8,9", "density": "1"}, "density has 1 values, expected one for each fixed_size"),
         ("PriorBox", {"fixed_size": "8", "density": "0.5"}, "density has a value below 1"),
-        ("PriorBox", {"aspect_ratio": "0"}, "a ratio is not above 0"),
+        ("PriorBox", {"aspect_ratio": "0"}, "a ratio is not positive, expected a number above 0"),
         ("PriorBoxClustered", {"width": "8,9", "height": "1"}, "width has 2 values and height 1, expected as many"),
     ],
 )

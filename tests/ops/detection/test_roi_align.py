@@ -56,7 +56,7 @@ def test_an_image_that_there_is_not(image: int, found: str) -> None:
     data, box = np.ones((2, 3, 4, 4), np.float32), np.zeros((2, 4), np.float32)
     with pytest.raises(EvaluationError) as error:
         evaluate(ALIGN, data, box, np.array([0, image]))
-    message = f"batch_indices[1] is {found}, allowed are 0 to 1: data has 2 images"
+    message = f"batch_indices[1] is {found}, expected 0 to 1: data has 2 images"
     assert (error.value.code, error.value.message) == ("IR701", message)
 
 

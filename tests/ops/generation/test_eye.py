@@ -29,7 +29,7 @@ def test_sizes_between_bounds() -> None:
         ((INTEGER, known([-2]), INTEGER), "IR505", "num_columns is -2, expected 0 or more"),
         ((INTEGER, INTEGER, known([1, 2])), "IR502", "diagonal_index has shape [2], expected one element"),
         ((known([[1]]), INTEGER, INTEGER), "IR501", "num_rows has rank 2 ([1,1]), expected 0 or 1"),
-        ((INTEGER, INTEGER, INTEGER, known([2, -1])), "IR505", "batch_shape [2, -1] holds a negative size"),
+        ((INTEGER, INTEGER, INTEGER, known([2, -1])), "IR505", "batch_shape [2, -1] has a negative size"),
         ((INTEGER, INTEGER, INTEGER, INTEGER), "IR501", "batch_shape has rank 0 ([]), expected 1"),
     ],
 )

@@ -26,11 +26,11 @@ def limits(low: float, high: float, kind: str = "f32") -> tuple[Array, Array]:
 @pytest.mark.parametrize(
     ("shape", "low", "high", "code", "message"),
     [
-        (np.array([2, -1]), *limits(0, 1), "IR505", "shape [2, -1] holds a negative size"),
+        (np.array([2, -1]), *limits(0, 1), "IR505", "shape [2, -1] has a negative size"),
         (np.array([2]), *limits(1, 1), "IR505", "minval is 1.0, expected less than maxval, which is 1.0"),
         (np.array([[2]]), *limits(0, 1), "IR501", "shape has rank 2 ([1,1]), expected 1"),
         (np.array([2]), np.zeros(2, np.float32), np.float32(1), "IR502", "minval has shape [2], expected one element"),
-        (np.array([2]), *limits(0, 1, "f64"), "IR402", "minval is f64, output_type is f32; both must be equal"),
+        (np.array([2]), *limits(0, 1, "f64"), "IR402", "minval is f64, output_type is f32, expected equal types"),
     ],
 )
 def test_errors_of_uniform(shape: Array, low: Array, high: Array, code: str, message: str) -> None:

@@ -65,7 +65,7 @@ def test_an_empty_image_has_nothing_to_read() -> None:
     grid = np.zeros((1, 1, 1, 2), np.float32)
     with pytest.raises(EvaluationError) as error:
         evaluate(GridSample(), np.zeros((1, 2, 0, 3), np.float32), grid)
-    assert error.value.message == "data [1, 2, 0, 3] has no elements to read"
+    assert error.value.message == "data [1, 2, 0, 3] is empty, expected elements to sample"
 
 
 @pytest.mark.parametrize(

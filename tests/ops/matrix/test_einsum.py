@@ -21,11 +21,11 @@ from tests.helpers.values import typed
 @pytest.mark.parametrize(
     ("equation", "reason"),
     [
-        ("i1->i", "the input subscript 'i1' is not letters with at most one '...'"),
-        ("i.j->i", "the input subscript 'i.j' is not letters with at most one '...'"),
-        ("i...j...->i", "the input subscript 'i...j...' is not letters with at most one '...'"),
-        ("ij,j->i,j", "the output subscript 'i,j' is not letters with at most one '...'"),
-        ("ij->ik->k", "the output subscript 'ik->k' is not letters with at most one '...'"),
+        ("i1->i", "the input subscript 'i1' is invalid, expected letters with at most one '...'"),
+        ("i.j->i", "the input subscript 'i.j' is invalid, expected letters with at most one '...'"),
+        ("i...j...->i", "the input subscript 'i...j...' is invalid, expected letters with at most one '...'"),
+        ("ij,j->i,j", "the output subscript 'i,j' is invalid, expected letters with at most one '...'"),
+        ("ij->ik->k", "the output subscript 'ik->k' is invalid, expected letters with at most one '...'"),
         ("ij->ik", "the output has the label k, which no input has"),
         ("ij->ii", "the output has the label i more than once"),
     ],

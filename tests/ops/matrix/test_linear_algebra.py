@@ -54,7 +54,7 @@ def test_a_matrix_without_inverse_spoils_no_other() -> None:
 @pytest.mark.parametrize(
     ("types", "code", "message"),
     [
-        (("5,3", "2,4,3"), "IR505", "mat_a has rank 2: offsets must say which rows belong to which group"),
+        (("5,3", "2,4,3"), "IR505", "offsets is missing, expected the ends of the groups for mat_a of rank 2"),
         (("5,3", "2,4,5", "2"), "IR502", "the last axes of mat_a and mat_b must be equal, found 3 and 5"),
         (("2,5,3", "3,4,3"), "IR502", "axis 0 of mat_a and mat_b must be equal, found 2 and 3"),
         (("5,3", "4,3", "2"), "IR501", "mat_b has rank 2 ([4,3]), expected 3"),

@@ -18,16 +18,22 @@ from tests.helpers.values import typed
 @pytest.mark.parametrize(
     ("a", "b", "turns", "code", "message"),
     [
-        ("2,3", "4,5", (False, False), "IR502", "a has 3 columns ([2,3]), b has 4 rows ([4,5]); both must be equal"),
+        ("2,3", "4,5", (False, False), "IR502", "a has 3 columns ([2,3]), b has 4 rows ([4,5]), expected equal sizes"),
         (
             "2,3",
             "4,5",
             (True, True),
             "IR502",
-            "a has 2 columns ([2,3], transposed), b has 5 rows ([4,5], transposed); both must be equal",
+            "a has 2 columns ([2,3], transposed), b has 5 rows ([4,5], transposed), expected equal sizes",
         ),
-        ("1", "2..4,5", (True, False), "IR502", "a has 1 column ([1]), b has 2..4 rows ([2..4,5]); both must be equal"),
-        ("3", "4", (False, True), "IR502", "a has 3 columns ([3]), b has 4 rows ([4]); both must be equal"),
+        (
+            "1",
+            "2..4,5",
+            (True, False),
+            "IR502",
+            "a has 1 column ([1]), b has 2..4 rows ([2..4,5]), expected equal sizes",
+        ),
+        ("3", "4", (False, True), "IR502", "a has 3 columns ([3]), b has 4 rows ([4]), expected equal sizes"),
         ("2,3,4", "3,4,5", (False, False), "IR504", "the shapes [2] and [3] do not broadcast: 2 meets 3"),
         ("", "3", (False, False), "IR501", "a is a scalar, expected rank 1 or more"),
         ("...", "", (False, False), "IR501", "b is a scalar, expected rank 1 or more"),

@@ -95,7 +95,7 @@ def test_where_we_infer_more_than_OpenVINO(operator: Op, types: list[str | Tenso
             "data of shape [3] cannot be broadcast to [2,4]: 3 is neither 1 nor 4",
         ),
         (NUMPY, ["[2,3]", known([3])], "IR504", "data of shape [2,3] has more dims than target_shape [3]"),
-        (NUMPY, ["[3]", known([2, -3])], "IR505", "target_shape [2, -3] holds a negative size"),
+        (NUMPY, ["[3]", known([2, -3])], "IR505", "target_shape [2, -3] has a negative size"),
         (NUMPY, ["[3]", known(3)], "IR501", "target_shape has rank 0 ([]), expected 1"),
         (BIDIRECTIONAL, ["[3]", known([2, 4])], "IR504", "the shapes [3] and [2,4] do not broadcast: 3 meets 4"),
         (EXPLICIT, ["[3]", known([2, 3, 4]), known([0])], "IR504", None),
@@ -103,20 +103,20 @@ def test_where_we_infer_more_than_OpenVINO(operator: Op, types: list[str | Tenso
             EXPLICIT,
             ["[3,4]", known([2, 3, 4]), known([2, 1])],
             "IR503",
-            "axes_mapping [2, 1] are no rising axes of a target of rank 3",
+            "axes_mapping [2, 1] are invalid, expected ascending axes of a target of rank 3",
         ),
         # OpenVINO takes this and reads beyond data.
         (
             EXPLICIT,
             ["[3,3]", known([2, 3, 4]), known([1, 1])],
             "IR503",
-            "axes_mapping [1, 1] are no rising axes of a target of rank 3",
+            "axes_mapping [1, 1] are invalid, expected ascending axes of a target of rank 3",
         ),
         (
             EXPLICIT,
             ["[3]", known([2, 3]), known([-1])],
             "IR503",
-            "axes_mapping [-1] are no rising axes of a target of rank 2",
+            "axes_mapping [-1] are invalid, expected ascending axes of a target of rank 2",
         ),
         (
             EXPLICIT,
@@ -126,8 +126,8 @@ def test_where_we_infer_more_than_OpenVINO(operator: Op, types: list[str | Tenso
         ),
         (EXPLICIT, ["[3]", known([2, 3]), known(1)], "IR501", "axes_mapping has rank 0 ([]), expected 1"),
         (PDPD, ["[3]", known([2, 3])], "IR504", "the shapes [3,1] and [2,3] do not broadcast: 3 meets 2"),
-        (PDPD, ["[2,3]", known([2])], "IR504", "data of shape [2,3] laid on axis 0 does not fit into [2]"),
-        (PDPD1, ["[3]", known([3])], "IR504", "data of shape [3] laid on axis 1 does not fit into [3]"),
+        (PDPD, ["[2,3]", known([2])], "IR504", "data of shape [2,3] at axis 0 does not fit into [2]"),
+        (PDPD1, ["[3]", known([3])], "IR504", "data of shape [3] at axis 1 does not fit into [3]"),
         (TILE, ["[2,3]", known(2)], "IR501", "repeats has rank 0 ([]), expected 1"),
     ],
 )

@@ -155,7 +155,7 @@ def test_lengths_that_no_sequence_has(length: float) -> None:
         ReverseSequence().evaluate(data, np.array([1, length]))
     assert (raised.value.code, raised.value.location.port) == ("IR704", "seq_lengths")
     assert raised.value.message.startswith("seq_lengths[1] is ")
-    assert raised.value.message.endswith(", allowed are 0 to 3, the size of seq_axis")
+    assert raised.value.message.endswith(", expected 0 to 3, the size of seq_axis")
 
 
 @settings(max_examples=60)

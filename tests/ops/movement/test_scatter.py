@@ -210,7 +210,7 @@ def test_no_index_is_too_far(index: int) -> None:
         with pytest.raises(EvaluationError) as caught:
             operator.evaluate(*inputs)
         assert (caught.value.code, caught.value.location.port) == ("IR701", "indices")
-        wanted = f"indices[{where}] is {index}, allowed are {least} to 2: axis 1 of data has size 3"
+        wanted = f"indices[{where}] is {index}, expected {least} to 2: axis 1 of data has size 3"
         assert caught.value.message == wanted
     assert not DATA.any()
 
@@ -220,7 +220,7 @@ def test_negative_indices_where_the_specification_demands_an_error() -> None:
         (make("ScatterUpdate", 3), np.array([-1]), DATA[:, :1]),
         (make("ScatterElementsUpdate", 3), np.array([[-1]], np.int8), DATA[:1, :1]),
     ]:
-        with pytest.raises(EvaluationError, match="is -1, allowed are 0 to 2: axis 1 of data has size 3"):
+        with pytest.raises(EvaluationError, match="is -1, expected 0 to 2: axis 1 of data has size 3"):
             operator.evaluate(DATA, indices, updates, np.array(1))
 
 
@@ -391,9 +391,9 @@ def test_constant_indices_are_checked() -> None:
 def test_messages_of_constant_indices() -> None:
     (warning, info) = make("ScatterNDUpdate", 4).check_values(typed("[4]"), known([[0], [-1], [0], [3]]), typed("[4]"))
     assert warning.message == (
-        "1 of 4 indices are negative, which the specification does not provide for; they count from the end of the axis"
+        "1 of 4 indices are negative and count from the end of the axis, expected 0 or more by the specification"
     )
-    assert info.message == "2 of 4 indices choose what another one chooses too; the last one wins"
+    assert info.message == "2 of 4 indices are duplicates; the last one wins"
 
 
 def test_only_indices_are_decoded() -> None:
@@ -433,7 +433,7 @@ def test_negative_indices_of_either_type(kind: str) -> None:
         expected[indices[row, column], column] = updates[row, column]
     found = make("ScatterElementsUpdate", 12).evaluate(data, indices, updates, np.array(0))
     np.testing.assert_array_equal(found, expected)
-    with pytest.raises(EvaluationError, match=r"indices\[0,0\] is -1, allowed are 0 to 2") as error:
+    with pytest.raises(EvaluationError, match=r"indices\[0,0\] is -1, expected 0 to 2") as error:
         make("ScatterElementsUpdate", 3).evaluate(data, indices, updates, np.array(0))
     assert error.value.code == Code.index_out_of_range
 
@@ -477,7 +477,7 @@ def test_reductions_of_many_rows(reduction: str, reduce: np.ufunc, width: int) -
 def test_short_indices_are_not_taken_for_unsigned_ones(size: int) -> None:
     """-100 as an unsigned number of 8 bits is 156, which would lie on the axis."""
     data, updates = np.zeros(size, np.float32), np.ones(2, np.float32)
-    with pytest.raises(EvaluationError, match=f"indices.1. is -100, allowed are 0 to {size - 1}"):
+    with pytest.raises(EvaluationError, match=f"indices.1. is -100, expected 0 to {size - 1}"):
         make("ScatterUpdate", 3).evaluate(data, np.array([0, -100], np.int8), updates, np.array(0))
     found = make("ScatterUpdate", 3).evaluate(data, np.array([0, 156], np.uint8), updates, np.array(0))
     assert np.flatnonzero(found).tolist() == [0, 156]

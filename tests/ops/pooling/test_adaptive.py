@@ -62,16 +62,16 @@ def test_adaptive_pooling_refuses(operator: Any) -> None:
         operator.infer(data, TensorType.of(np.array([1, 2, 3])))
     assert raised.value.location.port == "output_shape"
     found = refused(operator, data, TensorType.of(np.array([1, -2])))
-    assert found == ("IR505", "output_shape [1, -2] holds a negative size")
+    assert found == ("IR505", "output_shape [1, -2] has a negative size")
     assert refused(operator, data, typed("", "i64"))[0] == "IR501"
     assert refused(operator, typed("1,2"), typed("?", "i64"))[0] == "IR501"
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(np.zeros((1, 2, 4, 5), np.float32), np.array([1, -2]))
-    message = "output_shape is [1, -2], expected 2 numbers of windows from 0 on"
+    message = "output_shape is [1, -2], expected 2 numbers of windows of 0 or more"
     assert (error.value.code, error.value.message) == ("IR704", message)
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(np.zeros((1, 2, 0, 5), np.float32), np.array([1, 2]))
-    assert error.value.message == "data [1, 2, 0, 5] has no elements to pool"
+    assert error.value.message == "data [1, 2, 0, 5] is empty, expected elements to pool"
 
 
 def test_adaptive_pooling_with_little_known() -> None:

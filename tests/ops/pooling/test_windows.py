@@ -187,7 +187,7 @@ def test_the_greatest_of_nothing_but_nan_is_the_lowest_finite_number(kind: str) 
             AvgPool1(kernel_sizes=(2,), strides=(1,), pads_end=(2,), exclude_pad=True),
             "1,1,4",
             "IR505",
-            "with exclude-pad a window of 2 elements may not lie in the pads 0 and 2 of spatial axis 0",
+            "with exclude-pad a window of 2 elements must not be within the pads 0 and 2 of spatial axis 0",
         ),
     ],
 )

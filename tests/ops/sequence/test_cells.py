@@ -82,7 +82,7 @@ def test_shapes_that_contradict_each_other(shapes: dict[str, str], code: str, me
         ({}, "IR301", "attribute hidden_size is missing"),
         ({"hidden_size": "0"}, "IR302", "hidden_size='0'"),
         ({"hidden_size": "4", "activations": "sigmoid,tanh,softsign"}, "IR302", "expected relu, sigmoid or tanh"),
-        ({"hidden_size": "4", "activations": "sigmoid,tanh"}, "IR302", "2 activations are given, expected 3"),
+        ({"hidden_size": "4", "activations": "sigmoid,tanh"}, "IR302", "2 activations, expected 3"),
         ({"hidden_size": "4", "weights_format": "abcd"}, "IR302", "weights_format"),
     ],
 )

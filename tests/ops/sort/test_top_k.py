@@ -53,8 +53,8 @@ def test_top_k_shapes(data: str, k: TensorType, expected: str) -> None:
 @pytest.mark.parametrize(
     ("data", "k", "axis", "code", "message"),
     [
-        ("3..8", known(9), 0, "IR505", "k is 9, allowed are 0 to 8, the size of the axis"),
-        ("3", known(-1), 0, "IR505", "k is -1, allowed are 0 to 3, the size of the axis"),
+        ("3..8", known(9), 0, "IR505", "k is 9, expected 0 to 8, the size of the axis"),
+        ("3", known(-1), 0, "IR505", "k is -1, expected 0 to 3, the size of the axis"),
         ("3", known([1]), 0, "IR501", "k has rank 1 ([1]), expected 0"),
         ("", known(1), 0, "IR501", "data is a scalar, expected rank 1 or more"),
         ("3", known(1), 1, "IR503", "axis 1 is out of range for rank 1 (allowed: -1 to 0)"),
@@ -71,7 +71,7 @@ def test_top_k_at_run_time(k: int) -> None:
     with pytest.raises(EvaluationError) as raised:
         top_k().evaluate(np.arange(3), np.array(k))
     assert (raised.value.code, raised.value.location.port) == ("IR704", "k")
-    assert raised.value.message == f"k is {k}, allowed are 0 to 3, the size of the axis"
+    assert raised.value.message == f"k is {k}, expected 0 to 3, the size of the axis"
 
 
 def test_top_k_attributes() -> None:
