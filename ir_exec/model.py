@@ -200,7 +200,9 @@ class Model:
             wanted = {self.graph.parameters[0].outputs[0]: as_shape(shapes)}
         else:
             count = len(self.graph.parameters)
-            raise EvaluationError(f"one shape for {count} inputs: say which input it is for", code=Code.unknown_input)
+            raise EvaluationError(
+                f"one shape is given for {count} inputs, expected the name of an input with it", code=Code.unknown_input
+            )
         given = dict(self.given)
         for value, shape in wanted.items():
             given[value] = TensorType(self.types[value.number].element_type, shape)
@@ -384,7 +386,7 @@ def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, kind: str) -> M
     """The port with this key, or the only one where there is no key."""
     if key is None and len(ports) != 1:
         names = ", ".join(port.name for port in ports) or "none"
-        message = f"{kind}() without a name or position, and the network has {len(ports)} {kind}s: {names}"
+        message = f"{kind}() needs a name or position: the model has {len(ports)} {kind}s: {names}"
         raise EvaluationError(message, code=Code.unknown_input)
     return ports[0 if key is None else find_port(ports, key, kind)]
 
