@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import statistics
 import subprocess
 import sys
@@ -29,7 +30,7 @@ sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.paren
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
 
 import ir_exec
-from benchmarks.measure import geometric_mean
+from benchmarks.measure import RESULTS, geometric_mean, machine
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.types import Array
 
@@ -209,6 +210,17 @@ def _show(rows: list[Row]) -> None:
         print(f"engine: geometric mean {geometric_mean(both):.3f} of onnxruntime's time on the original ONNX file")
 
 
+def _write(rows: list[Row], arguments: argparse.Namespace) -> None:
+    """Write the seconds of each network and contestant to `results/engines.json`."""
+    content = {
+        "machine": machine(),
+        "threads": arguments.threads,
+        "time": "least" if arguments.least else "median",
+        "rows": [{"name": row.name, "on_engine": row.on_engine, **row.seconds} for row in rows],
+    }
+    (RESULTS / "engines.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
 _FIRST = """
 import sys, time, numpy, ir_exec, ir_exec.runtime.compiled
 with numpy.load(sys.argv[1][:-4] + ".inputs.npz") as stored:
@@ -256,6 +268,7 @@ def main() -> None:
         print(f"first output: geometric mean {geometric_mean(ratios):.2f} of the interpreter's time")
     if rows:
         _show(rows)
+        _write(rows, arguments)
 
 
 if __name__ == "__main__":
