@@ -36,6 +36,7 @@ def pages() -> dict[str, str]:
     return {
         name: "\n".join(
             [
+                "---\nsearch: {boost: 0.5}\n---\n",
                 f"# {title}",
                 "",
                 f"`ir_exec.build` functions, families {', '.join(families)}.",
