@@ -44,8 +44,8 @@ class Select(Op):
     """
 
     inputs = (In("cond", types=BOOLEAN), In("then"), In("else_", like="then"))
-    rising = ("then", "else_")
-    moves = True
+    increasing_in = ("then", "else_")
+    is_data_movement = True
 
     auto_broadcast: Annotated[Broadcasting, LOWER] = "numpy"
     axis: Annotated[Int, Named("auto_broadcast.auto_broadcast_axis")] = 0
@@ -150,7 +150,7 @@ class If(Op):
     inputs = (In("condition", types=BOOLEAN), In("values", variadic=True, optional=True, mixed=True))
     body_names = ("then_body", "else_body")
     own_inputs = 1
-    views = True
+    may_alias = True
 
     def infer(
         self, condition: TensorType, *values: TensorType, bodies: tuple[TypedBody, ...]

@@ -20,7 +20,7 @@ LogicalAnd = binary(
     "output = a and b.",
     page="logical/logical-and-1",
     types=BOOLEAN,
-    is_rising=True,
+    is_increasing=True,
 )
 
 LogicalOr = binary(
@@ -29,7 +29,7 @@ LogicalOr = binary(
     "output = a or b.",
     page="logical/logical-or-1",
     types=BOOLEAN,
-    is_rising=True,
+    is_increasing=True,
 )
 
 LogicalXor = binary(

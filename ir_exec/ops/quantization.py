@@ -47,7 +47,7 @@ class FakeQuantize(Op):
         In("output_low", types=CALCULABLE),
         In("output_high", types=CALCULABLE),
     )
-    jumps = True
+    is_discontinuous = True
 
     levels: Annotated[Int, at_least(2)]
     auto_broadcast: Annotated[Literal["none", "explicit", "numpy", "pdpd"], LOWER] = "numpy"
@@ -114,7 +114,7 @@ class FakeConvert(Op):
         In("scale", types=_SHORTENED, like="data"),
         In("shift", types=_SHORTENED, like="data", optional=True),
     )
-    jumps = True
+    is_discontinuous = True
 
     destination_type: Literal["f8e4m3", "f8e5m2"]
 

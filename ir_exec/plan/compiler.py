@@ -22,14 +22,14 @@ from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.plan.graph import PlanGraph
 from ir_exec.plan.memory import read_only
-from ir_exec.plan.passes.fold import constant_values, foldable, is_scattered, products_first, settled
+from ir_exec.plan.passes.fold import constant_values, foldable, hoist_past_matmul, is_scattered, partition_precomputable
 from ir_exec.plan.passes.fuse_activation import as_activation
 from ir_exec.plan.passes.fuse_attention import as_attention
 from ir_exec.plan.passes.fuse_batch_norm import as_batch_norm
 from ir_exec.plan.passes.fuse_layer_norm import as_layer_norm, as_rms_norm
 from ir_exec.plan.passes.fuse_padding import as_padding
 from ir_exec.plan.passes.fuse_quantization import as_quantized
-from ir_exec.plan.passes.prepack import PackedWeights, Room, may_be_packed, may_have_sums
+from ir_exec.plan.passes.prepack import PackedWeights, WeightMemoryBudget, may_be_packed, may_have_sums
 from ir_exec.plan.planner import Kernel, Plan, Planner, Setting
 from ir_exec.plan.selection import PassSelection
 from ir_exec.types import Array, TensorType
@@ -102,7 +102,7 @@ class Compiler:
     graph: Graph
     setting: Setting
     weights: Weights | None
-    room: Room
+    room: WeightMemoryBudget
     ops: Mapping[Node, Op]
     types: Types | None
     expand: bool
@@ -325,7 +325,9 @@ def fold_shapes(compiler: Compiler, draft: Draft) -> None:
     # Without `expand` these are left to be computed in every run.
     weights = frozenset() if compiler.expand else constant_values(compiler.graph)
     room = compiler.room.left_for_settled
-    now, kept, later = settled(draft.nodes, draft.types, draft.slots, draft.results, passing=weights, room=room)
+    now, kept, later = partition_precomputable(
+        draft.nodes, draft.types, draft.slots, draft.results, passing=weights, room=room
+    )
     draft.slots = draft.slots.copy()
     if now:
         draft.kept = _settle(compiler, now, kept, draft)
@@ -354,7 +356,7 @@ def _settle(compiler: Compiler, nodes: list[Node], kept: list[int], draft: Draft
 def hoist_gather_past_matmul(compiler: Compiler, draft: Draft) -> None:
     """Multiply a value that is the same in all iterations before a part of it is gathered in each."""
     if compiler.fixed:
-        nodes, draft.types = products_first(draft, draft.types, compiler.fixed, compiler.room.left_for_settled)
+        nodes, draft.types = hoist_past_matmul(draft, draft.types, compiler.fixed, compiler.room.left_for_settled)
         draft.set_nodes(nodes)
 
 
@@ -366,7 +368,9 @@ def hoist_loop_invariants(compiler: Compiler, draft: Draft) -> None:
     for number in compiler.fixed:
         known[number] = _GIVEN
     room = compiler.room.left_for_settled
-    now, kept, later = settled(draft.nodes, draft.types, known, draft.results, passing=frozenset(), room=room)
+    now, kept, later = partition_precomputable(
+        draft.nodes, draft.types, known, draft.results, passing=frozenset(), room=room
+    )
     draft.set_nodes(later)
     if now:
         draft.prologue = PlanGraph(now, draft.types, draft.slots, kept, draft.operator)
@@ -389,10 +393,10 @@ def _fusing(name: str, rewrite: Rewrite) -> Callable[[Compiler, Draft], None]:
 
 def select_kernels(compiler: Compiler, draft: Draft) -> None:
     """Choose the kernel of each node and the buffer of each output, and make the steps."""
-    once = None
+    prologue = None
     if draft.prologue is not None:
         nodes, kept = draft.prologue.nodes, sorted(draft.prologue.keep)
-        once = Planner(compiler.setting, nodes, draft.types, draft.slots, kept, overwrite=True).plan()
+        prologue = Planner(compiler.setting, nodes, draft.types, draft.slots, kept, overwrite=True).plan()
     planner = Planner(
         compiler.setting,
         draft.nodes,
@@ -403,7 +407,7 @@ def select_kernels(compiler: Compiler, draft: Draft) -> None:
         kept=draft.kept,
     )
     draft.finished = planner.plan()
-    draft.finished.once = once
+    draft.finished.prologue = prologue
 
 
 def _fusion(name: str, exactness: Literal["bit-exact", "rounding"], what: str, rewrite: Rewrite) -> Pass:
@@ -531,7 +535,7 @@ _FOLLOWS_SHAPES = frozenset({"fold_shapes", "hoist_gather_past_matmul", "hoist_l
 """Passes without which a plan is made where what follows from the input shapes cannot be computed."""
 
 
-def _compact(array: Array, room: Room) -> Array:
+def _compact(array: Array, room: WeightMemoryBudget) -> Array:
     """An array that keeps no larger one in memory, and is read fast."""
     owner = owner_of(array)
     is_part = owner.flags.writeable and owner.nbytes > array.nbytes

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from ir_exec.graph import Graph, Node
 from ir_exec.ops.infrastructure.values import Parameter, Result
-from ir_exec.plan.checked import Checked
 from ir_exec.plan.compiler import PASSES, Compiler
+from ir_exec.plan.dynamic_kernel import DynamicKernel
 from ir_exec.plan.planner import Plan, Step
 
 __all__ = ["LayerPlan", "PlanReport", "kernel_name", "layer_names", "reported_plan", "shown_kernel"]
@@ -69,7 +69,7 @@ class PlanReport(_PlanRecord):
 def reported_plan(compiler: Compiler, plan: Plan) -> PlanReport:
     """The plan with a line for each layer."""
     names = dict(layer_names(compiler.graph))
-    every = [(step, one is not plan) for one in (plan, plan.once) if one is not None for step in one.steps]
+    every = [(step, one is not plan) for one in (plan, plan.prologue) if one is not None for step in one.steps]
     found = {node: layer for step, is_once in every for node, layer in _of_step(step, names, is_once=is_once)}
     layers = [found.get(node) or _not_run(compiler, plan, node, names) for node in names]
     return PlanReport(steps=len(plan.steps), layers=tuple(layers), note=compiler.failed)
@@ -161,7 +161,7 @@ def shown_kernel(kernel: Any) -> tuple[str, int | None]:
 
 def kernel_name(kernel: Any) -> str:
     """The function that is called, with the class of its operator."""
-    if isinstance(kernel, Checked):
+    if isinstance(kernel, DynamicKernel):
         return f"{kernel_name(kernel._kernel)} after inference{', or better' * kernel._better}"
     if isinstance(kernel, partial):
         return kernel_name(kernel.func)

@@ -23,7 +23,7 @@ from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types
 from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
-from ir_exec.plan.checked import Checked
+from ir_exec.plan.dynamic_kernel import DynamicKernel
 from ir_exec.plan.graph import FusedNode
 from ir_exec.plan.memory import Buffers, byte_size
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
@@ -40,7 +40,7 @@ OVERWRITE_FROM = 2**14
 """Bytes of an output from which on it pays to reuse the buffer of an input."""
 
 
-class Held(NamedTuple):
+class DynamicStepMemory(NamedTuple):
     """The memory around a step whose own memory shows itself in the run alone.
 
     beside: bytes of the tensors of known size that exist beside its outputs. outputs: the known bytes of each output.
@@ -66,7 +66,7 @@ class Step:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     dying: tuple[int, ...]
-    held: Held | None
+    held: DynamicStepMemory | None
     op: Op
     members: tuple[Node, ...] = ()
     made_by: str = ""
@@ -90,7 +90,7 @@ class Plan:
 
     slots: what every slot holds when a run begins: constants, and values that follow from the input shapes.
     results: the slots that hold the outputs at the end.
-    once: what runs in the first iteration of a loop alone, before the steps; they read its results.
+    prologue: what runs in the first iteration of a loop alone, before the steps; they read its results.
     live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, without the
         inputs of the network and the constants. peak: the most of it. Both with the bytes that the plan keeps.
     """
@@ -100,7 +100,7 @@ class Plan:
     results: list[int]
     live: list[int] = field(default_factory=list)
     peak: int = 0
-    once: Plan | None = None
+    prologue: Plan | None = None
 
     def require_room(self, limits: Limits) -> None:
         """Raise ResourceError at the first layer at which a run by this plan is over the budget."""
@@ -193,7 +193,7 @@ class Planner:
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
-            held=None if proven and not node.bodies else Held(live - sum(sizes), sizes),
+            held=None if proven and not node.bodies else DynamicStepMemory(live - sum(sizes), sizes),
             op=op,
             members=members,
             made_by=node.made_by if isinstance(node, FusedNode) else "",
@@ -218,7 +218,7 @@ class Planner:
         slots = [self._slots[value.number] for value in node.values_in]
         fixed = {position: array for position, array in enumerate(slots) if array is not None}
         is_replaceable = better is None and self._overwrite
-        return Checked(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed)
+        return DynamicKernel(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed)
 
     def _kernel_for_any(self, node: Node, op: Op, context: Context) -> Kernel | None:
         """What is to be called instead of `evaluate` and of `kernel`, whatever the types are."""
@@ -239,9 +239,9 @@ class Planner:
         """The input whose memory becomes that of the output, None where there is no such input."""
         node = self._nodes[index]
         output = self._types[node.outputs[0].number]
-        if self._overwrite and op.overwrites and byte_size(output) >= OVERWRITE_FROM:
+        if self._overwrite and op.inplace_inputs and byte_size(output) >= OVERWRITE_FROM:
             for position, value in enumerate(node.values_in):
-                named = op.inputs[min(position, len(op.inputs) - 1)].name in op.overwrites
+                named = op.inputs[min(position, len(op.inputs) - 1)].name in op.inplace_inputs
                 if named and self._types[value.number] == output and self._buffers.may_overwrite(index, position):
                     return position
         return None

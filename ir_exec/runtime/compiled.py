@@ -47,7 +47,7 @@ from ir_exec.runtime.precision import (
     widened_type,
 )
 from ir_exec.runtime.requests import InferRequest, VariableState, states_of
-from ir_exec.runtime.sessions import Network, Session
+from ir_exec.runtime.sessions import RunnableNetwork, Session
 from ir_exec.runtime.specialising import Specialising
 from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
@@ -139,7 +139,7 @@ class CompiledModel(Session):
         stateful = {
             node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
         }
-        network = Network(
+        network = RunnableNetwork(
             model.graph,
             self._executor,
             self.inputs,
@@ -175,12 +175,12 @@ class CompiledModel(Session):
         return self._network.made if isinstance(self._network, Specialising) else []
 
     def _specialising(
-        self, model: PartialModel, instrument: Instrument | None, general: Network | None = None
+        self, model: PartialModel, instrument: Instrument | None, general: RunnableNetwork | None = None
     ) -> Specialising:
-        def compiled(whole: Model, budget: Budget, is_whole: bool) -> Network:
+        def compiled(whole: Model, budget: Budget, is_whole: bool) -> RunnableNetwork:
             options = {**self._options, **({} if is_whole else {"outputs": None})}
             made = CompiledModel(whole, **options, instrument=instrument if is_whole else None, budget=budget)
-            assert isinstance(made._network, Network), "it is made of a whole model"
+            assert isinstance(made._network, RunnableNetwork), "it is made of a whole model"
             return made._network
 
         # What cannot be used is found here, and not in the first call.

@@ -115,7 +115,7 @@ def run_as_f32(model: Model) -> Widened:
 
 def _computes(node: Node, types: Mapping[Value, TensorType]) -> bool:
     """Whether a layer does more with 16-bit floats than to move them."""
-    is_mover = node.op is not None and node.op.moves
+    is_mover = node.op is not None and node.op.is_data_movement
     return not is_mover and any(kind in _SHORT for kind in _kinds((*node.values_in, *node.outputs), types))
 
 
@@ -211,7 +211,7 @@ def _wide_class(cls: type[Op]) -> type[Op]:
 class _Wide(Op):
     """Goes before the class of an operator `_op`: 16-bit floats that this computes become f32."""
 
-    overwrites = ()
+    inplace_inputs = ()
 
     _op: Op
     _narrow: Mapping[int, ElementType]

@@ -414,7 +414,7 @@ class Turned(Op):
     """The elements of data in reverse order."""
 
     inputs = (In("data"),)
-    moves = True
+    is_data_movement = True
 
     def infer(self, data: TensorType) -> TensorType:
         return data.without_values()
@@ -424,11 +424,11 @@ class Turned(Op):
 
 
 @pytest.mark.usefixtures("forgotten_extensions")
-@pytest.mark.parametrize("moves", [True, False])
-def test_an_operator_of_users_may_say_that_it_only_moves(moves: bool) -> None:
-    register_op("Turned", version="extension")(type("Turned", (Turned,), {"moves": moves}))
+@pytest.mark.parametrize("is_mover", [True, False])
+def test_an_operator_of_users_may_be_data_movement(is_mover: bool) -> None:
+    register_op("Turned", version="extension")(type("Turned", (Turned,), {"is_data_movement": is_mover}))
     model = build.model([build.op("Turned", build.parameter([2], "f16"), opset="extension")])
-    assert (run_as_f32(model) is AS_IN_FILE) is moves
+    assert (run_as_f32(model) is AS_IN_FILE) is is_mover
     (found,) = ir_exec.compile_model(model)([of("f16", 0.1, 0.2)]).values()
     assert np.array_equal(found, of("f16", 0.2, 0.1))
 

@@ -14,7 +14,7 @@ from collections import Counter
 
 import click
 
-from tests.words.lint import BASELINE, KINDS, findings, load_baseline, lowered, write_baseline
+from tests.words.lint import BASELINE, KINDS, counts, findings, load_baseline, lowered, write_baseline
 
 
 def main() -> int:
@@ -23,9 +23,12 @@ def main() -> int:
     parser.add_argument("--kind", action="append", choices=KINDS, help="only texts of this kind; repeatable")
     parser.add_argument("--counts", action="store_true", help="print a count for each package, kind and pattern")
     parser.add_argument("--lower", action="store_true", help=f"write smaller counts to {BASELINE.name}")
+    parser.add_argument("--reset", action="store_true", help="write all counts, after merging older work")
     options = parser.parse_args()
     found = [one for one in findings(options.paths) if not options.kind or one.kind in options.kind]
-    if options.lower:
+    if options.reset:
+        write_baseline(counts(findings([])))
+    elif options.lower:
         write_baseline(lowered(load_baseline(), findings([])))
     elif options.counts:
         for key, count in sorted(Counter((one.area, one.kind, one.pattern) for one in found).items()):

@@ -78,7 +78,7 @@ def _as_text(value: object) -> str:
     return str(value)
 
 
-class _Pairs:
+class _LayerPairs:
     """The pairs so far; no layer is in two of them."""
 
     def __init__(self, a: Side, b: Side) -> None:
@@ -153,7 +153,7 @@ def paired(a: Side, b: Side) -> dict[Node, Node]:
     They go together by tensor name, by layer name, by equal computation, as neighbours of such pairs, and in the
     longest runs of equal types; last, layers of other types that have one name or read the same values.
     """
-    pairs = _Pairs(a, b)
+    pairs = _LayerPairs(a, b)
     pairs.add_unique(lambda node: [one for value in node.outputs for one in value.names if not is_generated(one)])
     pairs.add_unique(lambda node: [] if is_generated(node.name) else [node.name])
     mine, theirs = a.signatures(), b.signatures()
@@ -185,7 +185,7 @@ def _type_alone(node: Node) -> Hashable:
     return type_key(node.type)
 
 
-def _pair_runs(pairs: _Pairs, sign: Callable[[Node], Hashable]) -> None:
+def _pair_runs(pairs: _LayerPairs, sign: Callable[[Node], Hashable]) -> None:
     a, b = pairs.left()
     matcher = SequenceMatcher(None, [sign(node) for node in a], [sign(node) for node in b], autojunk=False)
     for block in matcher.get_matching_blocks():

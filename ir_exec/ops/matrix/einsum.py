@@ -101,7 +101,7 @@ class Einsum(Op):
     """
 
     inputs = (In("inputs", types=CALCULABLE, variadic=True),)
-    views = True
+    may_alias = True
 
     equation: Annotated[str, _checked]
 

@@ -45,9 +45,9 @@ class GatherElements(Op):
     """
 
     inputs = (In("data"), In("indices", types=INDEX))
-    rising = ("data",)
-    picks = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    reads_sparsely = ("data",)
+    is_data_movement = True
 
     axis: Int
 
@@ -98,9 +98,9 @@ class _Gather(Op):
     """output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it."""
 
     inputs = (In("data"), In("indices", types=INTEGER), In("axis", types=INTEGER))
-    rising = ("data",)
-    picks = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    reads_sparsely = ("data",)
+    is_data_movement = True
 
     negative: ClassVar[Negative] = "tolerated"
 
@@ -257,9 +257,9 @@ class _GatherND(Op):
     """output[p, i] = data[p, *indices[p, i]]: p the batch axes, i all other axes of indices but the last."""
 
     inputs = (In("data"), In("indices", types=INTEGER))
-    rising = ("data",)
-    picks = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    reads_sparsely = ("data",)
+    is_data_movement = True
 
     negative: ClassVar[Negative] = "tolerated"
 
@@ -374,7 +374,7 @@ class GatherTree(Op):
         In("max_seq_len", types=_IDS, like="step_ids"),
         In("end_token", types=_IDS, like="step_ids"),
     )
-    jumps = True
+    is_discontinuous = True
 
     def infer(
         self, step_ids: TensorType, parent_ids: TensorType, max_seq_len: TensorType, end_token: TensorType

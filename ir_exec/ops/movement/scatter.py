@@ -26,7 +26,7 @@ from ir_exec.kernels.indices import (
 from ir_exec.kernels.offsets import Indices
 from ir_exec.kernels.pieces import as_bits
 from ir_exec.kernels.scatter import copy_into, put_along_axis, put_slices, put_tuples, slice_offsets
-from ir_exec.kernels.scatter_reduced import Reduced, Reduction
+from ir_exec.kernels.scatter_reduced import ReducingUpdate, Reduction
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.dims import given_axis, known_axis
@@ -59,9 +59,9 @@ class ScatterUpdate(Op):
     """
 
     inputs = (In("data"), In("indices", types=INTEGER), In("updates", like="data"), In("axis", types=INTEGER))
-    rising = ("data", "updates")
-    overwrites = ("data",)
-    moves = True
+    increasing_in = ("data", "updates")
+    inplace_inputs = ("data",)
+    is_data_movement = True
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
         position = known_axis(axis, data.rank)
@@ -127,8 +127,8 @@ class _ScatterElementsUpdate(Op):
         In("updates", like="data"),
         In("axis", types=INTEGER),
     )
-    overwrites = ("data",)
-    moves = True
+    inplace_inputs = ("data",)
+    is_data_movement = True
 
     negative: ClassVar[Negative]
 
@@ -192,7 +192,7 @@ class ScatterElementsUpdate3(_ScatterElementsUpdate):
     negative one; IR704 for an axis out of range. Specification: movement/scatter-elements-update-3.
     """
 
-    rising = ("data", "updates")
+    increasing_in = ("data", "updates")
 
     negative: ClassVar[Negative] = "refused"
 
@@ -222,11 +222,11 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
     use_init_val: Bool = True
 
     @property
-    def moves(self) -> bool:  # type: ignore[override]  # a reduction computes
+    def is_data_movement(self) -> bool:  # type: ignore[override]  # a reduction computes
         return self.reduction == "none"
 
     @property
-    def rising(self) -> tuple[str, ...]:  # type: ignore[override]  # a product may fall where a factor rises
+    def increasing_in(self) -> tuple[str, ...]:  # type: ignore[override]  # a product may fall where a factor rises
         return () if self.reduction == "prod" else ("data", "updates")
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
@@ -237,7 +237,7 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
         if self.reduction == "none":
             super()._put(data, indices, updates, axis, output)
         else:
-            update = Reduced(self.reduction, self.use_init_val)
+            update = ReducingUpdate(self.reduction, self.use_init_val)
             put_along_axis(data, indices, updates, axis, output, negative=True, update=update)
 
     def _overwrites(self) -> bool:
@@ -248,8 +248,8 @@ class _ScatterNDUpdate(Op):
     """output[*indices[i]] = updates[i], i all axes of indices but the last."""
 
     inputs = (In("data"), In("indices", types=INDEX), In("updates", like="data"))
-    overwrites = ("data",)
-    moves = True
+    inplace_inputs = ("data",)
+    is_data_movement = True
 
     negative: ClassVar[Negative]
 
@@ -325,7 +325,7 @@ class ScatterNDUpdate4(_ScatterNDUpdate):
     Errors: IR701 for an index out of range. Specification: movement/scatter-nd-update-3.
     """
 
-    rising = ("data", "updates")
+    increasing_in = ("data", "updates")
 
     negative: ClassVar[Negative] = "tolerated"
 
@@ -353,11 +353,11 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
     reduction: Annotated[Literal["none", "sum", "sub", "prod", "min", "max"], LOWER] = "none"
 
     @property
-    def moves(self) -> bool:  # type: ignore[override]  # a reduction computes
+    def is_data_movement(self) -> bool:  # type: ignore[override]  # a reduction computes
         return self.reduction == "none"
 
     @property
-    def rising(self) -> tuple[str, ...]:  # type: ignore[override]  # a difference falls where an update rises
+    def increasing_in(self) -> tuple[str, ...]:  # type: ignore[override]  # a difference falls where an update rises
         return () if self.reduction in ("prod", "sub") else ("data", "updates")
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
@@ -370,7 +370,7 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
         if self.reduction == "none":
             super()._put_elements(data, indices, updates, sizes, output)
         else:
-            put_tuples(data, indices, updates, sizes, output, Reduced(self.reduction))
+            put_tuples(data, indices, updates, sizes, output, ReducingUpdate(self.reduction))
 
     def _put(self, data: Array, rows: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
         if self.reduction == "none":
@@ -378,7 +378,7 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
             return
         copy_into(output, data)
         if output.size:
-            Reduced(self.reduction).slices(output.reshape(shape[1:]), rows, updates.reshape(rows.size, shape[2]))
+            ReducingUpdate(self.reduction).slices(output.reshape(shape[1:]), rows, updates.reshape(rows.size, shape[2]))
 
     def _overwrites(self) -> bool:
         return self.reduction == "none"

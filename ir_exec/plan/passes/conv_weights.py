@@ -18,7 +18,7 @@ from ir_exec.kernels.elementwise import apply_elementwise
 from ir_exec.ops import In, Op
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.plan.passes.fuse_batch_norm import BATCH_NORM, known_vectors
-from ir_exec.plan.passes.prepack import Form, HoldsInput, is_of_floats
+from ir_exec.plan.passes.prepack import HoldsInput, PackedLayout, is_of_floats
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = ["ChannelSum", "channel_sums", "filter_form"]
@@ -71,7 +71,7 @@ class ChannelSum(NamedTuple):
             total[:, :, *place] += own * factor.reshape(-1, *[1] * (axes + 1))
         return total.astype(np.float32).reshape(filters.shape)
 
-    def form(self, filters: Array) -> Form:
+    def form(self, filters: Array) -> PackedLayout:
         """Filters as they are, scaled."""
 
         def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
@@ -79,7 +79,7 @@ class ChannelSum(NamedTuple):
             held[...] = array
             return lambda op: PackedConvolution(op, Shape(array.shape), held)
 
-        return Form(filters.size, False, pack)
+        return PackedLayout(filters.size, False, pack)
 
     def shifted(self, op: Op) -> Op:
         """A PackedConvolution with scaled filters, after which the shift is added."""
@@ -243,7 +243,7 @@ class _Summands:
 
 def filter_form(
     value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
-) -> Form | None:
+) -> PackedLayout | None:
     """How filters are packed; None where a convolution is not faster with transformed ones.
 
     nodes: what reads them.
@@ -274,7 +274,7 @@ def filter_form(
             op, Shape(array.shape), None if are_known else np.require(array, None, "A"), transformed=filters
         )
 
-    return Form(array.size // 3**axes * 4**axes, not are_known, pack)
+    return PackedLayout(array.size // 3**axes * 4**axes, not are_known, pack)
 
 
 def _are_usual(filters: Array) -> bool:

@@ -15,7 +15,7 @@ from ir_exec.plan.graph import Fusion, PlanGraph
 from ir_exec.plan.memory import byte_size
 from ir_exec.types import Array
 
-__all__ = ["Settled", "constant_values", "foldable", "is_scattered", "products_first", "settled"]
+__all__ = ["Settled", "constant_values", "foldable", "hoist_past_matmul", "is_scattered", "partition_precomputable"]
 
 SMALL = 2**12
 """Bytes: constants up to this size are kept whatever they come from."""
@@ -78,7 +78,7 @@ class Settled(NamedTuple):
     later: list[Node]
 
 
-def settled(
+def partition_precomputable(
     nodes: Sequence[Node],
     types: Types,
     slots: Sequence[Array | None],
@@ -137,7 +137,7 @@ def is_scattered(array: Array) -> bool:
     return 0 not in strides and array.itemsize not in strides[-2:]
 
 
-def products_first(draft: PlanGraph, types: Types, fixed: Collection[int], room: int) -> tuple[list[Node], Types]:
+def hoist_past_matmul(draft: PlanGraph, types: Types, fixed: Collection[int], room: int) -> tuple[list[Node], Types]:
     """The nodes of a draft with every Gather behind the MatMul that multiplies what it takes from a fixed value by a
     known matrix, and the types of their values.
 

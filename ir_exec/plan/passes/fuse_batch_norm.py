@@ -26,7 +26,7 @@ class BatchNorm(Op):
     """output[b, c, ...] = (data[b, c, ...] - mean[c]) * scale[c] + beta[c]."""
 
     inputs = (In("data", types=_FLOATS),)
-    overwrites = ("data",)
+    inplace_inputs = ("data",)
 
     _vectors: tuple[Array, ...]
 

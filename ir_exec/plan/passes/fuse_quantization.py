@@ -22,7 +22,7 @@ class Quantized(Op):
     """FakeQuantize with limits that are known, none of them reversed."""
 
     inputs = (In("data", types=element_types("f32")),)
-    overwrites = ("data",)
+    inplace_inputs = ("data",)
 
     _levels: Levels
 

@@ -28,7 +28,16 @@ from ir_exec.types import Array, ElementType, Shape, TensorType
 if TYPE_CHECKING:
     from ir_exec.plan.passes.conv_weights import ChannelSum
 
-__all__ = ["Form", "HoldsInput", "PackedWeights", "Room", "is_of_floats", "may_be_packed", "may_have_sums", "replaced"]
+__all__ = [
+    "HoldsInput",
+    "PackedLayout",
+    "PackedWeights",
+    "WeightMemoryBudget",
+    "is_of_floats",
+    "may_be_packed",
+    "may_have_sums",
+    "replaced",
+]
 
 
 COPIED_SHARE = 10
@@ -87,7 +96,7 @@ class HoldsInput(Op):
         raise NotImplementedError
 
 
-class Room:
+class WeightMemoryBudget:
     """The memory that constants of one graph may take in another order than that of the file.
 
     weights: where constants come from. may_leave_file: whether matrices of a mapped file may become the process's own.
@@ -153,7 +162,7 @@ class Room:
         return self._may_leave_file and self._weights is not None and self._weights.maps(array)
 
 
-class Form(NamedTuple):
+class PackedLayout(NamedTuple):
     """How a constant is packed.
 
     size: the elements of f32 that it takes. beside: whether it is kept as it is too. pack: puts a constant into the
@@ -178,7 +187,7 @@ class PackedWeights:
         constants: list[Array | None],
         types: Types,
         operator: Callable[[Node], Op],
-        room: Room,
+        room: WeightMemoryBudget,
     ) -> None:
         self._found: dict[Node, Node] = {}
         wanted = _wanted(graph, constants, types, operator, room)
@@ -211,8 +220,12 @@ class PackedWeights:
 
 
 def _wanted(
-    graph: Graph, constants: Sequence[Array | None], types: Types, operator: Callable[[Node], Op], room: Room
-) -> dict[Value, tuple[Form, list[Node], ChannelSum | None]]:
+    graph: Graph,
+    constants: Sequence[Array | None],
+    types: Types,
+    operator: Callable[[Node], Op],
+    room: WeightMemoryBudget,
+) -> dict[Value, tuple[PackedLayout, list[Node], ChannelSum | None]]:
     """What is packed, and how; who reads it, and the sum that its reader is then."""
     wanted = {}
     readers = _readers(graph)
@@ -229,7 +242,7 @@ def _wanted(
         array, total = constants[value.number], sums.get(nodes[0])
         if array is None or (total is not None and value is not total.widest.values_in[1]):
             continue
-        form: Form | None = None
+        form: PackedLayout | None = None
         if may_be_packed(array):
             if array.ndim == 2:
                 form = _matrix_form(value, nodes, array, types, operator)
@@ -272,7 +285,7 @@ def is_of_floats(node: Node, op: Op, types: Types) -> bool:
 
 def _matrix_form(
     value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
-) -> Form | None:
+) -> PackedLayout | None:
     if not machine().has_small_kernels:
         return None
     orders = {_order(node, value, array.shape, types, operator) for node in nodes}
@@ -284,7 +297,7 @@ def _matrix_form(
         product = PackedMatrix.of(array.T if is_transposed else array, memory).product
         return lambda op: PackedMatMul(op, Shape(array.shape), product)
 
-    return Form(array.size, False, pack)
+    return PackedLayout(array.size, False, pack)
 
 
 def _order(

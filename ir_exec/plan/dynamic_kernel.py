@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -15,7 +15,7 @@ from ir_exec.ops import Op
 from ir_exec.plan.memory import byte_size
 from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
 
-__all__ = ["Checked"]
+__all__ = ["DynamicKernel"]
 
 _REMEMBERED_BYTES = 2**8
 """Bytes of an input whose elements counted, up to which they are compared with those of other runs."""
@@ -36,14 +36,15 @@ class _Seen:
     is_settled: bool
 
 
-class Checked:
+class DynamicKernel:
     """A kernel that infers the types of the outputs first, and raises what `infer` finds wrong with the arrays.
 
     It infers nothing when the arrays are as others before, and finds the kernel for their types when it sees such
     arrays for the second time. Several threads may call.
 
     kernel: for arrays of any types. better: whether `Op.kernel` may take its place. fixed: the inputs, by position,
-    that are the same arrays in every call.
+    that are the same arrays in every call. constants: further inputs whose elements `Op.kernel` may rely on.
+    at_once: take `Op.kernel` for the first arrays of their types already.
     """
 
     def __init__(
@@ -55,12 +56,16 @@ class Checked:
         *,
         better: bool,
         fixed: Mapping[int, Array] = MappingProxyType({}),
+        constants: Collection[int] = (),
+        at_once: bool = False,
     ) -> None:
         self._node = node
         self._op = op
         self._context = context
         self._kernel = kernel
-        self._better = better and not op.fills_up
+        self._better = better and not op.pads_to_static
+        self._at_once = at_once
+        self._constants = frozenset(constants)
         self._fixed = {position: TensorType.of(array) for position, array in fixed.items()}
         self._varying = [position for position in range(len(node.values_in)) if position not in fixed]
         # The inputs, among the others, whose elements have counted.
@@ -68,6 +73,10 @@ class Checked:
         self._seen: dict[tuple[Any, ...], _Seen] = {}
 
     def __call__(self, *arrays: Array) -> Any:
+        return self.accepted(arrays)(*arrays)
+
+    def accepted(self, arrays: Sequence[Array]) -> Callable[..., Any]:
+        """The kernel for these arrays; raises what is wrong with them."""
         key = self._key(arrays)
         seen = None if key is None else self._seen.get(key)
         if seen is None:
@@ -76,7 +85,7 @@ class Checked:
             seen.kernel = self._kernel_for(arrays)
             seen.is_settled = True
         current_limits().require(seen.size)
-        return seen.kernel(*arrays)
+        return seen.kernel
 
     def _key(self, arrays: Sequence[Array]) -> tuple[Any, ...] | None:
         """What counts of arrays; None where it is too much to be remembered."""
@@ -97,6 +106,10 @@ class Checked:
         types = [self._fixed.get(position) or _watched(array, position, read) for position, array in enumerate(arrays)]
         size = self._inferred_size(types)
         seen = _Seen(size, self._kernel, is_settled=not self._better)
+        if self._at_once and self._better:
+            known = read | self._fixed.keys() | self._constants
+            seen.kernel = self._op.kernel(*_with_values(types, known))
+            seen.is_settled = True
         if not self._op.infer_context:
             self._read = tuple(sorted(read))
             key = self._key(arrays)
@@ -109,10 +122,7 @@ class Checked:
     def _kernel_for(self, arrays: Sequence[Array]) -> Callable[..., Any]:
         """`Op.kernel`, which may rely on the elements that the key of these arrays has."""
         types = [self._fixed.get(position) or TensorType.of(array) for position, array in enumerate(arrays)]
-        known = self._fixed.keys() | set(self._read)
-        found: Callable[..., Any] = self._op.kernel(
-            *[type if position in known else type.without_values() for position, type in enumerate(types)]
-        )
+        found: Callable[..., Any] = self._op.kernel(*_with_values(types, self._fixed.keys() | set(self._read)))
         return found
 
     def _inferred_size(self, types: list[TensorType]) -> int:
@@ -126,8 +136,13 @@ class Checked:
             self._better = False
         sizes = [byte_size(type) for type in outputs]
         # What may be a view of an input, and is not larger than one, is counted when it is there.
-        least = max(map(byte_size, types), default=0) if op.views else -1
+        least = max(map(byte_size, types), default=0) if op.may_alias else -1
         return sum([size for size in sizes if size > least])
+
+
+def _with_values(types: Sequence[TensorType], positions: Container[int]) -> list[TensorType]:
+    """The types, with the values of the inputs at these positions alone."""
+    return [type if position in positions else type.without_values() for position, type in enumerate(types)]
 
 
 def _watched(array: Array, position: int, read: set[int]) -> TensorType:

@@ -10,7 +10,7 @@ from ir_exec.errors import IRError
 from ir_exec.graph import Node
 from ir_exec.ops.arithmetic.binary import Add
 from ir_exec.ops.shape import Reshape
-from ir_exec.plan.checked import Checked
+from ir_exec.plan.dynamic_kernel import DynamicKernel
 from tests.helpers.network_text import NetworkText
 
 
@@ -31,7 +31,7 @@ def test_types_are_inferred_once_for_arrays_that_are_alike(monkeypatch: pytest.M
     node = node_of("Add")
     assert node.op is not None
     inferred.clear()
-    checked = Checked(node, node.op, {}, node.op.evaluate, better=True)
+    checked = DynamicKernel(node, node.op, {}, node.op.evaluate, better=True)
     for _ in range(3):
         assert checked(ones(2, 3), ones(3)).tolist() == [[2] * 3] * 2
     assert len(inferred) == 1
@@ -46,7 +46,7 @@ def test_types_are_inferred_once_for_arrays_that_are_alike(monkeypatch: pytest.M
 def test_arrays_that_come_again_after_others_are_not_inferred_again(monkeypatch: pytest.MonkeyPatch) -> None:
     node = node_of("Add")
     assert node.op is not None
-    checked = Checked(node, node.op, {}, node.op.evaluate, better=True, fixed={1: ones(3)})
+    checked = DynamicKernel(node, node.op, {}, node.op.evaluate, better=True, fixed={1: ones(3)})
     for rows in range(1, 9):
         assert checked(ones(rows, 3), ones(3)).shape == (rows, 3)
     monkeypatch.setattr(Add, "infer", lambda self, *types: pytest.fail("inferred again"))
@@ -56,13 +56,13 @@ def test_arrays_that_come_again_after_others_are_not_inferred_again(monkeypatch:
 
 
 def test_no_more_kinds_of_arrays_are_remembered_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ir_exec.plan.checked._REMEMBERED", 2)
+    monkeypatch.setattr("ir_exec.plan.dynamic_kernel._REMEMBERED", 2)
     inferred = []
     infer = Add.infer
     node = node_of("Add")
     assert node.op is not None
     monkeypatch.setattr(Add, "infer", lambda self, *types: inferred.append(types) or infer(self, *types))
-    checked = Checked(node, node.op, {}, node.op.evaluate, better=True)
+    checked = DynamicKernel(node, node.op, {}, node.op.evaluate, better=True)
     for rows, count in ((1, 1), (2, 2), (1, 2), (3, 3), (1, 4), (3, 4)):
         checked(ones(rows), ones(rows))
         assert len(inferred) == count, rows
@@ -71,7 +71,7 @@ def test_no_more_kinds_of_arrays_are_remembered_than_a_limit(monkeypatch: pytest
 def test_values_that_count_are_compared() -> None:
     node = node_of("Reshape", "i64", special_zero="true")
     assert isinstance(node.op, Reshape)
-    checked = Checked(node, node.op, {}, node.op.evaluate, better=True)
+    checked = DynamicKernel(node, node.op, {}, node.op.evaluate, better=True)
     for _ in range(2):
         for pattern in ([2, 3], [3, 2]):
             assert checked(ones(6), np.array(pattern)).shape == tuple(pattern)
