@@ -1,7 +1,7 @@
-"""From the start of a process to the first output, ir_exec and OpenVINO by turns, each in a process of its own.
+"""From the start of a process to the first output, ir_exec and OpenVINO in turns, each in a separate process.
 
-A process starts, imports the library, loads a network, runs it once on inputs from a file, and tells the time. Both
-find the bytecode of their modules, as every installed package does.
+A process starts, imports the library, loads a model, runs it once on inputs from a file, and reports the time. Both
+find the bytecode of their modules, as installed packages do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The interpreter, the engine onnxruntime, OpenVINO, and onnxruntime on the original ONNX file, warm in one process.
 
-Networks are the .xml files of folders: by default `tests/networks` and `../shared/models`. Beside NAME.xml lie its
-inputs, NAME.inputs.npz, and NAME.onnx where the network came from an ONNX file. The contestants take turns, and what
+Models are the .xml files of folders: by default `tests/networks` and `../shared/models`. NAME.inputs.npz has the inputs
+of NAME.xml, NAME.onnx is the original of a converted model. The contestants take turns, and what
 counts is the median of each; the geometric means are of ratios to OpenVINO's time.
 
     python -m benchmarks.engines [FOLDER ...] [--only TEXT] [--seconds 2] [--threads 2] [--least] [--first]
@@ -44,7 +44,7 @@ CONTESTANTS = "interpreter", "engine", "openvino", "onnx"
 
 @dataclass
 class Row:
-    """One network. seconds: the median of each contestant. note: what is to be known beside the figures."""
+    """One model. seconds: the median of each contestant. note: a remark for the table."""
 
     name: str
     seconds: dict[str, float]
@@ -245,7 +245,7 @@ def _first(path: Path, threads: int, runs: int = 3) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, default=list(FOLDERS))
-    parser.add_argument("--only", default="", help="networks whose name holds this text")
+    parser.add_argument("--only", default="", help="models whose name contains this text")
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each contestant is measured")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--least", action="store_true", help="the least times: on a machine that does other things")

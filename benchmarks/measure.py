@@ -1,4 +1,4 @@
-"""What the benchmarks share: paired timing, tables, geometric means, JSON files and charts.
+"""Shared code of the benchmarks: paired timing, tables, geometric means, JSON files and charts.
 
 On a machine that does other things too, one run a second later may take twice as long. So two contestants take turns,
 and what counts is the median of the ratios of neighbouring runs.
@@ -36,7 +36,7 @@ SHORTEST = 2e-3
 
 @dataclass(frozen=True)
 class Paired:
-    """Two contestants at one task. ours, theirs: median seconds a call; ratio: how many times as fast ours is."""
+    """Two contestants at one task. ours, theirs: median seconds per call; ratio: the speedup of ours over theirs."""
 
     name: str
     ours: float
