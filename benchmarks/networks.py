@@ -9,7 +9,7 @@ anything is timed.
     python -m benchmarks.networks --fp16 [--only TEXT] [--seconds 2]
     python -m benchmarks.networks --rewrites [--only TEXT] [--seconds 2]
 
---fp16 compares FP16 files with FP32 files of equal models, both run by ir_exec; --rewrites compares rewritten plans with
+--fp16 compares FP16 with FP32 files of equal models, both run by ir_exec; --rewrites compares rewritten plans with
 plain ones, in processor time on one thread.
 """
 
