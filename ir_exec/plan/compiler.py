@@ -8,27 +8,27 @@ layers of the file, so that only passes run for it that are `always` needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.infer import Types, infer_types
+from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.kernels.limits import current_limits, owner_of
 from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.plan.fusing import FusionRule, fuse
 from ir_exec.plan.graph import PlanGraph
 from ir_exec.plan.memory import read_only
 from ir_exec.plan.passes.fold import constant_values, foldable, hoist_past_matmul, is_scattered, partition_precomputable
-from ir_exec.plan.passes.fuse_activation import as_activation
-from ir_exec.plan.passes.fuse_attention import as_attention
-from ir_exec.plan.passes.fuse_batch_norm import as_batch_norm
-from ir_exec.plan.passes.fuse_layer_norm import as_layer_norm, as_rms_norm
-from ir_exec.plan.passes.fuse_padding import as_padding
-from ir_exec.plan.passes.fuse_quantization import as_quantized
+from ir_exec.plan.passes.fuse_activation import ACTIVATIONS
+from ir_exec.plan.passes.fuse_attention import ATTENTION
+from ir_exec.plan.passes.fuse_batch_norm import KNOWN_BATCH_NORM
+from ir_exec.plan.passes.fuse_layer_norm import LAYER_NORM, RMS_NORM
+from ir_exec.plan.passes.fuse_padding import PADDING
+from ir_exec.plan.passes.fuse_quantization import QUANTIZATION
 from ir_exec.plan.passes.prepack import PackedWeights, WeightMemoryBudget, may_be_packed, may_have_sums
 from ir_exec.plan.planner import Kernel, Plan, Planner, Setting
 from ir_exec.plan.selection import PassSelection
@@ -36,10 +36,9 @@ from ir_exec.types import Array, TensorType
 
 if TYPE_CHECKING:
     from ir_exec.ir import Weights
-    from ir_exec.plan.passes import Rewrite
     from ir_exec.plan.passes.compressed_weights import CompressedWeights
 
-__all__ = ["ALL_PASSES", "PASSES", "Compiler", "Pass", "selection_of"]
+__all__ = ["ALL_PASSES", "PASSES", "Compiler", "Pass", "PassFailedError", "selection_of"]
 
 _GIVEN = np.empty(0)
 """Stands for the value of an input while a plan is made."""
@@ -76,7 +75,8 @@ class Pass:
 
     exactness: whether results keep every bit, or may be rounded in another order. scope: once for a graph, or for each
     set of input shapes. needs: passes that must come before. always: it runs for observers too, and without `optimize`;
-    such passes cannot be left out. for_runs: it runs without `optimize` too. what: one line for people.
+    such passes cannot be left out. for_runs: it runs without `optimize` too. computes: it runs layers of the model,
+    whose errors are those of a run. what: one line for people.
     """
 
     name: str
@@ -87,6 +87,11 @@ class Pass:
     needs: tuple[str, ...] = ()
     always: bool = False
     for_runs: bool = False
+    computes: bool = False
+
+
+class PassFailedError(RuntimeError):
+    """A pass that can be left out failed, which is a fault of this library; raised in its tests alone."""
 
 
 @dataclass
@@ -118,6 +123,10 @@ class Compiler:
     kernels: dict[Node, Kernel | None] = field(default_factory=dict)
     failed: str | None = None
     """Why a plan was made without values that follow from the input shapes; the run says what is wrong."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """The passes that failed, with their errors; plans are made without them."""
+    is_strict: ClassVar[bool] = False
+    """Raise PassFailedError where a pass fails, in place of a plan without it."""
 
     def compile_plan(self, inputs: list[TensorType], is_for_runs: bool) -> Plan:
         """The plan for inputs of these types.
@@ -139,9 +148,10 @@ class Compiler:
         results = [node.values_in[0].number for node in self.graph.results]
         draft = Draft(inputs, types, results, is_for_runs, self.setting.operator)
         for one in PASSES:
-            if one.name not in left_out and self._applies(one, draft):
-                one.run(self, draft)
+            if one.name not in left_out and self._applies(one, draft) and not self._ran(one, draft):
+                return self._compiled(inputs, types, is_for_runs, left_out)
         assert draft.finished is not None, "the last pass finishes it"
+        draft.finished.skipped = [*draft.skipped, *(draft.prologue.skipped if draft.prologue is not None else ())]
         if is_for_runs and self.optimize and not left_out:
             draft.finished.require_room(current_limits())
         return draft.finished
@@ -151,7 +161,33 @@ class Compiler:
             return True
         if not draft.is_for_runs or not (self.optimize or one.for_runs):
             return False
-        return self.selection.allows(one.name)
+        return self.selection.allows(one.name) and one.name not in self.broken
+
+    def _ran(self, one: Pass, draft: Draft) -> bool:
+        """Run a pass. False where it failed, after which the plan is made anew without it.
+
+        Raises what the layers raise that a pass runs, and any error of a pass that no plan does without.
+        """
+        try:
+            one.run(self, draft)
+        except Exception as error:
+            if one.always or (one.computes and isinstance(error, IRError)):
+                raise
+            if self.is_strict:
+                raise PassFailedError(f"pass {one.name} failed") from error
+            self._leave_out(one, error)
+            return False
+        return True
+
+    def _leave_out(self, one: Pass, error: Exception) -> None:
+        import logging  # passes do not fail
+
+        self.broken[one.name] = f"{type(error).__name__}: {error}"
+        logging.getLogger("ir_exec.plan").warning("pass %s failed, left out", one.name, exc_info=error)
+        if one.scope == "model":
+            # It may have changed a part of the constants.
+            self.folded, self.constants, self.packed, self.has_layout = set(), None, None, False
+            self.kernels.clear()
 
     def inferred(self, given: dict[Value, TensorType]) -> Types:
         """The type of every value for these inputs."""
@@ -223,10 +259,7 @@ def prepack_weights(compiler: Compiler, draft: Draft) -> None:
         return
     if not (any(map(may_be_packed, constants)) or may_have_sums(compiler.graph)):
         return
-    types = draft.types
-    # Bodies may declare what no longer fits.
-    with suppress(IRError):
-        types = compiler.types or infer_types(compiler.graph, weights=compiler.weights, given={}, ops=compiler.ops)
+    types = _declared_types(compiler, draft)
     compiler.packed = PackedWeights(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
     # What leads to them runs where the layers of the file do.
     again = set(compiler.packed.values)
@@ -234,6 +267,20 @@ def prepack_weights(compiler: Compiler, draft: Draft) -> None:
         if not again.isdisjoint(node.outputs):
             again.update(value for value in node.values_in if constants[value.number] is None)
     compiler.folded -= again
+
+
+def _declared_types(compiler: Compiler, draft: Draft) -> Types:
+    """The types for the declared input shapes; those of the plan where a body declares what does not fit."""
+    faults: list[IRError] = []
+
+    def settle(node: Node, inferred: list[TensorType] | None, found: list[IRError]) -> list[TensorType]:
+        faults.extend(found)
+        return inferred_or_declared(node, inferred, found)
+
+    types = compiler.types or infer_types(
+        compiler.graph, weights=compiler.weights, given={}, ops=compiler.ops, settle=settle
+    )
+    return draft.types if faults else types
 
 
 def relayout_constants(compiler: Compiler, draft: Draft) -> None:
@@ -376,19 +423,15 @@ def hoist_loop_invariants(compiler: Compiler, draft: Draft) -> None:
         draft.prologue = PlanGraph(now, draft.types, draft.slots, kept, draft.operator)
 
 
-def _fusing(name: str, rewrite: Rewrite) -> Callable[[Compiler, Draft], None]:
-    """The function of a pass that puts one node in the place of several, wherever they match."""
+def _fusing(name: str, rules: Sequence[FusionRule]) -> Callable[[Compiler, Draft], None]:
+    """The function of a pass that puts one node in the place of several, wherever one of its rules matches."""
 
-    def fuse(compiler: Compiler, draft: Draft) -> None:
+    def run(compiler: Compiler, draft: Draft) -> None:
         for graph in (draft, draft.prologue):
-            if graph is None:
-                continue
-            for node in graph.nodes:
-                if graph.holds(node) and (fusion := rewrite(graph, node)) is not None:
-                    graph.replace(fusion, name)
-            graph.settle()
+            if graph is not None:
+                fuse(graph, name, rules)
 
-    return fuse
+    return run
 
 
 def select_kernels(compiler: Compiler, draft: Draft) -> None:
@@ -410,9 +453,9 @@ def select_kernels(compiler: Compiler, draft: Draft) -> None:
     draft.finished.prologue = prologue
 
 
-def _fusion(name: str, exactness: Literal["bit-exact", "rounding"], what: str, rewrite: Rewrite) -> Pass:
+def _fusion(name: str, exactness: Literal["bit-exact", "rounding"], what: str, *rules: FusionRule) -> Pass:
     needs = ("eliminate_known_values",)
-    return Pass(name, exactness, "shapes", what, _fusing(name, rewrite), needs)
+    return Pass(name, exactness, "shapes", what, _fusing(name, rules), needs)
 
 
 PASSES: tuple[Pass, ...] = (
@@ -484,6 +527,7 @@ PASSES: tuple[Pass, ...] = (
         "compute what follows from the input shapes",
         fold_shapes,
         ("eliminate_known_values",),
+        computes=True,
     ),
     Pass(
         "hoist_gather_past_matmul",
@@ -501,15 +545,13 @@ PASSES: tuple[Pass, ...] = (
         hoist_loop_invariants,
         ("fold_shapes",),
     ),
-    _fusion("fuse_rms_norm", "rounding", "RMS normalizations of several layers as one step", as_rms_norm),
-    _fusion("fuse_layer_norm", "rounding", "layer normalizations of several layers as one step", as_layer_norm),
-    _fusion("fuse_batch_norm", "bit-exact", "batch normalizations with known vectors in place", as_batch_norm),
-    _fusion(
-        "fuse_activation", "rounding", "Gelu, Swish, HSwish and Clamp of several layers as one step", as_activation
-    ),
-    _fusion("fuse_attention", "rounding", "attention block by block, without all scores in memory", as_attention),
-    _fusion("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", as_quantized),
-    _fusion("fuse_padding", "bit-exact", "the zeros of a Pad as those of its convolution", as_padding),
+    _fusion("fuse_rms_norm", "rounding", "RMS normalizations of several layers as one step", RMS_NORM),
+    _fusion("fuse_layer_norm", "rounding", "layer normalizations of several layers as one step", LAYER_NORM),
+    _fusion("fuse_batch_norm", "bit-exact", "batch normalizations with known vectors in place", KNOWN_BATCH_NORM),
+    _fusion("fuse_activation", "rounding", "Gelu, Swish, HSwish and Clamp of several layers as one step", *ACTIVATIONS),
+    _fusion("fuse_attention", "rounding", "attention block by block, without all scores in memory", ATTENTION),
+    _fusion("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", QUANTIZATION),
+    _fusion("fuse_padding", "bit-exact", "the zeros of a Pad as those of its convolution", PADDING),
     Pass(
         "select_kernels",
         "bit-exact",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
@@ -12,9 +13,19 @@ from ir_exec.graph import Graph, Node
 from ir_exec.ops.infrastructure.values import Parameter, Result
 from ir_exec.plan.compiler import PASSES, Compiler
 from ir_exec.plan.dynamic_kernel import DynamicKernel
+from ir_exec.plan.graph import FusedNode, Skipped
 from ir_exec.plan.planner import Plan, Step
 
-__all__ = ["LayerPlan", "PlanReport", "kernel_name", "layer_names", "reported_plan", "shown_kernel"]
+__all__ = [
+    "LayerPlan",
+    "NearMatch",
+    "PassPlan",
+    "PlanReport",
+    "kernel_name",
+    "layer_names",
+    "reported_plan",
+    "shown_kernel",
+]
 
 Fate = Literal["step", "fused", "constant", "folded", "known from shapes", "left out"]
 
@@ -45,16 +56,43 @@ class LayerPlan(_PlanRecord):
     in_place_of: int | None = None
 
 
+class NearMatch(_PlanRecord):
+    """A fusion whose pattern matched in part, and was skipped.
+
+    layer: one that matched, or reads what does not. expected, found: what is there.
+    """
+
+    layer: str
+    expected: str
+    found: str
+
+
+class PassPlan(_PlanRecord):
+    """What a pass did to the plan.
+
+    layers: how many layers it decided about. skipped: what it nearly changed. error: why it failed; the plan is made
+    without it then.
+    """
+
+    name: str
+    exactness: Literal["bit-exact", "rounding"]
+    layers: int
+    skipped: tuple[NearMatch, ...] = ()
+    error: str | None = None
+
+
 class PlanReport(_PlanRecord):
     """The plan for a set of input shapes.
 
     steps: how many run. layers: every layer of the network, in its order; those of bodies are planned by themselves.
+    passes: those that decided about a layer, skipped a fusion or failed, in their order.
     note: why values that follow from the input shapes could not be computed beforehand.
     """
 
     format: Literal[1] = 1
     steps: int
     layers: tuple[LayerPlan, ...]
+    passes: tuple[PassPlan, ...] = ()
     note: str | None = None
 
     def __str__(self) -> str:
@@ -72,7 +110,26 @@ def reported_plan(compiler: Compiler, plan: Plan) -> PlanReport:
     every = [(step, one is not plan) for one in (plan, plan.prologue) if one is not None for step in one.steps]
     found = {node: layer for step, is_once in every for node, layer in _of_step(step, names, is_once=is_once)}
     layers = [found.get(node) or _not_run(compiler, plan, node, names) for node in names]
-    return PlanReport(steps=len(plan.steps), layers=tuple(layers), note=compiler.failed)
+    passes = tuple(_passes(compiler, plan, layers, names))
+    return PlanReport(steps=len(plan.steps), layers=tuple(layers), passes=passes, note=compiler.failed)
+
+
+def _passes(
+    compiler: Compiler, plan: Plan, layers: Sequence[LayerPlan], names: Mapping[Node, str]
+) -> Iterator[PassPlan]:
+    counts = Counter(layer.made_by for layer in layers)
+    for one in PASSES:
+        skipped = tuple(_near_match(found, names) for found in plan.skipped if found.pass_name == one.name)
+        error = compiler.broken.get(one.name)
+        if counts[one.name] or skipped or error is not None:
+            yield PassPlan(
+                name=one.name, exactness=one.exactness, layers=counts[one.name], skipped=skipped, error=error
+            )
+
+
+def _near_match(found: Skipped, names: Mapping[Node, str]) -> NearMatch:
+    node = found.node.members[-1] if isinstance(found.node, FusedNode) else found.node
+    return NearMatch(layer=names.get(node, node.name), expected=found.expected, found=found.found)
 
 
 def layer_names(graph: Graph) -> Iterator[tuple[Node, str]]:

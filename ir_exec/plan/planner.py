@@ -24,7 +24,7 @@ from ir_exec.infer import Types
 from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
 from ir_exec.plan.dynamic_kernel import DynamicKernel
-from ir_exec.plan.graph import FusedNode
+from ir_exec.plan.graph import FusedNode, Skipped
 from ir_exec.plan.memory import Buffers, byte_size
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
@@ -91,6 +91,7 @@ class Plan:
     slots: what every slot holds when a run begins: constants, and values that follow from the input shapes.
     results: the slots that hold the outputs at the end.
     prologue: what runs in the first iteration of a loop alone, before the steps; they read its results.
+    skipped: fusions whose patterns matched in part.
     live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, without the
         inputs of the network and the constants. peak: the most of it. Both with the bytes that the plan keeps.
     """
@@ -101,6 +102,7 @@ class Plan:
     live: list[int] = field(default_factory=list)
     peak: int = 0
     prologue: Plan | None = None
+    skipped: Sequence[Skipped] = ()
 
     def require_room(self, limits: Limits) -> None:
         """Raise ResourceError at the first layer at which a run by this plan is over the budget."""

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from math import prod
 from typing import Literal, get_args
 
 from ir_exec.check import Diagnostic, Report
 from ir_exec.codes import Code
 from ir_exec.errors import Fault, IRError, Location, Severity
-from ir_exec.graph import Node
-from ir_exec.ops.infrastructure.values import Const, Parameter, ReadsVariable
+from ir_exec.graph.compressed import CompressedWeight, compressed_weights
+from ir_exec.ops.infrastructure.values import Parameter, ReadsVariable
 from ir_exec.text.folder import Folder, FolderPart, open_folder, read_part
 from ir_exec.types import ElementType, Shape
 
@@ -108,27 +109,25 @@ def _of_part(part: FolderPart, target: Target) -> Iterator[IRError]:
 _UNBOUNDED = 2**31 - 1
 
 
-def _weights(part: FolderPart) -> Iterator[tuple[Node, ElementType, tuple[int, ...]]]:
-    for node in part.nodes:
-        if isinstance(node.op, Const) and node.op.shape.is_static and node.op.element_type.bits == 4:
-            shape = node.op.shape.static
-            count = 1
-            for size in shape:
-                count *= size
-            if count >= _FEWEST:
-                yield node, node.op.element_type, shape
+def _weights(part: FolderPart) -> Iterator[CompressedWeight]:
+    """The weights of 4 bits, those of bodies too."""
+    graphs = [] if part.loaded is None else [part.loaded.graph]
+    for graph in (*graphs, *(body.graph for node in part.nodes for body in node.bodies)):
+        for chain in compressed_weights(graph).values():
+            if chain.element_type.bits == 4 and prod(chain.constant.shape.static) >= _FEWEST:
+                yield chain
 
 
 def _four_bits(part: FolderPart) -> Iterator[IRError]:
     """Weights of 4 bits that the NPU's pipeline is not documented to take; one finding of a kind."""
     seen: set[str] = set()
-    for node, kind, shape in _weights(part):
-        if kind is ElementType.u4 and shape[-1] != 1 and "symmetric" not in seen:
+    for chain in _weights(part):
+        node, group = chain.codes, -1 if chain.group_size is None else chain.group_size
+        if chain.element_type is ElementType.u4 and chain.table is None and "symmetric" not in seen:
             seen.add("symmetric")
             message = "weights of 4 bits are asymmetric (u4 with zero points), and NPUs want symmetric ones (i4)"
             yield _fault(message, node.location, _ON_NPU)
-        group = shape[-1] if len(shape) == 3 else -1
-        if group not in (*_DOCUMENTED_GROUPS, 1) and "group" not in seen:
+        if group not in _DOCUMENTED_GROUPS and "group" not in seen:
             seen.add("group")
             message = f"weights of 4 bits have groups of {group}: the documents name 128 and whole channels"
             yield _fault(message, node.location, _ON_NPU, "warning")

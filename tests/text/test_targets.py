@@ -44,7 +44,8 @@ def weighed(kind: str, groups: int) -> ir_exec.Model:
     """A product with weights of four bits in groups."""
     tokens = build.parameter([None, None], "i64", name="input_ids")
     stored = build.constant(np.ones((64, 256 // groups, groups), np.int8), kind)
-    weights = build.reshape(build.convert(stored, "f32"), [64, 256], special_zero=False)
+    scales = np.ones((64, 256 // groups, 1), np.float32)
+    weights = build.reshape(build.multiply(build.convert(stored, "f32"), scales), [64, 256], special_zero=False)
     hidden = build.convert(build.tile(build.unsqueeze(tokens, [2]), [1, 1, 256]), "f32")
     logits = build.matmul(hidden, weights, transpose_b=True)
     return build.model(build.result(logits, name="logits"))

@@ -110,7 +110,10 @@ def _suite(name: str, report: Comparison | None, error: str | None) -> str:
     cases = [_whole(report, error)]
     for layer in () if report is None else report.layers:
         body = ""
-        if layer.status == "wrong" and report is not None and not report.equal:
+        if layer.alone in ("wrong", "crashed", "refused"):
+            lines = [told(layer.alone_error)] if layer.alone_error else [layer.note or ""]
+            body = _failure(f"{layer.type} is {layer.alone} by itself", lines)
+        elif layer.status == "wrong" and report is not None and not report.equal:
             body = _failure(f"{layer.type} is wrong by itself", [told(layer.own)] if layer.own else [])
         elif layer.status in ("unmatched", "failed", "skipped"):
             body = f"<skipped message={quoteattr(_clean(layer.note or 'no value to compare with'))}/>"

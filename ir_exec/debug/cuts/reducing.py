@@ -31,7 +31,7 @@ from ir_exec.runtime.compiled import compile_model
 from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array
 
-__all__ = ["Fails", "Reduced", "ReductionInterrupted", "reduce"]
+__all__ = ["Fails", "Reduced", "ReductionInterrupted", "fewest", "reduce"]
 
 Fails: TypeAlias = Callable[..., bool]
 """Whether a network still fails: called with the Model, and with its inputs by name where there are inputs."""
@@ -273,7 +273,7 @@ class _Reducer:
             keep = with_variables(region, kept)
             return self._holds(values, lambda: cut(region, keep, constants=_constants(region, keep, values)))
 
-        _fewest(layers, holds)
+        fewest(layers, holds)
 
     def _fewest_outputs(self, state: _State, values: _ReductionValues) -> None:
         region = state.region
@@ -282,7 +282,7 @@ class _Reducer:
         def holds(kept: Sequence[Value]) -> bool:
             return self._holds(values, lambda: cut(region, below(region, kept), kept))
 
-        _fewest(outputs, holds)
+        fewest(outputs, holds)
 
     def _bypassed(self, state: _State, values: _ReductionValues) -> None:
         """Try for each layer whether one of its inputs does as well as what it computes."""
@@ -412,9 +412,9 @@ def _bytes(region: Region, value: Value) -> int:
     return int(type.shape.size.lo * max(type.element_type.bits, 8) // 8)
 
 
-def _fewest(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool]) -> None:
-    """Delta debugging (Zeller and Hildebrandt, 2002): ask for parts of a list that hold, down to one from which no
-    single item can be left out."""
+def fewest(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool]) -> list[Item]:
+    """Delta debugging (Zeller and Hildebrandt, 2002): the part of a list that holds and from which no single item can
+    be left out."""
     left = list(items)
     parts = 2
     while len(left) > 1:
@@ -433,9 +433,10 @@ def _fewest(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool]) -> N
                     break
             else:
                 if parts == len(left):
-                    return
+                    return left
                 parts *= 2
             continue
         if parts == len(left):
-            return
+            return left
         parts *= 2
+    return left

@@ -35,7 +35,14 @@ from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.runtime.precision import Precision, as_declared
 from ir_exec.types import Array, ElementType
 
-__all__ = ["OpenVINOReference", "original_layers", "profile_openvino", "require_openvino", "what_to_run"]
+__all__ = [
+    "OpenVINOReference",
+    "original_layers",
+    "profile_openvino",
+    "require_openvino",
+    "settings_of",
+    "what_to_run",
+]
 
 
 _UNSEEN = ("Const", "Parameter", "Result", "Assign")
@@ -298,11 +305,7 @@ def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int
 
     folder: where the network is written to if OpenVINO cannot read the file that it comes from.
     """
-    config = {"EXECUTION_MODE_HINT": hint.upper()}
-    if device == "CPU" and hint == "accuracy":
-        config |= {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
-    if threads is not None:
-        config["INFERENCE_NUM_THREADS"] = str(threads)
+    config = settings_of(device, hint, threads)
     path = model.graph.path
     weights = getattr(model.weights, "path", None)
     is_other = weights is not None and weights != default_weights_path(path or "")
@@ -323,6 +326,16 @@ def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int
         "device": device,
         "config": config,
     }
+
+
+def settings_of(device: str, hint: str, threads: int | None) -> dict[str, str]:
+    """The settings with which a network is compiled for a device."""
+    config = {"EXECUTION_MODE_HINT": hint.upper()}
+    if device == "CPU" and hint == "accuracy":
+        config |= {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    if threads is not None:
+        config["INFERENCE_NUM_THREADS"] = str(threads)
+    return config
 
 
 class _Bisection:

@@ -56,10 +56,14 @@ class _OpenVINOValues:
 
 
 def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
+    if request["do"] == "devices":
+        return {"devices": list(core.available_devices), "version": ov.__version__}
     model = _read(core, request)
     if request["do"] == "list":
         layers = [[op.get_friendly_name(), len(op.outputs())] for op in model.get_ops()]
         return {"layers": layers, "version": ov.__version__}
+    if request["do"] == "fused":
+        return {"fused": _fused(core.compile_model(model, request["device"], request["config"]))}
     if request["do"] == "profile":
         return _profile(core, model, request)
     if request["do"] == "opinions":
@@ -158,6 +162,15 @@ def _profile(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
     for name, layer in layers.items():
         layer |= {"name": name, "originals": originals.get(name, ""), "precision": precisions.get(name, "")}
     return {"plain": plain, "counted": counted, "layers": list(layers.values()), "version": ov.__version__}
+
+
+def _fused(compiled: Any) -> list[str]:
+    """Of each step of a compiled network the names of the layers that it computes, between commas."""
+    names = []
+    for op in compiled.get_runtime_model().get_ordered_ops():
+        info = {name: str(getattr(value, "value", value)) for name, value in op.get_rt_info().items()}
+        names.append(info.get("originalLayersNames", ""))
+    return names
 
 
 def _timed_runs(compiled: Any, request: dict[str, Any]) -> tuple[list[float], list[Any]]:

@@ -104,6 +104,9 @@ class Op:
     is_discontinuous: a tiny difference of an input may become a large one of a floating point output, since values are
         rounded, compared or chosen. Of outputs of other types this goes without saying.
 
+    takes_untyped: an optional input may be an empty constant of the element type `dynamic`, which stands for a missing
+        one. In a run it is an empty array of u8.
+
     The place in a graph:
     is_parameter: an input of the graph; whoever runs the graph gives its value.
     is_result: an output of the graph.
@@ -144,6 +147,8 @@ class Op:
     is_data_movement: ClassVar[bool] = False
     fills_with_lowest: ClassVar[bool] = False
     is_discontinuous: ClassVar[bool] = False
+
+    takes_untyped: ClassVar[bool] = False
 
     is_parameter: ClassVar[bool] = False
     is_result: ClassVar[bool] = False

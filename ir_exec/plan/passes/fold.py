@@ -141,6 +141,8 @@ def hoist_past_matmul(draft: PlanGraph, types: Types, fixed: Collection[int], ro
     """The nodes of a draft with every Gather behind the MatMul that multiplies what it takes from a fixed value by a
     known matrix, and the types of their values.
 
+    No `FusionRule`: two nodes change places, and what is fixed differs from loop to loop.
+
     fixed: the numbers of values that are the same in every iteration. room: bytes that a product may take.
     """
     types, ordered = types.copy(), draft.nodes.copy()
