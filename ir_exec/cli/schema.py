@@ -14,6 +14,7 @@ from ir_exec.debug.comparison.items_report import Comparisons
 from ir_exec.debug.comparison.precision import PrecisionReport
 from ir_exec.debug.input_sizes.shaping import ShapesReport
 from ir_exec.debug.profiles.profile_report import Profile
+from ir_exec.debug.quantization.effects import QuantizationReport
 from ir_exec.debug.traces.run_report import RunReport
 from ir_exec.ir import Document
 from ir_exec.text.describing import FolderFacts
@@ -31,6 +32,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "precision": PrecisionReport,
     "bundle": Bundle,
     "profile": Profile,
+    "quantization": QuantizationReport,
     "shapes": ShapesReport,
     "run": RunReport,
     "folder": FolderFacts,
