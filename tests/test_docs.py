@@ -31,7 +31,7 @@ def test_every_path_is_there(document: str) -> None:
 
 
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMAND = re.compile(r"(?:^|`|\$ |- run: |- )ir-exec ([a-z]+)([^`\n]*)", re.MULTILINE)
+COMMAND = re.compile(r"(?:^|`|\$ |- run: |- )ir-exec ([a-z-]+)([^`\n]*)", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

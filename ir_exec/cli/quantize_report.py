@@ -153,6 +153,7 @@ def _show(report: QuantizationReport, most: int | None) -> None:
     has_kl = report.metric == "kl"
     columns: dict[str, Literal["left", "right"]] = {
         "layer": "left",
+        "read by": "left",
         "format": "left",
         "loss": "right",
         "top-1": "right",
@@ -165,7 +166,8 @@ def _show(report: QuantizationReport, most: int | None) -> None:
     for layer in report.layers[:most]:
         effect = layer.effect
         kind = layer.format if layer.group_size is None else f"{layer.format}/{layer.group_size}"
-        cells = [layer.path, kind, "not run" if effect is None else number(effect.loss)]
+        readers = ", ".join(layer.layers[:2]) + (", ..." if len(layer.layers) > 2 else "")
+        cells = [layer.path, readers, kind, "not run" if effect is None else number(effect.loss)]
         if has_kl:
             top = None if effect is None else effect.top1_changes
             cells.append("-" if top is None else f"{top:.1%}")

@@ -38,6 +38,11 @@ from ir_exec.debug.comparison.report import (
 )
 from ir_exec.debug.input_sizes.shaping import ShapesReport as ShapesReport
 from ir_exec.debug.input_sizes.shaping import shapes as shapes
+from ir_exec.debug.quantization.effects import (
+    LayerEffect as LayerEffect,
+    QuantizationReport as QuantizationReport,
+)
+from ir_exec.debug.quantization.sensitivity import quantization_report as quantization_report
 from ir_exec.debug.references.torch_hooks import (
     Recording as Recording,
     torch_recorder as torch_recorder,
