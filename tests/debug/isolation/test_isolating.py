@@ -65,6 +65,13 @@ def test_a_crash_names_its_layer_and_the_rest_goes_on(problem: str, status: str)
     assert found["enc.1/relu"].note in ("crashed with SIGSEGV", "no kernel")
 
 
+def test_what_hangs_is_waited_for_twice() -> None:
+    device = FaultyDevice(hanging=["enc.1/relu"])
+    found = parts(chain(), device)
+    assert {name: part.status for name, part in found.items() if part.status != "right"} == {"enc.1/relu": "crashed"}
+    assert sum("enc.1/relu" in names for names in device.seen) == 2
+
+
 def test_blocks() -> None:
     device = FaultyDevice(wrong=["Exp"])
     found = parts(chain(), device, block="enc.*")
