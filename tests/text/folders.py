@@ -11,7 +11,7 @@ import numpy as np
 
 from ir_exec import Model, build
 
-__all__ = ["ROWS", "language_model", "pipeline"]
+__all__ = ["ROWS", "declare", "language_model", "pipeline"]
 
 TOKENIZERS = Path(__file__).parent / "tokenizers"
 ROWS = len(json.loads((TOKENIZERS / "llama3.json").read_text("utf-8"))["model"]["vocab"])
@@ -78,3 +78,17 @@ def pipeline(folder: Path) -> Path:
         (folder / name).write_text(json.dumps(content, indent=1), "utf-8")
     (folder / "chat_template.jinja").write_text("{% for one in messages %}{{ one['content'] }}{% endfor %}", "utf-8")
     return folder
+
+
+def declare(path: Path, **values: str) -> None:
+    """Add what NNCF writes about weights to the rt_info of a file."""
+    text = path.read_text("utf-8").rstrip()
+    assert text.endswith("</net>")
+    values_in_xml = "".join(f'<{name} value="{value}"/>' for name, value in values.items())
+    info = f"<nncf><weight_compression>{values_in_xml}</weight_compression></nncf>"
+    before = text.removesuffix("</net>").rstrip()
+    if before.endswith("</rt_info>"):
+        text = before.removesuffix("</rt_info>") + info + "</rt_info></net>"
+    else:
+        text = before + f"<rt_info>{info}</rt_info></net>"
+    path.write_text(text, "utf-8")
