@@ -72,7 +72,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
     "targets",
     multiple=True,
     type=click.Choice(["npu", "gpu", "genai"]),
-    help="What this device or pipeline refuses is an error; what no document says is an info.",
+    help="Report what this device or pipeline refuses; what no document states is an info.",
 )
 @click.option("--weights-values", is_flag=True, help="Look for NaN and the like in constants of more than 1 MiB too.")
 @click.option(
