@@ -140,7 +140,7 @@ class TestVotes:
         text = net([changed, relu(1), relu(2), result(3, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)])
         report = check_model(text)
         assert places(report) == [(Code.declared_dims, "0", "output")]
-        assert facts(report.errors[0].hint or "") == []
+        assert facts(report.errors[0].hint or "") == ["f32[2,3]"]
 
     def test_nothing_follows_from_a_contradiction_of_shapes(self) -> None:
         gather = layer(
