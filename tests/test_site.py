@@ -32,7 +32,7 @@ def test_the_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for language, block in blocks(page.read_text("utf-8")):
         if language == "console":
             with monkeypatch.context() as process:  # a command is a process of its own: what it registers ends with it
-                process.setattr(registry, "_extensions", dict(registry._extensions))
+                process.setattr(registry, "EXTENSIONS", dict(registry.EXTENSIONS))
                 check_console(block)
         elif language == "python":
             expected, printed = run_example(block, names)

@@ -185,7 +185,7 @@ def _choice(step: Step) -> tuple[str | None, tuple[str, ...]]:
     """Why a kernel is taken, and what else there is; kernels of one variant have nothing to say."""
     kernel: Any = step.evaluate
     while isinstance(kernel, partial):
-        kernel = kernel.args[0] if getattr(kernel.func, "__name__", "") == "_overwrite" else kernel.func
+        kernel = kernel.args[0] if getattr(kernel.func, "__name__", "") == "overwrite_input" else kernel.func
     owner = getattr(kernel, "__self__", None)
     chosen = getattr(kernel, "choice", None) or getattr(owner, "choice", None)
     if chosen is None:
@@ -211,7 +211,7 @@ def _not_run(compiler: Compiler, plan: Plan, node: Node, names: Mapping[Node, st
 def shown_kernel(kernel: Any) -> tuple[str, int | None]:
     """The name of a kernel, and the input whose memory its output takes."""
     place = None
-    if isinstance(kernel, partial) and getattr(kernel.func, "__name__", "") == "_overwrite":
+    if isinstance(kernel, partial) and getattr(kernel.func, "__name__", "") == "overwrite_input":
         kernel, place = kernel.args[0], kernel.args[1]
     return kernel_name(kernel), place
 
