@@ -221,7 +221,7 @@ class Planner:
         except IRError as error:
             raise error.located(node.location) from error.__cause__
         position = self._overwritten_input(index, op)
-        return kernel if position is None else partial(_overwrite, kernel, position), request
+        return kernel if position is None else partial(overwrite_input, kernel, position), request
 
     def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
         """What computes a node whose types are inferred from the arrays of the run."""

@@ -61,7 +61,7 @@ class Child:
             line = self._answers.get(timeout=self.timeout)
         except queue.Empty:
             self._end()
-            raise ChildCrashed(f"did not answer within {self._timeout:g} s", is_late=True) from None
+            raise ChildCrashed(f"did not answer within {self.timeout:g} s", is_late=True) from None
         except OSError:
             line = b""
         if not line:
