@@ -189,6 +189,11 @@ class CompiledModel(Session):
             seconds(self._options["max_seconds"], "max_seconds")
         return Specialising(model, self.outputs, compiled, _most_memory(self._options["max_memory"]), general)
 
+    @property
+    def executor(self) -> Executor:
+        """What plans and interprets the network; a partial model has none."""
+        return self._executor
+
     def session(self) -> Session:
         """The same network with variables of its own, which have their initial values; plans and weights are shared."""
         return Session(self._network)

@@ -372,7 +372,7 @@ class TestNotChecked:
         unknown = layer(1, type, opset=opset, inputs=[port(0, "f32", (2, 3))], outputs=[port(1, "f32", (2, 3))])
         text = net([parameter(0, dims=(2, 3)), unknown, result(2, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0)])
         with monkeypatch.context() as patch:
-            patch.setitem(registry._classes, type.lower(), {})
+            patch.setitem(registry.classes_of_type, type.lower(), {})
             resolve.cache_clear()
             report = check_model(text)
         resolve.cache_clear()

@@ -402,7 +402,7 @@ def test_damaged_content_is_left_to_the_parser(data: st.DataObject) -> None:
         if content:
             content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "_LEAST", 16)
+        patch.setattr(reading, "LEAST_LEFT_OUT", 16)
         found = without_large_tensors(memoryview(bytes(content)), "m.onnx", lambda kind: True)
     assert found is None or len(found) < len(content) + 200
 
@@ -431,7 +431,7 @@ def test_what_stays_in_the_file_is_multiplied_aligned(tmp_path: Path, shift: int
     for _ in range(2):
         np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
     (kept,) = (
-        one for one in compiled._executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
+        one for one in compiled.executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
     )
     assert kept.flags.aligned
     np.testing.assert_array_equal(kept, LARGE)
@@ -461,7 +461,7 @@ def test_kept_weights_stay_in_the_file(tmp_path: Path, shift: int) -> None:
     data = np.random.default_rng(1).standard_normal((1, 1200), np.float32)
     np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
     (kept,) = (
-        one for one in compiled._executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
+        one for one in compiled.executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
     )
     assert opened.weights is not None
     assert opened.weights.maps(kept)

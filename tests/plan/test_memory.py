@@ -283,13 +283,13 @@ def test_what_may_be_a_view_of_several_buffers_is_free_when_all_of_them_are():
 )
 def test_views_with_elements_that_are_not_their_own_are_no_place_for_results(array):
     given = []
-    planning._overwrite(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
+    planning.overwrite_input(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
     assert given == [None]
 
 
 def test_an_array_of_the_run_is_the_place_for_a_result():
     array, given = np.ones((2, 3), np.float32), []
-    planning._overwrite(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
+    planning.overwrite_input(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
     assert given[0] is array
 
 

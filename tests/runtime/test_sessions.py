@@ -13,7 +13,7 @@ import ir_exec
 from ir_exec.types import ElementType
 from tests.helpers.items import counting_network
 from tests.helpers.network_text import NetworkText
-from tests.runtime.test_limits import compiled_of
+from tests.runtime.test_sessions_limits import compiled_of
 
 ONES = np.ones(2, np.float32)
 ZEROS = np.zeros(2, np.float32)

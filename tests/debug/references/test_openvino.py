@@ -186,8 +186,8 @@ def test_bisection_takes_few_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("most", "layers"), [(5, 100_000), (100, 80)])
 def test_a_search_that_was_not_asked_for_ends(most: int, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenVINO refuses every run of several probes, so that each would be asked for by itself."""
-    monkeypatch.setattr(openvino, "_MOST_ROUNDS", most)
-    monkeypatch.setattr(openvino, "_MOST_COMPILED", layers)
+    monkeypatch.setattr(openvino, "MOST_ROUNDS", most)
+    monkeypatch.setattr(openvino, "MOST_COMPILED", layers)
     ask = Child.ask
 
     def refuse(self: Child, **request: Any) -> dict[str, Any]:
@@ -238,7 +238,7 @@ class TestChild:
 
     def test_no_answer_in_time(self, tmp_path: Path) -> None:
         child = broken(tmp_path / "child.py", "import sys\nsys.stdin.readline()\nsys.stdin.read()")
-        child._timeout = 0.2
+        child.timeout = 0.2
         with pytest.raises(ChildCrashed, match=r"did not answer within 0\.2 s"):
             child.ask(do="anything")
         child.close()

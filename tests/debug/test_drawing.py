@@ -16,7 +16,7 @@ from ir_exec.debug.draw import sizes
 from ir_exec.debug.input_sizes.shaping import InputDim
 from tests.helpers.network_text import NetworkText
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 NETWORKS = ROOT / "tests" / "networks"
 
 
