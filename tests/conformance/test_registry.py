@@ -190,7 +190,7 @@ def test_every_attribute_that_openvino_has_is_a_field(cls: type[Op], oracle: Ora
 
 
 def test_a_second_class_is_refused() -> None:
-    with pytest.raises(TypeError, match=naming("-1")):
+    with pytest.raises(TypeError, match=naming("Parameter-1")):
 
         @op("Parameter", since=1)
         class Second(Op):
