@@ -32,7 +32,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
     *sorted(page for folder in ("benchmarks", "docs", "samples") for page in (ROOT / folder).rglob("*.md")),
 ]
-COMMAND = re.compile(r"(?:^|`|\$ |- run: |- )ir-exec ([a-z]+)([^`\n]*)", re.MULTILINE)
+COMMAND = re.compile(r"(?:^|`|\$ |- run: |- )ir-exec ([a-z-]+)([^`\n]*)", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -113,7 +113,7 @@ class SplitGraph(Executor):
             budget,
             ops,
             options["expand_weights"],
-            bool(options["optimize"]),
+            interpreter.compiler.tier,
         )
         self._is_closed = False
         self._reads = [node for node in self._graph.nodes if isinstance(node.op, ReadsVariable)]

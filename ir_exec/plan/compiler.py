@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from ir_exec.errors import IRError
+from ir_exec.errors import IRError, ResourceError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.kernels.limits import current_limits, owner_of
@@ -22,14 +22,21 @@ from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.plan.fusing import FusionRule, fuse
 from ir_exec.plan.graph import PlanGraph
 from ir_exec.plan.memory import read_only
-from ir_exec.plan.passes.fold import constant_values, foldable, hoist_past_matmul, is_scattered, partition_precomputable
+from ir_exec.plan.passes.fold import (
+    constant_values,
+    foldable,
+    hoist_past_matmul,
+    is_scattered,
+    letting_go,
+    partition_precomputable,
+)
 from ir_exec.plan.passes.fuse_activation import ACTIVATIONS
 from ir_exec.plan.passes.fuse_attention import ATTENTION
 from ir_exec.plan.passes.fuse_batch_norm import KNOWN_BATCH_NORM
 from ir_exec.plan.passes.fuse_layer_norm import LAYER_NORM, RMS_NORM
 from ir_exec.plan.passes.fuse_padding import PADDING
 from ir_exec.plan.passes.fuse_quantization import QUANTIZATION
-from ir_exec.plan.passes.prepack import PackedWeights, WeightMemoryBudget, may_be_packed, may_have_sums
+from ir_exec.plan.passes.prepack import PackedMatrices, WeightMemoryBudget, may_be_panelled, may_have_sums
 from ir_exec.plan.planner import Kernel, Plan, Planner, Setting
 from ir_exec.plan.selection import PassSelection
 from ir_exec.types import Array, TensorType
@@ -37,8 +44,13 @@ from ir_exec.types import Array, TensorType
 if TYPE_CHECKING:
     from ir_exec.ir import Weights
     from ir_exec.plan.passes.compressed_weights import CompressedWeights
+    from ir_exec.plan.passes.conv_weights import PackedFilters
 
-__all__ = ["ALL_PASSES", "PASSES", "Compiler", "Pass", "PassFailedError", "selection_of"]
+__all__ = ["ALL_PASSES", "PASSES", "Compiler", "Pass", "PassFailedError", "Tier", "selection_of"]
+
+Tier: TypeAlias = Literal["plain", "auto", "full"]
+"""How much plans are changed: not at all; by all passes, with packed weights that are kept once there were enough runs;
+or by all, with packed weights that are kept at once."""
 
 _GIVEN = np.empty(0)
 """Stands for the value of an input while a plan is made."""
@@ -99,9 +111,10 @@ class Compiler:
     """Makes the plans of one graph.
 
     setting: what all plans share. types: of all values for the declared input types, where they are known. expand:
-    whether constants that take more memory than the weights they come from are kept. fixed: the numbers of inputs that
-    are the same in many runs. run: runs a plan on its slots. folded: the values that are constants; constants: their
-    arrays by number, has_layout: whether they have the order in which they are read.
+    whether constants that take more memory than the weights they come from are kept. tier: which passes run. fixed: the
+    numbers of inputs that are the same in many runs. run: runs a plan on its slots. folded: the values that are
+    constants; constants: their arrays by number, has_layout: whether they have the order in which they are read.
+    matrices, filters: constants that nodes hold themselves.
     """
 
     graph: Graph
@@ -111,14 +124,15 @@ class Compiler:
     ops: Mapping[Node, Op]
     types: Types | None
     expand: bool
-    optimize: bool
+    tier: Tier
     fixed: Sequence[int]
     selection: PassSelection
     run: Callable[[Plan, list[Array | None]], None]
     folded: set[Value] = field(default_factory=set)
     constants: list[Array | None] | None = None
     has_layout: bool = False
-    packed: PackedWeights | None = None
+    matrices: PackedMatrices | None = None
+    filters: PackedFilters | None = None
     compressed: CompressedWeights | None = None
     kernels: dict[Node, Kernel | None] = field(default_factory=dict)
     failed: str | None = None
@@ -138,7 +152,9 @@ class Compiler:
         try:
             return self._compiled(inputs, types, is_for_runs, left_out=frozenset())
         except IRError as error:
-            if not (is_for_runs and self.optimize) or self.constants is None:
+            if isinstance(error, ResourceError) and self._unpacked():
+                return self.compile_plan(inputs, is_for_runs)
+            if not (is_for_runs and self.tier != "plain") or self.constants is None:
                 raise
             # What fails here fails in the run, or in the plan below.
             self.failed = str(error)
@@ -152,14 +168,14 @@ class Compiler:
                 return self._compiled(inputs, types, is_for_runs, left_out)
         assert draft.finished is not None, "the last pass finishes it"
         draft.finished.skipped = [*draft.skipped, *(draft.prologue.skipped if draft.prologue is not None else ())]
-        if is_for_runs and self.optimize and not left_out:
+        if is_for_runs and self.tier != "plain" and not left_out:
             draft.finished.require_room(current_limits())
         return draft.finished
 
     def _applies(self, one: Pass, draft: Draft) -> bool:
         if one.always:
             return True
-        if not draft.is_for_runs or not (self.optimize or one.for_runs):
+        if not draft.is_for_runs or (self.tier == "plain" and not one.for_runs):
             return False
         return self.selection.allows(one.name) and one.name not in self.broken
 
@@ -186,8 +202,29 @@ class Compiler:
         logging.getLogger("ir_exec.plan").warning("pass %s failed, left out", one.name, exc_info=error)
         if one.scope == "model":
             # It may have changed a part of the constants.
-            self.folded, self.constants, self.packed, self.has_layout = set(), None, None, False
+            self.folded, self.constants, self.has_layout = set(), None, False
+            self.matrices, self.filters, self.room.packed_bytes = None, None, 0
             self.kernels.clear()
+
+    def pack(self) -> None:
+        """Keep packed weights. No result changes; the memory for them was counted with the first plan."""
+        for packed in (self.matrices, self.filters):
+            if packed is not None:
+                packed.pack()
+
+    def _unpacked(self) -> bool:
+        """Do without packed copies, from the first pass on, if there are any; True where there were."""
+        taken = self.room.packed_bytes
+        self.selection = self.selection.leaving_out("prepack_weights", "transform_filters")
+        if not taken or self.constants is None:
+            return False
+        if self.has_layout:
+            self.setting.budget.constants -= self.constant_bytes
+        self.constants, self.matrices, self.filters = None, None, None
+        self.room.packed_bytes = 0
+        self.has_layout = False
+        self.kernels.clear()
+        return True
 
     def inferred(self, given: dict[Value, TensorType]) -> Types:
         """The type of every value for these inputs."""
@@ -244,25 +281,45 @@ def fold_constants(compiler: Compiler, draft: Draft) -> None:
     }
     slots: list[Array | None] = [None] * len(graph.values)
     plan = Planner(compiler.setting, nodes, draft.types, slots, sorted(used), overwrite=draft.is_for_runs).plan()
+    if compiler.weights is not None and compiler.expand:
+        plan.steps = [letting_go(step, compiler.weights) for step in plan.steps]
     compiler.run(plan, slots)
     compiler.constants = [None if array is None else _kept(array) for array in slots]
     compiler.room.enter(compiler.constants)
 
 
 def prepack_weights(compiler: Compiler, draft: Draft) -> None:
-    """Keep matrices by which only MatMul multiplies in panels, and filters of convolutions as they are multiplied.
+    """Multiply by matrices that only MatMul reads in panels.
 
     The declared shapes say by how many rows, so that results do not depend on the sizes of the first run.
     """
     constants = compiler.constants
-    if compiler.packed is not None or constants is None:
-        return
-    if not (any(map(may_be_packed, constants)) or may_have_sums(compiler.graph)):
+    if compiler.matrices is not None or constants is None or not any(map(may_be_panelled, constants)):
         return
     types = _declared_types(compiler, draft)
-    compiler.packed = PackedWeights(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
-    # What leads to them runs where the layers of the file do.
-    again = set(compiler.packed.values)
+    compiler.matrices = PackedMatrices(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
+    _compute_for_observers(compiler, constants, compiler.matrices.values)
+    if compiler.tier == "full":
+        compiler.matrices.pack()
+
+
+def transform_filters(compiler: Compiler, draft: Draft) -> None:
+    """Multiply by transformed filters, by declared shapes, as by matrices, and make one of several convolutions."""
+    constants = compiler.constants
+    if compiler.filters is not None or constants is None or not may_have_sums(compiler.graph):
+        return
+    from ir_exec.plan.passes.conv_weights import PackedFilters  # networks without convolutions do without
+
+    types = _declared_types(compiler, draft)
+    compiler.filters = PackedFilters(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
+    _compute_for_observers(compiler, constants, compiler.filters.values)
+    if compiler.tier == "full":
+        compiler.filters.pack()
+
+
+def _compute_for_observers(compiler: Compiler, constants: Sequence[Array | None], values: Collection[Value]) -> None:
+    """Let what leads to values that nodes hold run where the layers of the file do."""
+    again = set(values)
     for node in reversed(compiler.graph.nodes):
         if not again.isdisjoint(node.outputs):
             again.update(value for value in node.values_in if constants[value.number] is None)
@@ -324,9 +381,10 @@ def sink_large_constants(compiler: Compiler, draft: Draft) -> None:
 
 def use_packed_weights(compiler: Compiler, draft: Draft) -> None:
     """Put nodes that hold a packed weight in the place of those that read it."""
-    if compiler.packed is not None:
-        results = [node.values_in[0] for node in compiler.graph.results]
-        draft.set_nodes(compiler.packed.replaced(draft.nodes, results))
+    results = [node.values_in[0] for node in compiler.graph.results]
+    for packed in (compiler.matrices, compiler.filters):
+        if packed is not None:
+            draft.set_nodes(packed.replaced(draft.nodes, results))
 
 
 def use_compressed_weights(compiler: Compiler, draft: Draft) -> None:
@@ -471,8 +529,16 @@ PASSES: tuple[Pass, ...] = (
         "prepack_weights",
         "rounding",
         "model",
-        "store matrices in panels and filters transformed, as their kernels read them",
+        "multiply by constant matrices in panels, as BLAS reads them",
         prepack_weights,
+        ("fold_constants",),
+    ),
+    Pass(
+        "transform_filters",
+        "rounding",
+        "model",
+        "transform filters as Winograd's algorithm reads them, and make one convolution of several",
+        transform_filters,
         ("fold_constants",),
     ),
     Pass(
@@ -497,9 +563,9 @@ PASSES: tuple[Pass, ...] = (
         "use_packed_weights",
         "rounding",
         "shapes",
-        "multiply by weights as they were stored by prepack_weights",
+        "multiply by weights as prepack_weights and transform_filters hold them",
         use_packed_weights,
-        ("prepack_weights", "sink_large_constants"),
+        ("prepack_weights", "transform_filters", "sink_large_constants"),
         for_runs=True,
     ),
     Pass(

@@ -10,6 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ir_exec.graph import Graph, Node
+from ir_exec.kernels.choice import KernelChoice
+from ir_exec.ops.base.variants import choice_of
 from ir_exec.ops.infrastructure.values import Parameter, Result
 from ir_exec.plan.compiler import PASSES, Compiler
 from ir_exec.plan.dynamic_kernel import DynamicKernel
@@ -25,6 +27,7 @@ __all__ = [
     "layer_names",
     "reported_plan",
     "shown_kernel",
+    "shown_variant",
 ]
 
 Fate = Literal["step", "fused", "constant", "folded", "known from shapes", "left out"]
@@ -109,6 +112,10 @@ def reported_plan(compiler: Compiler, plan: Plan) -> PlanReport:
     names = dict(layer_names(compiler.graph))
     every = [(step, one is not plan) for one in (plan, plan.prologue) if one is not None for step in one.steps]
     found = {node: layer for step, is_once in every for node, layer in _of_step(step, names, is_once=is_once)}
+    for packed, name in ((compiler.matrices, "panels"), (compiler.filters, "transformed filters")):
+        for node in found.keys() & (set() if packed is None else packed.left_out):
+            others = (*found[node].alternatives, f"{name}: no room for packed weights")
+            found[node] = found[node].model_copy(update={"alternatives": others})
     layers = [found.get(node) or _not_run(compiler, plan, node, names) for node in names]
     passes = tuple(_passes(compiler, plan, layers, names))
     return PlanReport(steps=len(plan.steps), layers=tuple(layers), passes=passes, note=compiler.failed)
@@ -146,9 +153,10 @@ _WHAT = {one.name: one.what for one in PASSES}
 
 
 def _of_step(step: Step, names: Mapping[Node, str], *, is_once: bool) -> Iterator[tuple[Node, LayerPlan]]:
-    kernel, place = shown_kernel(step.evaluate)
+    _, place = shown_kernel(step.evaluate)
+    kernel = shown_variant(step)
     made_by = step.made_by or ("hoist_loop_invariants" if is_once else None)
-    reason, alternatives = _choice(step)
+    chosen = _choice(step)
     last = step.node
     for member in step.members or (step.node,):
         if member not in names:
@@ -174,23 +182,21 @@ def _of_step(step: Step, names: Mapping[Node, str], *, is_once: bool) -> Iterato
                 fate="step",
                 variant=kernel,
                 made_by=made_by,
-                reason=reason or _WHAT.get(made_by or ""),
-                alternatives=alternatives,
+                reason=chosen.reason if chosen else _WHAT.get(made_by or ""),
+                alternatives=chosen.alternatives if chosen else (),
                 in_place_of=place,
             ),
         )
 
 
-def _choice(step: Step) -> tuple[str | None, tuple[str, ...]]:
-    """Why a kernel is taken, and what else there is; kernels of one variant have nothing to say."""
+def _choice(step: Step) -> KernelChoice | None:
+    """Why a kernel is taken, and what else there is; None for kernels without variants."""
     kernel: Any = step.evaluate
-    while isinstance(kernel, partial):
+    while isinstance(kernel, partial) and not hasattr(kernel, "choice"):
         kernel = kernel.args[0] if getattr(kernel.func, "__name__", "") == "_overwrite" else kernel.func
     owner = getattr(kernel, "__self__", None)
-    chosen = getattr(kernel, "choice", None) or getattr(owner, "choice", None)
-    if chosen is None:
-        return None, ()
-    return chosen.reason, tuple(chosen.alternatives)
+    chosen: KernelChoice | None = getattr(kernel, "choice", None) or getattr(owner, "choice", None)
+    return chosen if chosen is not None or step.request is None else choice_of(step.op, step.request)
 
 
 def _not_run(compiler: Compiler, plan: Plan, node: Node, names: Mapping[Node, str]) -> LayerPlan:
@@ -203,9 +209,16 @@ def _not_run(compiler: Compiler, plan: Plan, node: Node, names: Mapping[Node, st
         fate, made_by = ("constant" if is_kept else "folded"), "fold_constants"
     elif any(plan.slots[number] is not None for number in numbers):
         fate, made_by = "known from shapes", "fold_shapes"
-    elif compiler.packed is not None and any(value in compiler.packed.values for value in node.outputs):
-        fate, made_by = "folded", "prepack_weights"
+    for packed, name in ((compiler.matrices, "prepack_weights"), (compiler.filters, "transform_filters")):
+        if packed is not None and any(value in packed.values for value in node.outputs):
+            fate, made_by = "folded", name
     return LayerPlan(name=names[node], type=node.type, fate=fate, made_by=made_by, reason=_WHAT[made_by])
+
+
+def shown_variant(step: Step) -> str:
+    """The type of the operator with the name of its variant, or the function that is called."""
+    chosen = _choice(step)
+    return f"{step.op.type_name}.{chosen.variant}" if chosen and chosen.variant else shown_kernel(step.evaluate)[0]
 
 
 def shown_kernel(kernel: Any) -> tuple[str, int | None]:

@@ -23,6 +23,7 @@ from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types
 from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
+from ir_exec.ops.base.variants import KernelRequest
 from ir_exec.plan.dynamic_kernel import DynamicKernel
 from ir_exec.plan.graph import FusedNode, Skipped
 from ir_exec.plan.memory import Buffers, byte_size
@@ -57,7 +58,8 @@ class Step:
     inputs, outputs: slots, which are the numbers of the values. dying: slots that are empty after this step.
     held: None where planning has counted all memory of the step.
     members: the nodes that it computes, `node` last, where a rewrite has put several into one step.
-    op: what computes them. made_by: the pass that did so, "" for a layer of the file.
+    op: what computes them. made_by: the pass that did so, "" for a layer of the file. request: what its kernel was
+    chosen for; None where no variant could be taken.
     fetch: the arrays of the inputs, from the slots.
     """
 
@@ -70,6 +72,7 @@ class Step:
     op: Op
     members: tuple[Node, ...] = ()
     made_by: str = ""
+    request: KernelRequest | None = None
     fetch: Callable[[list[Array | None]], Sequence[Any]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -189,9 +192,10 @@ class Planner:
         proven = self._is_static(inputs) and (bool(node.bodies) or self._is_static(outputs))
         sizes = tuple([self._buffers.size(number) for number in outputs])
         members = node.members if isinstance(node, FusedNode) else ()
+        kernel, request = self._kernel(index, op, context) if proven else (self._checked(node, op, context), None)
         return Step(
             node=members[-1] if members else node,
-            evaluate=self._kernel(index, op, context) if proven else self._checked(node, op, context),
+            evaluate=kernel,
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
@@ -199,20 +203,25 @@ class Planner:
             op=op,
             members=members,
             made_by=node.made_by if isinstance(node, FusedNode) else "",
+            request=request,
         )
 
     def _is_static(self, numbers: tuple[int, ...]) -> bool:
         return all(self._types[number].shape.is_static for number in numbers)
 
-    def _kernel(self, index: int, op: Op, context: Context) -> Kernel:
-        """What computes a node whose types planning has proven."""
+    def _kernel(self, index: int, op: Op, context: Context) -> tuple[Kernel, KernelRequest | None]:
+        """What computes a node whose types planning has proven, and what it was chosen for."""
         node = self._nodes[index]
         better = self._kernel_for_any(node, op, context)
         if better is not None:
-            return better
-        kernel = self._kernel_for_types(node, op)
+            return better, None
+        request = self._request(node, op)
+        try:
+            kernel = op.kernel(*request.types, unread=request.unread)
+        except IRError as error:
+            raise error.located(node.location) from error.__cause__
         position = self._overwritten_input(index, op)
-        return kernel if position is None else partial(_overwrite, kernel, position)
+        return kernel if position is None else partial(_overwrite, kernel, position), request
 
     def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
         """What computes a node whose types are inferred from the arrays of the run."""
@@ -228,14 +237,11 @@ class Planner:
             return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
         return None if isinstance(node, FusedNode) else self._setting.with_constants(node)
 
-    def _kernel_for_types(self, node: Node, op: Op) -> Kernel:
+    def _request(self, node: Node, op: Op) -> KernelRequest:
         inputs = [self._types[value.number] for value in node.values_in]
         numbers = [value.number for value in node.outputs]
         unread = frozenset(op.output_name(place) for place, number in enumerate(numbers) if number not in self._read)
-        try:
-            return op.kernel(*inputs, unread=unread if self._overwrite else frozenset())
-        except IRError as error:
-            raise error.located(node.location) from error.__cause__
+        return KernelRequest(inputs, unread if self._overwrite else frozenset())
 
     def _overwritten_input(self, index: int, op: Op) -> int | None:
         """The input whose memory becomes that of the output, None where there is no such input."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
 from contextvars import ContextVar
+from threading import Lock
 from types import MappingProxyType
 
 from ir_exec.graph import BodyGraph, Graph, Node
 from ir_exec.infer import OuterTypes, Types
 from ir_exec.kernels.limits import Budget, current_limits, owners
 from ir_exec.ops import Op
-from ir_exec.plan.compiler import ALL_PASSES, Compiler
+from ir_exec.plan.compiler import ALL_PASSES, Compiler, Tier
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.planner import Context, Input, Instrument, Kernel, Plan, Plans, Setting
 from ir_exec.plan.selection import PassSelection
 from ir_exec.runtime.bodies import InterpretedBody
 from ir_exec.runtime.loop import Hooks, Observer, Observing, run_steps
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType
 
 __all__ = ["Executor"]
@@ -33,7 +35,7 @@ class Executor:
     types: the types of all values for the input types among them, so that these are not inferred again.
     ops: operators that run in place of those of their nodes, in bodies too.
     instrument: what every step goes through, in bodies too.
-    optimize: whether plans are rewritten where nobody observes the run, in bodies too.
+    tier: how much plans are changed where nobody observes the run, in bodies too.
     fixed: the positions of inputs that are the same in many runs, which share what follows from them.
     passes: which passes make plans, in bodies too.
     The attribute `bodies` has the executors of the bodies of each layer.
@@ -49,13 +51,15 @@ class Executor:
         types: Types | None = None,
         ops: Mapping[Node, Op] = MappingProxyType({}),
         instrument: Instrument | None = None,
-        optimize: bool = True,
+        tier: Tier = "auto",
         fixed: Collection[int] = (),
         passes: PassSelection = ALL_PASSES,
     ) -> None:
         self.weights = context["weights"]
         self._plans = Plans(self._new_plan, budget.max_memory)
         self._parameters = [node.outputs[0].number for node in graph.parameters]
+        self._packing = Lock()
+        self._runs_until_packed = thresholds.RUNS_BEFORE_PACKING if tier == "auto" else -1
 
         def inner(node: Node, body: BodyGraph) -> Executor:
             # Of several bodies one runs, and only once.
@@ -67,7 +71,7 @@ class Executor:
                 expand_weights=expand_weights,
                 ops=ops,
                 instrument=instrument,
-                optimize=optimize,
+                tier=tier,
                 passes=passes,
                 fixed=fixed,
             )
@@ -92,7 +96,7 @@ class Executor:
             ops=ops,
             types=types,
             expand=expand_weights,
-            optimize=optimize,
+            tier=tier,
             fixed=[self._parameters[position] for position in fixed],
             selection=passes,
             run=_run,
@@ -128,6 +132,8 @@ class Executor:
         self, arrays: list[Array], hooks: Hooks | None, *, is_observed: bool, kept: dict[int, Array] | None
     ) -> list[Array]:
         plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=is_observed)
+        if self._runs_until_packed >= 0 and not is_observed:
+            self._count_run()
         slots = plan.slots.copy()
         for number, given in zip(self._parameters, arrays, strict=True):
             slots[number] = given
@@ -139,6 +145,14 @@ class Executor:
                 slots[number] = kept[number]
         _run(plan, slots, hooks)
         return [array for number in plan.results if (array := slots[number]) is not None]
+
+    def _count_run(self) -> None:
+        """Keep packed weights before the first run after those that do without; other threads may run meanwhile."""
+        # Threads that count at the same time may count one run instead of two.
+        self._runs_until_packed -= 1
+        if self._runs_until_packed < 0:
+            with self._packing:
+                self.compiler.pack()
 
     def plan(self, inputs: list[Input]) -> Plan:
         """The plan for inputs of these dtypes and shapes."""

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from hashlib import blake2b
 
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.graph.compressed import CompressedWeight, compressed_weights
+from ir_exec.graph.compressed import CompressedWeight, chain_of, compressed_weights
 from ir_exec.ir import Weights
 from ir_exec.ops.base.attributes import fields_of
 from ir_exec.ops.base.registry import canonical, type_key
@@ -41,6 +41,16 @@ class Side:
         self.weights = weights
         self.folded = {} if weights is None else _foldable(graph)
         self.ranges: list[Node] = []
+        self._index()
+
+    def fold_conversions(self) -> None:
+        """Fold constants that are stored in a shorter type of float, as compressed weights are."""
+        for node in self.nodes:
+            chain = None if canonical(node.type) != "Convert" or not node.outputs else chain_of(node.outputs[0])
+            if chain is None or chain.line != (node,) or not chain.element_type.is_float:
+                continue
+            if len(self.consumers[chain.codes.outputs[0]]) == 1 and chain.codes not in self.folded:
+                self.folded[chain.codes] = chain
         self._index()
 
     def pass_ranges(self) -> None:
@@ -209,6 +219,9 @@ def paired(a: Side, b: Side) -> dict[Node, Node]:
     longest runs of equal types; last, layers of other types that have one name or read the same values. Where one graph
     alone has FakeQuantize layers, these are passed through.
     """
+    if a.folded or b.folded:
+        a.fold_conversions()
+        b.fold_conversions()
     has_ranges = [any(canonical(node.type) == "FakeQuantize" for node in side.nodes) for side in (a, b)]
     if has_ranges[0] != has_ranges[1]:
         (a if has_ranges[0] else b).pass_ranges()
@@ -220,16 +233,25 @@ def paired(a: Side, b: Side) -> dict[Node, Node]:
 
 
 def _unfold(pairs: _LayerPairs) -> bool:
-    """Unfold the weights that have no partner, and those whose partner has the same layers; True if any was without."""
+    """Unfold the weights that have no partner, and those whose partner has the same layers; True if any was without.
+
+    So it is with pairs of which neither is compressed.
+    """
     mine, theirs = pairs.a.folded, pairs.b.folded
     alike = [(a, b) for a, b in pairs.found.items() if a in mine and b in theirs and _same_layers(mine[a], theirs[b])]
-    partners = set(pairs.found.values())
-    alone = [node for node in mine if node not in pairs.found], [node for node in theirs if node not in partners]
+    kept = [
+        (a, b)
+        for a, b in pairs.found.items()
+        if (a, b) not in alike and any(chain and chain.is_compressed for chain in (mine.get(a), theirs.get(b)))
+    ]
+    ours, others = {a for a, _ in kept}, {b for _, b in kept}
     layers = [(mine[a].nodes, theirs[b].nodes) for a, b in alike]
-    pairs.a.unfold([*(a for a, _ in alike), *alone[0]])
-    pairs.b.unfold([*(b for _, b in alike), *alone[1]])
-    for nodes, others in layers:
-        for node, other in zip(nodes, others, strict=True):
+    same = {a for a, _ in alike}, {b for _, b in alike}
+    alone = [one for one in mine if one not in ours | same[0]], [one for one in theirs if one not in others | same[1]]
+    pairs.a.unfold([node for node in mine if node not in ours])
+    pairs.b.unfold([node for node in theirs if node not in others])
+    for nodes, partners in layers:
+        for node, other in zip(nodes, partners, strict=True):
             pairs.add(node, other)
     return any(alone)
 
@@ -258,6 +280,8 @@ def _pair_rounds(pairs: _LayerPairs) -> None:
     a, b = pairs.a, pairs.b
     pairs.add_unique(lambda node: [one for value in node.outputs for one in value.names if not is_generated(one)])
     pairs.add_unique(lambda node: [] if is_generated(node.name) else [node.name])
+    # Constants that OpenVINO stores as f16 have this ending; the conversion has the name.
+    pairs.add_unique(lambda node: [node.name.removesuffix("_compressed")] if isinstance(node.op, Const) else [])
     mine, theirs = a.signatures(), b.signatures()
     pairs.add_unique(lambda node: [mine.get(node) or theirs[node]])
     trusted = _agree_in_names(a.nodes, b.nodes)

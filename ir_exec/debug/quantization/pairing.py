@@ -13,7 +13,7 @@ from ir_exec.graph.compressed import CompressedWeight, compressed_weights
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical, type_key
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.types import Array
+from ir_exec.types import Array, ElementType
 
 __all__ = ["FoldedWeights"]
 
@@ -67,13 +67,17 @@ class _Folded:
             return entry if attributes is None else replace(entry, attributes=attributes)
         return replace(entry, type="Const", layer_name=chain.codes.name, names=(), sources=(), attributes=())
 
-    def side(self, key: Key, path: str, array: Array | None) -> ChainWeight | PlainWeight | None:
-        """The weight with this key. path, array: of a constant."""
+    def side(self, entry: Entry, array: Array | None) -> ChainWeight | PlainWeight | None:
+        """The weight that is this value. array: of a constant."""
+        key = entry.key
         chain = self.chains.get(key)
         if chain is not None:
             assert self.model is not None
             return None if self.model.weights is None else ChainWeight(chain, self.model.weights, key[0])
-        return None if array is None else PlainWeight(path, (key[1],), array)
+        if array is None:
+            return None
+        kind = ElementType.of(array) if entry.element_type is None else ElementType.parse(entry.element_type)
+        return PlainWeight(entry.path, (entry.layer_id,), array, kind)
 
 
 class FoldedWeights:
@@ -96,7 +100,7 @@ class FoldedWeights:
         self.weights: dict[Key, QuantizedWeight] = {}
         self._pairs: dict[Key, Entry] = {}
         self._model = model
-        self._paths = {one.key: one.path for one in ours}
+        self._known = by_key(ours)
         self.passed: set[Key] = set()
         self.parts: dict[Key, str] = {}
         self.other_parts: set[Key] = set()
@@ -141,8 +145,7 @@ class FoldedWeights:
     def _compared(self, key: Key, partner: Entry, reference: Reference) -> QuantizedWeight | None:
         ours = self._plain_ours(key) if key not in self._ours.chains else None
         plain = reference.value(partner.key, ()) if partner.key not in self._theirs.chains else None
-        mine = self._ours.side(key, self._paths.get(key, ""), ours)
-        theirs = self._theirs.side(partner.key, partner.path, plain)
+        mine, theirs = self._ours.side(self._known[key], ours), self._theirs.side(partner, plain)
         return None if mine is None or theirs is None else compared_weight(mine, theirs, ("model", "reference"))
 
     def _plain_ours(self, key: Key) -> Array | None:

@@ -92,21 +92,22 @@ class QuantizedNote(NamedTuple):
 
 @dataclass(frozen=True)
 class PlainWeight:
-    """A weight that is a constant. path: of its layer. array: its elements, in their own type."""
+    """A weight that is a constant. path: of its layer. kind: in which the file stores the elements of `array`."""
 
     path: str
     layer_ids: tuple[str, ...]
     array: Array
+    kind: ElementType
 
     @property
     def bytes(self) -> int:
         """The bytes of the elements as files store them."""
-        return packed_size(ElementType.of(self.array), self.array.size)
+        return packed_size(self.kind, self.array.size)
 
     @property
     def format(self) -> str:
         """The element type."""
-        return ElementType.of(self.array).name
+        return self.kind.name
 
     def expand(self) -> Array:
         """The weight as f32."""
@@ -150,10 +151,11 @@ def weight_side(
     node: Node, chain: CompressedWeight | None, weights: Weights, scope: tuple[str, ...]
 ) -> PlainWeight | ChainWeight:
     """Return the weight of a constant: that of the chain whose codes it is, if there is one."""
-    if chain is not None:
+    if chain is not None and chain.is_compressed:
         return ChainWeight(chain, weights, scope)
     assert isinstance(node.op, Const)
-    return PlainWeight("/".join((*scope, node.name)), (node.id,), node.op.evaluate(weights=weights))
+    ids = (node.id,) if chain is None else tuple([one.id for one in (node, *chain.line)])
+    return PlainWeight("/".join((*scope, node.name)), ids, node.op.evaluate(weights=weights), node.op.element_type)
 
 
 def compared_weight(

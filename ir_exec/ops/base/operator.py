@@ -37,6 +37,7 @@ from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttribute
 from ir_exec.ops.base.attributes import Field, fields_of
 from ir_exec.ops.base.former_flags import FORMER_FLAGS, FormerFlag, adopt_former_flags
 from ir_exec.ops.base.registry import register
+from ir_exec.ops.base.variants import KernelRequest, chosen
 from ir_exec.types import ALL, Array, Bounds, ElementType, TensorType
 
 __all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "description_of", "docstrings_of", "op"]
@@ -229,10 +230,11 @@ class Op:
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """What to call for arrays of exactly these static types: `evaluate`, or a faster function with its results.
 
-        It has the keyword `out` where `evaluate` has it.
+        It has the keyword `out` where `evaluate` has it. By default it is the cheapest of the registered variants; an
+        operator without any may return its `evaluate` with what follows from the types computed once.
         unread: outputs that no later layer reads; those behind the last output that is read may be left out.
         """
-        return self.evaluate
+        return chosen(self, KernelRequest(types, unread))
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """What to call instead of `evaluate` where inputs always are `constants`, arrays by position, which it may keep

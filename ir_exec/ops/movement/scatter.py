@@ -6,9 +6,8 @@ point sums always come out the same. The specifications leave the order open.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -32,6 +31,7 @@ from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.elementwise import is_own_type, is_small
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.types import ALL, BOOLEAN, INDEX, INTEGER, STRING, Array, Dim, Shape, TensorType, element_types
 
 __all__ = [
@@ -89,26 +89,6 @@ class ScatterUpdate(Op):
         _put_slices(data, found, updates, output, (before, size, after))
         return output
 
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """One assignment of NumPy's for one slice of few elements."""
-        data, indices, _, axis = types
-        position = known_axis(axis, data.rank)
-        if position is None or indices.shape.size != Dim(1) or not (is_small(data) and is_own_type(indices)):
-            return self.evaluate
-        shape = data.shape.static
-        before, size = (slice(None),) * position, shape[position]
-        one = shape[:position] + shape[position + 1 :]
-
-        def put(data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
-            index = indices.item()
-            if not 0 <= index < size:
-                return self.evaluate(data, indices, updates, axis, out=out)
-            output = data.copy() if out is None else out
-            output[(*before, index)] = updates.reshape(one)
-            return output
-
-        return put
-
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, indices, _, axis = types
         position = known_axis(axis, data.rank)
@@ -116,6 +96,38 @@ class ScatterUpdate(Op):
             return []
         size = data.shape[position].size
         return check_indices(value, size, position, "refused") or check_duplicates(value)
+
+
+def _is_one_slice(op: ScatterUpdate, request: KernelRequest) -> bool:
+    data, indices, _, axis = request.types
+    is_one = known_axis(axis, data.rank) is not None and indices.shape.size == Dim(1)
+    return is_one and is_small(data) and is_own_type(indices)
+
+
+@variant(
+    "ScatterUpdate",
+    name="one_slice",
+    applies=_is_one_slice,
+    cost=0.11,
+    why="One slice of few elements along a known axis: one assignment of NumPy's.",
+)
+def _one_slice(op: ScatterUpdate, request: KernelRequest) -> Kernel:
+    data, _, _, axis = request.types
+    position = known_axis(axis, data.rank)
+    assert position is not None, "it applies"
+    shape = data.shape.static
+    before, size = (slice(None),) * position, shape[position]
+    one = shape[:position] + shape[position + 1 :]
+
+    def put(data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
+        index = indices.item()
+        if not 0 <= index < size:
+            return op.evaluate(data, indices, updates, axis, out=out)
+        output = data.copy() if out is None else out
+        output[(*before, index)] = updates.reshape(one)
+        return output
+
+    return put
 
 
 class _ScatterElementsUpdate(Op):

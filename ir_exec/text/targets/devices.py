@@ -90,7 +90,7 @@ def shapes_on_npu(part: FolderPart) -> Iterator[IRError]:
     hint = "reshape the model to static shapes before it is compiled"
     for node, name, shape in _inputs(part):
         if shape.rank is None:
-            message = f"the input {name} has a dynamic rank, and NPUs support static shapes alone"
+            message = f"the input {name} has a dynamic rank, and NPUs take static shapes alone"
             yield finding(message, node.location, NPU_DEVICE, hint=hint)
         elif shape.is_static:
             continue
@@ -101,7 +101,9 @@ def shapes_on_npu(part: FolderPart) -> Iterator[IRError]:
             )
             yield finding(message, node.location, NPU_COMPILER, "info", hint)
         else:
-            message = f"the input {name} has dynamic dims without an upper bound, {shape}, expected a static shape"
+            message = (
+                f"the input {name} has dynamic dims without an upper bound, {shape}, and NPUs take static shapes alone"
+            )
             yield finding(message, node.location, NPU_DEVICE, hint=hint)
 
 

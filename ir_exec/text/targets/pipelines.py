@@ -107,7 +107,7 @@ def _outputs(decoder: FolderPart) -> Iterator[IRError]:
 
 
 def _is_cache(name: str) -> bool:
-    return name.startswith(("past_key_values", "present", "past."))
+    return name.startswith(("past_key_values", "present", "past.", "cache_params"))
 
 
 def _state(decoder: FolderPart) -> Iterator[IRError]:

@@ -297,7 +297,7 @@ def test_a_shorter_type_that_openvino_chooses_is_no_fault(tmp_path: Path) -> Non
 
 
 def test_openvino_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ir_exec.debug.references.openvino.find_spec", lambda name: None)
+    monkeypatch.setattr("ir_exec.debug.references.devices.find_spec", lambda name: None)
     model = read_model(NETWORKS / "lstm.xml")
     with pytest.raises(EvaluationError, match=naming("OpenVINO")) as caught:
         OpenVINOReference(model, probe="all", device="CPU", hint="accuracy", timeout=1)
@@ -308,4 +308,4 @@ def test_devices_that_do_not_exist() -> None:
     path = NETWORKS / "lstm.xml"
     report = compare(path, "openvino", arrays(path, "inputs"), device="NPU")
     assert report.failure is not None
-    assert report.failure.startswith("OpenVINO refuses")
+    assert report.failure.startswith("OpenVINO has no device 'NPU'")
