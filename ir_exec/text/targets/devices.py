@@ -74,8 +74,8 @@ def shapes_on_gpu(part: FolderPart, *, is_text: bool) -> Iterator[IRError]:
         return
     for node, name, shape in dynamic:
         message = (
-            f"the input {name} has dynamic dims, {shape}: GPUs support these in part, mainly for models of text, "
-            "and it is not known whether they do for every operator of this one"
+            f"the input {name} has dynamic dims, {shape}: "
+            "it is not known whether GPUs support them for every operator of this model"
         )
         yield finding(message, node.location, GPU_DEVICE, "info", "a static shape avoids the question")
 
