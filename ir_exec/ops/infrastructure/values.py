@@ -35,7 +35,7 @@ class Parameter(Op):
     """
 
     is_parameter = True
-    moves = True
+    is_data_movement = True
 
     element_type: ElementTypeName
     shape: ShapeText
@@ -57,7 +57,7 @@ class Const(Op):
     """
 
     rounds = True
-    moves = True
+    is_data_movement = True
 
     element_type: ElementTypeName
     shape: ShapeText
@@ -90,9 +90,9 @@ class Result(Op):
     """
 
     inputs = (In("value"),)
-    views = True
+    may_alias = True
     is_result = True
-    moves = True
+    is_data_movement = True
 
     def infer(self, value: TensorType) -> TensorType:
         return value
@@ -107,8 +107,8 @@ class ReadsVariable(Op):
     init_value: any shape and type. output: what the last run has assigned to the variable, of the same type.
     """
 
-    views = True
-    moves = True
+    may_alias = True
+    is_data_movement = True
     deterministic = False
 
     variable_id: str
@@ -185,8 +185,8 @@ class AssignsVariable(Op):
     """
 
     inputs = (In("new_value"),)
-    views = True
-    moves = True
+    may_alias = True
+    is_data_movement = True
     deterministic = False
 
     variable_id: str
