@@ -179,6 +179,7 @@ class TestJson:
                 "port": "output",
             },
             "related": [],
+            "source": None,
         }
 
     def test_it_keeps_to_the_schema(self) -> None:
