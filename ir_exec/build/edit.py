@@ -97,6 +97,14 @@ class Editor:
             level.name_end(new)
         return self
 
+    def rename_layer(self, layer: str, name: str) -> Self:
+        """Give a layer another name; tensor names stay as they are."""
+        level, found = self._layer(layer)
+        if any(one.name == name for one in level.draft.layers.values()):
+            raise GraphError(f"the name {level.draft.path + name!r} is taken", code=Code.duplicate_layer_name)
+        level.put(found.model_copy(update={"name": name}))
+        return self
+
     def set_attribute(self, layer: str, attribute: str, value: Any) -> Self:
         """Set an attribute of a layer, by the name of the operator's field or that of the file."""
         level, found = self._layer(layer)

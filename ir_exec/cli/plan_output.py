@@ -91,16 +91,18 @@ def show_plan(report: PlanReport, most: int | None) -> None:
             echo(printable(f"pass {one.name} failed, and the plan is made without it: {one.error}"))
     near = [(one.name, skipped) for one in report.passes for skipped in one.skipped]
     if near:
-        show("", _near_matches(near[:most]))
+        _show_near(near[:most])
         for line in left_out(len(near), most):
             echo(line)
 
 
-def _near_matches(near: Sequence[tuple[str, NearMatch]]) -> Table:
-    shown = table("Fusions that nearly matched", by="left", layer="left", expected="left", found="left")
+def _show_near(near: Sequence[tuple[str, NearMatch]]) -> None:
+    """Names of layers are too long for columns beside each other."""
+    echo("\nFusions that nearly matched")
     for name, skipped in near:
-        shown.add_row(name, *map(printable, (skipped.layer, skipped.expected, skipped.found)))
-    return shown
+        echo(printable(f'  {name}, at "{skipped.layer}"'))
+        echo(printable(f"    expected {skipped.expected}"))
+        echo(printable(f"    found {skipped.found}"))
 
 
 def _steps(report: PlanReport, steps: Sequence[LayerPlan]) -> Table:

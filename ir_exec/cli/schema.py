@@ -15,6 +15,7 @@ from ir_exec.debug.comparison.items_report import Comparisons
 from ir_exec.debug.comparison.precision import PrecisionReport
 from ir_exec.debug.input_sizes.shaping import ShapesReport
 from ir_exec.debug.profiles.profile_report import Profile
+from ir_exec.debug.quantization.effects import QuantizationReport
 from ir_exec.debug.tables.report import Conformance
 from ir_exec.debug.traces.run_report import RunReport
 from ir_exec.ir import Document
@@ -35,6 +36,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "profile": Profile,
     "plan": PlanOutput,
     "passes": PassBisection,
+    "quantization": QuantizationReport,
     "shapes": ShapesReport,
     "run": RunReport,
     "folder": FolderFacts,

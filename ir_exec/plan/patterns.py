@@ -17,8 +17,7 @@ for the last one, and that no input of the step is computed by one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
 from math import isclose
 from types import MappingProxyType
@@ -97,21 +96,28 @@ Condition: TypeAlias = Callable[[Match, Value], bool]
 
 
 class NodePattern:
-    """The way in which a value is computed."""
+    """The way in which a value is computed.
+
+    expected: the kind of value in words, for reasons. kinds: the kinds of nodes whose output may match; empty for
+    patterns that match other values too. needs_known: whether only values match that are known before the run.
+    """
+
+    expected: str
+    kinds: frozenset[str] = frozenset()
+    needs_known = False
 
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
         """Yield every match of the value that goes on from `found`."""
         raise NotImplementedError
 
-    @property
-    def expected(self) -> str:
-        """The pattern in words, for reasons."""
-        raise NotImplementedError
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds of nodes whose output may match; empty for patterns that match other values too."""
-        return frozenset()
+    def may_match(self, graph: PlanGraph, value: Value) -> bool:
+        """Return False where the kind of the value alone excludes a match."""
+        if self.needs_known:
+            return graph.known(value) is not None
+        if not self.kinds:
+            return True
+        node = graph.producer(value)
+        return node is not None and graph.kind(node) in self.kinds
 
     def named(self, name: str) -> NodePattern:
         """The same, and a name for the value; where the name occurs again it matches this value alone."""
@@ -174,24 +180,23 @@ def anything(name: str | None = None, *, types: frozenset[ElementType] | None = 
     return found if name is None else found.named(name)
 
 
-def constant(name: str, expected: str = "a value that is known before the run") -> NodePattern:
+def constant(name: str) -> NodePattern:
     """A value that is known before the run."""
-    return _Anything().where(expected, lambda match, value: match.graph.known(value) is not None).named(name)
+    return _Known("a value that is known before the run", lambda array: True).named(name)
 
 
 def number(name: str) -> NodePattern:
     """A value of one element that is known before the run."""
-    return _Anything().where("one known number", lambda match, value: match.graph.number(value) is not None).named(name)
+    return _Known("one known number", lambda array: array.size == 1).named(name)
 
 
 def near(expected: float) -> NodePattern:
     """A number with the seven digits with which files hold them."""
 
-    def test(match: Match, value: Value) -> bool:
-        found = match.graph.number(value)
-        return found is not None and isclose(found, expected, rel_tol=1e-6)
+    def test(array: Array) -> bool:
+        return array.size == 1 and isclose(float(array.reshape(())), expected, rel_tol=1e-6)
 
-    return _Anything().where(f"the number {expected:.7g}", test)
+    return _Known(f"the number {expected:.7g}", test)
 
 
 def one_of(*patterns: NodePattern) -> NodePattern:
@@ -210,31 +215,55 @@ def op(kinds: str | type[Op], *inputs: NodePattern | float) -> NodePattern:
     """
     names = kinds.split("|") if isinstance(kinds, str) else [PlanGraph.plan_kind(kinds)]
     patterns = tuple(one if isinstance(one, NodePattern) else _exactly(one) for one in inputs)
-    return _Node(frozenset(names), patterns, _COMMUTATIVE.issuperset(names))
+    return _NodeOf(frozenset(names), patterns, _COMMUTATIVE.issuperset(names))
 
 
 def _exactly(expected: float) -> NodePattern:
-    return _Anything().where(f"the number {expected:g}", lambda match, value: match.graph.number(value) == expected)
+    return _Known(f"the number {expected:g}", lambda array: array.size == 1 and float(array.reshape(())) == expected)
 
 
 def _alternatives(pattern: NodePattern) -> tuple[NodePattern, ...]:
     return pattern.patterns if isinstance(pattern, _OneOf) else (pattern,)
 
 
-@dataclass(frozen=True, slots=True)
 class _Anything(NodePattern):
+    expected = "any value"
+
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
         yield found
 
-    @property
-    def expected(self) -> str:
-        return "any value"
+
+class _Known(NodePattern):
+    """A value that is known before the run, and whose array fits."""
+
+    needs_known = True
+
+    def __init__(self, expected: str, test: Callable[[Array], bool]) -> None:
+        self.expected = expected
+        self._test = test
+
+    def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
+        array = search.graph.known(value)
+        if array is not None and self._test(array):
+            yield found
+        else:
+            search.miss(found, value, self.expected)
 
 
-@dataclass(frozen=True, slots=True)
-class _Named(NodePattern):
-    pattern: NodePattern
-    name: str
+class _WrappedPattern(NodePattern):
+    """One pattern with something more."""
+
+    def __init__(self, pattern: NodePattern) -> None:
+        self.pattern = pattern
+        self.expected = pattern.expected
+        self.kinds = pattern.kinds
+        self.needs_known = pattern.needs_known
+
+
+class _Named(_WrappedPattern):
+    def __init__(self, pattern: NodePattern, name: str) -> None:
+        super().__init__(pattern)
+        self.name = name
 
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
         known = found.values.get(self.name)
@@ -242,98 +271,79 @@ class _Named(NodePattern):
             if known is value:
                 yield found
             else:
-                search.miss(found, value, f'{self.name} again, "{known.name}"')
+                search.miss(found, value, f'"{known.name}" again, which is {self.name}')
             return
         for one in self.pattern.walk(search, value, found):
             inputs = one.inputs if self.kinds else (*one.inputs, value)
             yield one._replace(values={**one.values, self.name: value}, inputs=inputs)
 
-    @property
-    def expected(self) -> str:
-        return self.pattern.expected
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        return self.pattern.kinds
-
-
-@dataclass(frozen=True, slots=True)
-class _Where(NodePattern):
-    pattern: NodePattern
-    text: str
-    test: Condition
+class _Where(_WrappedPattern):
+    def __init__(self, pattern: NodePattern, condition: str, test: Condition) -> None:
+        super().__init__(pattern)
+        self._condition = condition
+        self._test = test
 
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
         for one in self.pattern.walk(search, value, found):
-            if self.test(one, value):
+            if self._test(one, value):
                 yield one
             else:
-                search.miss(one, value, self.text)
-
-    @property
-    def expected(self) -> str:
-        return self.text
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        return self.pattern.kinds
+                search.miss(one, value, self._condition)
 
 
-@dataclass(frozen=True, slots=True)
 class _OneOf(NodePattern):
-    patterns: tuple[NodePattern, ...]
+    def __init__(self, patterns: tuple[NodePattern, ...]) -> None:
+        self.patterns = patterns
+        self.expected = " or ".join(dict.fromkeys(pattern.expected for pattern in patterns))
+        kinds = [pattern.kinds for pattern in patterns]
+        self.kinds = frozenset().union(*kinds) if all(kinds) else frozenset()
+        self.needs_known = all(pattern.needs_known for pattern in patterns)
 
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
         for pattern in self.patterns:
             yield from pattern.walk(search, value, found)
 
-    @property
-    def expected(self) -> str:
-        return " or ".join(dict.fromkeys(pattern.expected for pattern in self.patterns))
 
-    @property
-    def kinds(self) -> frozenset[str]:
-        kinds = [pattern.kinds for pattern in self.patterns]
-        return frozenset().union(*kinds) if all(kinds) else frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class _Node(NodePattern):
-    names: frozenset[str]
-    inputs: tuple[NodePattern, ...]
-    is_commutative: bool
+class _NodeOf(NodePattern):
+    def __init__(self, kinds: frozenset[str], inputs: tuple[NodePattern, ...], is_commutative: bool) -> None:
+        self.kinds = kinds
+        self.expected = " or ".join(sorted(kinds))
+        self._inputs = inputs
+        self._is_commutative = is_commutative
 
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
         graph = search.graph
         node = graph.producer(value)
-        if node is None or graph.kind(node) not in self.names:
+        if node is None or graph.kind(node) not in self.kinds:
             search.miss(found, value, self.expected)
             return
         if node not in found.nodes:
             found = found._replace(nodes=(*found.nodes, node))
         given = node.values_in
-        if not self.inputs:
+        if not self._inputs:
             yield found
-        elif len(given) != len(self.inputs):
-            search.miss(found, value, f"{self.expected} of {len(self.inputs)} inputs")
+        elif len(given) != len(self._inputs):
+            search.miss(found, value, f"{self.expected} of {len(self._inputs)} inputs")
         else:
-            for ordered in permutations(given) if self.is_commutative else [given]:
-                yield from self._read(search, ordered, 0, found)
+            for ordered in permutations(given) if self._is_commutative else [given]:
+                if self._may_read(search, ordered, found):
+                    yield from self._read(search, ordered, 0, found)
 
-    def _read(self, search: _Search, given: Any, place: int, found: Match) -> Iterator[Match]:
+    def _may_read(self, search: _Search, given: Sequence[Value], found: Match) -> bool:
+        """Return False where one of the inputs is of another kind, whatever the others are."""
+        for pattern, value in zip(self._inputs, given, strict=True):
+            if not pattern.may_match(search.graph, value):
+                search.miss(found, value, pattern.expected)
+                return False
+        return True
+
+    def _read(self, search: _Search, given: Sequence[Value], place: int, found: Match) -> Iterator[Match]:
         if place == len(given):
             yield found
             return
-        for one in self.inputs[place].walk(search, given[place], found):
+        for one in self._inputs[place].walk(search, given[place], found):
             yield from self._read(search, given, place + 1, one)
-
-    @property
-    def expected(self) -> str:
-        return " or ".join(sorted(self.names))
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        return self.names
 
 
 class _Search:

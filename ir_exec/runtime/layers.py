@@ -126,7 +126,7 @@ class LayerSteps:
         if op.evaluate_context:
             kernel = partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
             # What happens inside of bodies is checked there.
-            if not bodies and not isinstance(op, Const):
+            if not bodies and not isinstance(node.op, Const):
                 kernel = DynamicKernel(node, op, context, kernel, better=False)
         else:
             known = [position for position, value in enumerate(node.values_in) if value in self._constants]

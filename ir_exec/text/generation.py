@@ -26,7 +26,7 @@ from ir_exec.text.decoders import Compile, Decoder
 from ir_exec.text.folder import Folder, open_folder
 from ir_exec.text.folder_decoder import decoder_of, image_embeddings_of, image_token_of, padded, with_image_tokens
 from ir_exec.text.limits import context_of, require_prompt
-from ir_exec.text.offsets import Offsets, byte_offsets
+from ir_exec.text.offsets import Offsets, byte_offsets, ends_in_common
 from ir_exec.text.sampling import Chooser, GenerationOptions, GenerationSettings, settings_from
 from ir_exec.text.speech import start_tokens
 from ir_exec.text.streaming import TextStream
@@ -79,7 +79,7 @@ class Pipeline:
         """
         found = self._tokenizer([_strings(text)])["input_ids"][0].tolist()
         if not special_tokens:
-            first, last = _ends_in_common(found, self._tokenizer([_strings("")])["input_ids"][0].tolist())
+            first, last = ends_in_common(found, self._tokenizer([_strings("")])["input_ids"][0].tolist())
             found = found[first : len(found) - last]
         return [int(token) for token in found]
 
@@ -92,7 +92,7 @@ class Pipeline:
         part = self.folder.parts.get("tokenizer")
         if part is None:
             return [None] * len(ids)
-        return byte_offsets(part, text, ids, _ends_in_common(ids, self.encode("")))
+        return byte_offsets(part, text, ids, ends_in_common(ids, self.encode("")))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of tokens; special ones are left out."""
@@ -129,9 +129,14 @@ class Pipeline:
     def settings(self) -> GenerationSettings:
         """The settings of generation_config.json, or of config.json where it is missing; `do_sample` is left out.
 
-        Raises EvaluationError (IR704) for values of the wrong type or out of range.
+        Raises EvaluationError (IR704) for values of the wrong type or out of range, GraphError (IR810) for a file that
+        is no JSON.
         """
         files = self.folder.settings
+        for name in ("config.json", "generation_config.json"):
+            if name in files and files[name].error is not None:
+                message = f"{name} cannot be read: {files[name].error}"
+                raise GraphError(message, code=Code.unreadable_settings).located(files[name].place())
         file = next((name for name in ("generation_config.json", "config.json") if name in files), None)
         found = dict(files[file].data) if file is not None else {}
         return settings_from(file or "", found | {"eos_token_id": sorted(self.end_tokens)})
@@ -190,16 +195,12 @@ class Pipeline:
         ids = self.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt]
         settings = self.settings() if follow_settings else GenerationSettings(eos_token_id=tuple(self.end_tokens))
         settings = settings.with_options(options)
-        if "encoder" in self.folder.parts:
-            decoder, first = self._with_encoder([ids], given, language, task)
-        else:
-            images = image_embeddings_of(self.folder, given, self._compile)
-            if images is not None:
-                ids = with_image_tokens(ids, image_token_of(self.folder), images)
-            ids = require_prompt(self.folder, ids, given)
-            decoder, first = decoder_of(self.folder, given, self._compile, images=images), [ids]
+        images = image_embeddings_of(self.folder, given, self._compile)
+        if images is not None:
+            ids = with_image_tokens(ids, image_token_of(self.folder), images)
+        decoder, begin = self.decoder(ids, given, images=images, language=language, task=task)
         stream = TextStream(self.decode, on_text, settings.stop_strings) if on_text is not None else None
-        texts = [_Text(self, ids, first[0], settings, seed, ignore_eos, keep_logits, stream, start)]
+        texts = [_Text(self, ids, begin, settings, seed, ignore_eos, keep_logits, stream, start)]
         _run(decoder, texts, context_of(self.folder))
         return texts[0].result()
 
@@ -214,8 +215,9 @@ class Pipeline:
     ) -> list[Generation]:
         """Go on several texts at once; each gets the tokens that it gets alone.
 
-        Shorter prompts are padded on the left, and the mask leaves the padding out. A network without a mask runs the
-        prompts after each other. The parameters are those of `generate`.
+        Shorter prompts are padded on the left, and the mask leaves the padding out. A network without a mask, one with
+        convolutions over time (Mamba, hybrids), and one that gives NaN with padding runs the prompts after each other.
+        The parameters are those of `generate`.
         """
         start = perf_counter()
         rows = [self.encode(one) if isinstance(one, str) else [int(token) for token in one] for one in prompts]
@@ -231,10 +233,30 @@ class Pipeline:
             _Text(self, ids, begin, settings, seed, ignore_eos, keep_logits, None, start)
             for ids, begin in zip(rows, first, strict=True)
         ]
-        is_one_run = decoder.takes_mask or len({len(begin) for begin in first}) == 1
+        is_one_run = decoder.takes_padding or len({len(begin) for begin in first}) == 1
         for group in [texts] if is_one_run else [[text] for text in texts]:
             _run(decoder, group, context_of(self.folder))
         return [text.result() for text in texts]
+
+    def decoder(
+        self,
+        ids: list[int],
+        inputs: Mapping[str, Array] | None = None,
+        *,
+        images: Array | None = None,
+        language: str | None = None,
+        task: str | None = None,
+    ) -> tuple[Decoder, list[int]]:
+        """The decoder for a prompt, after the encoder where there is one, and the tokens with which it begins.
+
+        images: what `image_embeddings_of` gives. The other parameters are those of `generate`.
+        """
+        given = dict(inputs or {})
+        if "encoder" in self.folder.parts:
+            decoder, first = self._with_encoder([ids], given, language, task)
+            return decoder, first[0]
+        ids = require_prompt(self.folder, ids, given)
+        return decoder_of(self.folder, given, self._compile, images=images), ids
 
     @property
     def _pad_token(self) -> int:
@@ -347,6 +369,11 @@ def _run(decoder: Decoder, texts: Sequence[_Text], context: int | None) -> None:
         return
     while True:
         logits = decoder.next_logits_of(given)
+        if len(texts) > 1 and not any(text.new for text in texts) and np.isnan(logits).any():
+            # Padding that attends to nothing is NaN in networks that mask with -inf (OPT), and spreads.
+            for text in texts:
+                _run(decoder, [text], context)
+            return
         for text, row in zip(texts, logits, strict=True):
             if text.stopped_by is None:
                 text.add(row)
@@ -361,17 +388,6 @@ def _strings(text: str) -> Array:
     found = np.empty(1, object)
     found[0] = text
     return found
-
-
-def _ends_in_common(tokens: Sequence[int], empty: Sequence[int]) -> tuple[int, int]:
-    """How many tokens at both ends are those of an empty text."""
-    first = 0
-    while first < min(len(tokens), len(empty)) and tokens[first] == empty[first]:
-        first += 1
-    last = 0
-    while last < min(len(tokens), len(empty)) - first and tokens[-1 - last] == empty[-1 - last]:
-        last += 1
-    return first, last
 
 
 def load(path: str | os.PathLike[str], compile: Compile = compile_model) -> Pipeline:

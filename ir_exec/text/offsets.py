@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
-from ir_exec.text.folder import FolderPart
+from ir_exec.text.folder import FolderPart, read_part
 from ir_exec.text.ops.splitting import chars_of_bytes
 from ir_exec.text.vocabularies import entries_of
+from ir_exec.types import Array
 
-__all__ = ["Offsets", "byte_offsets"]
+__all__ = ["Offsets", "batch_offsets", "byte_offsets", "ends_in_common"]
 
 Offsets = list[tuple[int, int] | None]
 
@@ -49,6 +50,37 @@ def byte_offsets(part: FolderPart, text: str, ids: Sequence[int], added: tuple[i
         found.append(place)
         at = None if place is None else place[1]
     return found + [(len(data), len(data))] * back
+
+
+def ends_in_common(tokens: Sequence[int], empty: Sequence[int]) -> tuple[int, int]:
+    """How many tokens at both ends are those of an empty text."""
+    first = 0
+    while first < min(len(tokens), len(empty)) and tokens[first] == empty[first]:
+        first += 1
+    last = 0
+    while last < min(len(tokens), len(empty)) - first and tokens[-1 - last] == empty[-1 - last]:
+        last += 1
+    return first, last
+
+
+def batch_offsets(
+    path: str, texts: Sequence[str], ids: Array, mask: Array | None, empty: Sequence[int]
+) -> list[Offsets] | None:
+    """The offsets of a batch of texts, None for padding; None for a network without a vocabulary.
+
+    path: the network of the tokenizer. ids, mask: its outputs, [texts, tokens]. empty: the tokens of an empty text.
+    """
+    part = read_part("tokenizer", path)
+    if entries_of(part) is None:
+        return None
+    found = []
+    for place, text in enumerate(texts):
+        row = ids[place].tolist()
+        is_token = [True] * len(row) if mask is None else [bool(one) for one in mask[place]]
+        tokens = [token for token, counts in zip(row, is_token, strict=True) if counts]
+        places = iter(byte_offsets(part, text, tokens, ends_in_common(tokens, empty)))
+        found.append([next(places) if counts else None for counts in is_token])
+    return found
 
 
 def _place(data: bytes, at: int, entry: bytes, is_coded: bool) -> tuple[int, int] | None:

@@ -196,3 +196,11 @@ def test_the_fusion_of_the_architecture_is_one(monkeypatch: pytest.MonkeyPatch) 
     assert [layer.type for layer in made if layer.fate == "fused"] == ["Abs", "Add"]
     x = np.array([[-2, -0.5, 0], [0.25, 1, 8]], np.float32)
     np.testing.assert_array_equal(compiled([x])[0], x / (1 + np.abs(x)))
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_running_the_fusions_twice_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    once = explained(name).layers
+    fusions = [one for one in PASSES if one.name.startswith("fuse_")]
+    monkeypatch.setattr(compiler, "PASSES", (*PASSES[:-1], *fusions, PASSES[-1]))
+    assert explained(name).layers == once

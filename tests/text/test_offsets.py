@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from ir_exec import compile_model, read_model
+from ir_exec.cli import main
 from ir_exec.text.folder import read_part
 from ir_exec.text.generation import load
-from ir_exec.text.offsets import byte_offsets
+from ir_exec.text.offsets import batch_offsets, byte_offsets
 from tests.text.folders import pipeline
 from tests.text.make import ROOT
 
@@ -66,3 +70,23 @@ def test_offsets_of_a_pipeline(tmp_path: Path) -> None:
     assert len(found) == len(loaded.encode("a layer"))
     (tmp_path / "model" / "openvino_tokenizer.xml").unlink()
     assert load(tmp_path / "model").offsets("a layer", [1, 2]) == [None, None]
+
+
+def test_offsets_in_the_report_of_a_run() -> None:
+    path = str(TOKENIZERS / "llama3_tokenizer.xml")
+    result = CliRunner().invoke(main, ["run", path, "--input", "a layer", "--format", "json"])
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads(result.stdout)["token_offsets"]
+    assert row[0] == [0, 0]
+    assert row[-1][1] == len("a layer")
+    other = CliRunner().invoke(main, ["run", str(ROOT / "samples" / "gnn_step.xml"), "--format", "json", "--seed", "1"])
+    assert json.loads(other.stdout)["token_offsets"] is None
+
+
+def test_padding_of_a_batch_has_no_place() -> None:
+    path = str(TOKENIZERS / "llama3_tokenizer.xml")
+    ids = np.array([[0, 33, 1, 1], [0, 33, 34, 35]])
+    found = batch_offsets(path, ["x", "xyz"], ids, np.array([[1, 1, 0, 0], [1, 1, 1, 1]]), [0])
+    assert found is not None
+    assert found[0][2:] == [None, None]
+    assert batch_offsets(str(ROOT / "samples" / "gnn_step.xml"), ["x"], ids[:1], None, [0]) is None

@@ -35,12 +35,16 @@ class PartQuestion:
 
 @dataclass(frozen=True)
 class PartAnswer:
-    """The outputs of a network; or the problem, and what the device says of it. together: with how many it ran."""
+    """The outputs of a network; or the problem, and what the device says of it.
+
+    together: with how many it ran. is_late: the device did not answer in time.
+    """
 
     outputs: Sequence[Array] = ()
     problem: Problem | None = None
     reason: str = ""
     together: int = 1
+    is_late: bool = False
 
 
 class Asker:
@@ -61,6 +65,10 @@ class Asker:
             yield from answer
         elif len(questions) == 1:
             yield answer
+        elif answer.is_late:
+            # Each half with the part that hangs would take as long again.
+            for question in questions:
+                yield self.ask(question)
         else:
             half = len(questions) // 2
             yield from self.ask_all(questions[:half])
@@ -79,7 +87,7 @@ class Asker:
             path = Path(folder, "parts.xml")
             inputs = [array for question in questions for array in question.inputs]
             try:
-                write_together([question.model for question in questions], path)
+                write_together([question.model for question in questions], [array.ndim for array in inputs], path)
                 found = iter(self.device.run(path, inputs, is_static=is_static, fuses=fuses))
             except IRError as error:
                 return PartAnswer(problem="refused", reason=error.message)
@@ -87,5 +95,5 @@ class Asker:
                 return PartAnswer(problem="refused", reason=str(error))
             except ChildCrashed as error:
                 self.crashes += 1
-                return PartAnswer(problem="crashed", reason=str(error))
+                return PartAnswer(problem="crashed", reason=str(error), is_late=error.is_late)
         return [PartAnswer([next(found) for _ in one.model.outputs], together=len(questions)) for one in questions]

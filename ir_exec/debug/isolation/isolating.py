@@ -105,7 +105,7 @@ class Isolator:
             return
         pending.left.discard(visit.node)
         for value, array in zip(visit.node.values_in, visit.inputs, strict=True):
-            if value.node not in part.nodes and value not in part.scope.constant:
+            if value.node not in part.inside and value not in part.scope.constant:
                 pending.given[source(value)] = array
         pending.made |= {
             value: array

@@ -87,6 +87,8 @@ def judgement(case: PartCase, answer: PartAnswer, asker: Asker, settings: Settin
         return Judgement("right", worst)
     if case.node is None or worst.problem is not None or any(not _is_dense(array) for array in case.inputs):
         return Judgement("wrong", worst)
+    if asker.device.narrows_integers and any(map(_exceeds_i32, (*case.inputs, *case.expected))):
+        return Judgement("step", worst, "integers beyond the range of i32, in which the device computes them")
     count = max(case.positions, default=0) + 1
     ours = [case.expected[0]] * count
     theirs: list[Array | None] = [None] * count
@@ -95,6 +97,16 @@ def judgement(case: PartCase, answer: PartAnswer, asker: Asker, settings: Settin
     limit = Tolerance(worst.rtol, worst.atol)
     steps = on_steps(case.node, case.inputs, ours, theirs, limit, coarse)
     return Judgement("wrong" if steps is None else "step", worst, steps)
+
+
+_I32 = np.iinfo(np.int32)
+
+
+def _exceeds_i32(array: Array) -> bool:
+    """Whether integers of 32 bits and more have values that i32 has not."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 4 or not array.size:
+        return False
+    return bool(array.min() < _I32.min or array.max() > _I32.max)
 
 
 def _is_dense(array: Array) -> bool:

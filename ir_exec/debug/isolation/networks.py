@@ -56,22 +56,27 @@ def part_network(
     return cut(Region(region.model, graph, region.types, region.scope), keep, outputs, constants=known)
 
 
-def write_together(models: Sequence[Model], path: Path) -> None:
+def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) -> None:
     """Write networks as independent parts of one: an .xml at `path` and the .bin beside it.
 
     Inputs and outputs are those of the first network, then those of the second, and so on. Layers are named `N/NAME`.
+    Dims of inputs are static or open: plugins allocate what an upper limit allows, which may be more than there is.
+    ranks: of all inputs, for those whose rank the networks leave open.
     Raises IRError where the files cannot be written.
     """
     layers: list[Layer] = []
     edges: list[Edge] = []
     joined = _Joined([model.weights for model in models])
     next_id = 0
+    pending = iter(ranks)
     for number, model in enumerate(models):
         document = model.current_document()
         ids = {layer.id: str(next_id + place) for place, layer in enumerate(document.layers)}
         next_id += len(ids)
         move = joined.starts[number]
-        layers += [_moved(layer, ids[layer.id], f"{number}/{layer.name}", move) for layer in document.layers]
+        for layer in document.layers:
+            moved = _moved(layer, ids[layer.id], f"{number}/{layer.name}", move)
+            layers.append(_without_limits(moved, next(pending)) if layer.is_parameter else moved)
         edges += [
             Edge(
                 from_layer=ids[one.from_layer], from_port=one.from_port, to_layer=ids[one.to_layer], to_port=one.to_port
@@ -87,6 +92,15 @@ def _moved(layer: Layer, id: str, name: str, move: int) -> Layer:
     """The layer with another id and name, without names of tensors, reading its weights elsewhere."""
     outputs = tuple([port.changed(names=()) if port.names else port for port in layer.outputs])
     return _reading(layer, move).changed(id=id, name=name, outputs=outputs, output_names=())
+
+
+def _without_limits(parameter: Layer, rank: int) -> Layer:
+    """An input whose dims have no limits, and whose rank is known."""
+    shape = parameter.data.get("shape", "")
+    dims = ["?"] * rank if shape.strip() == "..." else shape.split(",")
+    data = {**parameter.data, "shape": ",".join("?" if ".." in dim else dim for dim in dims)}
+    ports = tuple([port.changed(dims=(-1,) * rank) if not port.dims and rank else port for port in parameter.outputs])
+    return parameter.changed(data=data, outputs=ports if shape.strip() == "..." else parameter.outputs)
 
 
 def _reading(layer: Layer, move: int) -> Layer:

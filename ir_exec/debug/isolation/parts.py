@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ir_exec.build.cutting import Cut, Region, is_counted, region_at, source
 from ir_exec.debug.isolation.networks import part_network
@@ -57,15 +58,19 @@ class IsolatedPart:
     is_single: bool = True
     _made: Cut | None = field(default=None, init=False)
 
+    @cached_property
+    def inside(self) -> frozenset[Node]:
+        """The layers as a set."""
+        return frozenset(self.nodes)
+
     def network(self) -> Cut:
         """The network of the part, made once. Raises what building a graph raises."""
         if self._made is None:
             region = self.scope.region
-            own = set(self.nodes)
             read = {source(value) for node in self.nodes for value in node.values_in}
             known: dict[Value, Array] = {}
             for value in read:
-                array = None if value.node in own or value in self.scope.constant else region.known(value)
+                array = None if value.node in self.inside or value in self.scope.constant else region.known(value)
                 if array is not None:
                     known[value] = array
             self._made = part_network(region, self.nodes, self.outputs, self.scope.constant, known)

@@ -148,7 +148,7 @@ class WrongTogether:
             with tempfile.TemporaryDirectory(prefix="ir-exec-") as folder:
                 path = Path(folder, "network.xml")
                 try:
-                    write_together([self._model], path)
+                    write_together([self._model], [array.ndim for array in self._inputs], path)
                     steps = self._asker.device.fused(path)
                 except (IRError, ChildCrashed, ChildRefused):
                     steps = []

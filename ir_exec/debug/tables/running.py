@@ -131,14 +131,22 @@ class _Tables:
         return result.model_copy(update={"failed": (saved, *result.failed[1:])})
 
     def _judged(self, cases: Sequence[OperatorCase], form: Form) -> Iterator[tuple[OperatorCase, Judgement]]:
-        for start in range(0, len(cases), _TOGETHER):
-            rows = cases[start : start + _TOGETHER]
+        for rows in self._batches(cases):
             asked = [_part_case(case, form) for case in rows]
             answers = self._asker.ask_all([one.question for one in asked])
             for case, one, answer in zip(rows, asked, answers, strict=True):
                 if self._progress is not None:
                     self._progress(str(case))
                 yield case, judged(one, answer, self._asker, self._settings)
+
+    def _batches(self, cases: Sequence[OperatorCase]) -> Iterator[Sequence[OperatorCase]]:
+        """The cases that run as one network. What the plugin is known to fail in runs by itself: it may crash."""
+        alone = [case for case in cases if self._is_plugin and not case.is_plugin_right]
+        together = [case for case in cases if not self._is_plugin or case.is_plugin_right]
+        for start in range(0, len(together), _TOGETHER):
+            yield together[start : start + _TOGETHER]
+        for case in alone:
+            yield [case]
 
     def _failed(self, case: OperatorCase, form: Form, status: CaseStatus, found: Judgement) -> FailedCase:
         is_known = self._is_plugin and not case.is_plugin_right

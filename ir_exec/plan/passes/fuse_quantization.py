@@ -40,31 +40,31 @@ class Quantized(Op):
 check_contract(Quantized, "Quantized")
 
 
-def _levels(match: Match, value: Value) -> Levels | None:
-    """The levels of a FakeQuantize; None where a limit is reversed."""
-    from ir_exec.kernels.quantize import level_numbers  # few networks have quantizations
-
-    limits = [match.known(name).astype(np.float32, copy=False) for name in _LIMITS]
-    found = level_numbers(limits, match.operator(value).levels - 1, match.type("x").rank or 0)
-    return found if found.last is None else None
+def _limit(match: Match, name: str) -> Array:
+    return match.known(name).astype(np.float32, copy=False)
 
 
 def _is_in_order(match: Match, value: Value) -> bool:
-    return _levels(match, value) is not None
+    low, high = _limit(match, "input_low"), _limit(match, "input_high")
+    with np.errstate(all="ignore"):
+        return bool(np.all((low < high) & np.isfinite(high - low)))
 
 
 def _contains(match: Match, value: Value) -> bool:
     """Return True if the limits of the input lie between those of the activation, which are 0 and infinity for ReLU."""
     if "activated" not in match.values:
         return True
-    activation, levels = match.operator(match.values["activated"]), _levels(match, value)
+    activation = match.operator(match.values["activated"])
     lowest, highest = (0.0, np.inf) if activation.type_name == "ReLU" else (activation.min, activation.max)
-    return levels is not None and bool(np.all(levels.least >= lowest) and np.all(levels.most <= highest))
+    return bool(np.all(_limit(match, "input_low") >= lowest) and np.all(_limit(match, "input_high") <= highest))
 
 
 def _quantized(match: Match) -> Quantized:
-    levels = _levels(match, match.values["quantized"])
-    assert levels is not None, "they are a condition of the pattern"
+    from ir_exec.kernels.quantize import level_numbers  # few networks have quantizations
+
+    limits = [_limit(match, name) for name in _LIMITS]
+    levels = level_numbers(limits, match.operator(match.values["quantized"]).levels - 1, match.type("x").rank or 0)
+    assert levels.last is None, "the limits are in order"
     return Quantized(levels)
 
 
@@ -75,7 +75,7 @@ _X = anything("x", types=element_types("f32")).where(
 
 QUANTIZATION = FusionRule(
     op("FakeQuantize", op("ReLU|Clamp", _X).named("activated") | _X, *map(constant, _LIMITS))
-    .where("limits in order", _is_in_order)
+    .where("finite input limits in order", _is_in_order)
     .where("an activation that clips nothing within the limits", _contains)
     .named("quantized"),
     inputs=("x",),

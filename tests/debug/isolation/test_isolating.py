@@ -12,9 +12,10 @@ import ir_exec
 from ir_exec import EvaluationError, build
 from ir_exec.debug import compare
 from ir_exec.debug.comparison.metrics import Settings
-from ir_exec.debug.isolation import isolating
+from ir_exec.debug.isolation import api, isolating
 from ir_exec.debug.isolation.asking import Asker
 from ir_exec.debug.isolation.isolating import Isolator
+from ir_exec.debug.isolation.networks import write_together
 from ir_exec.debug.isolation.report import RunPart
 from ir_exec.debug.isolation.together import WrongTogether
 from ir_exec.model import Model
@@ -64,6 +65,13 @@ def test_a_crash_names_its_layer_and_the_rest_goes_on(problem: str, status: str)
     assert found["enc.1/relu"].note in ("crashed with SIGSEGV", "no kernel")
 
 
+def test_what_hangs_is_waited_for_twice() -> None:
+    device = FaultyDevice(hanging=["enc.1/relu"])
+    found = parts(chain(), device)
+    assert {name: part.status for name, part in found.items() if part.status != "right"} == {"enc.1/relu": "crashed"}
+    assert sum("enc.1/relu" in names for names in device.seen) == 2
+
+
 def test_blocks() -> None:
     device = FaultyDevice(wrong=["Exp"])
     found = parts(chain(), device, block="enc.*")
@@ -98,6 +106,32 @@ def test_what_follows_from_weights_stays_constant() -> None:
     found = parts(model, device, np.ones((2, 4), np.float32))
     assert {name: part.status for name, part in found.items()} == {"product": "right", "decompressed": "left out"}
     assert device.seen == [["decompressed", "product"]]
+
+
+def test_integers_beyond_i32_are_no_fault() -> None:
+    x = build.parameter([2], "i64", name="x")
+    model = build.model(build.result(build.abs(x, name="abs")))
+    found = parts(model, FaultyDevice(wrong=["Abs"]), np.array([-5, 2**40]))
+    assert found["abs"].status == "step"
+    assert parts(model, FaultyDevice(wrong=["Abs"]), np.array([-5, 2**20]))["abs"].status == "wrong"
+
+
+def test_limits_of_dims_are_left_open(tmp_path: Path) -> None:
+    x = build.parameter([(1, 2**40), None, 4], name="x")
+    model = build.model(build.result(build.tanh(build.relu(x, name="relu"), name="tanh"), name="y"))
+    write_together([model], [3], tmp_path / "net.xml")
+    assert str(ir_exec.read_model(tmp_path / "net.xml").inputs[0].shape) == "[?,?,4]"
+    report = compare(model, "openvino", [X], probe="outputs", isolate=True)
+    assert report.isolation is not None
+    assert [(part.status, part.note) for part in report.isolation.parts] == [("right", None)] * 2
+
+
+def test_inputs_of_unknown_rank() -> None:
+    x = build.parameter("...", name="x")
+    model = build.model(build.result(build.exp(build.relu(x, name="relu"), name="exp"), name="y"))
+    report = compare(model, "openvino", [X], isolate=True)
+    assert report.isolation is not None
+    assert [(part.status, part.note) for part in report.isolation.parts] == [("right", None)] * 2
 
 
 def test_bodies_and_what_is_left_out() -> None:
@@ -149,6 +183,20 @@ class TestTogether:
         assert found is not None
         assert found.layers == ("enc.1/relu", "enc.1/exp", "enc.1/scale")
 
+    def test_an_optimization_of_the_whole_network(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # The comparison of layers is without optimizations; the device's whole run is with them.
+        monkeypatch.setattr(api, "device_of", lambda *a, **k: FaultyDevice(together=["Exp", "ReLU"]))
+        report = compare(chain(), "onnxruntime", [X], isolate=True)
+        assert report.verdict == "equal"
+        assert report.isolation is not None
+        assert report.isolation.verdict == "fusion"
+        assert report.isolation.whole is not None
+        assert not report.isolation.whole.is_within
+        (found,) = report.isolation.fusions
+        assert found.layers[0] == "enc.1/relu"
+        assert not report.isolation.of_status("wrong")
+        assert any(part.note for part in report.isolation.of_status("right"))
+
     def test_none(self) -> None:
         model = chain()
         search = WrongTogether(model, [X], Asker(FaultyDevice()), Settings())
@@ -178,6 +226,46 @@ class TestKnownFaultsOfThePlugin:
         assert not report.isolation.of_status("wrong")
         assert "faulty" in {name for part in report.isolation.fusions for name in part.layers}
         assert "wrong together" in str(report)
+
+    def test_a_layer_that_ends_the_process(self, tmp_path: Path) -> None:
+        x = build.parameter([1, 2, 8, 8], name="x")
+        pads = {"pads_begin": [1, 1], "pads_end": [1, 1]}
+        pool = build.avg_pool(build.relu(x), [2, 2], [3, 3], False, **pads, opset=16, name="pool")
+        path = tmp_path / "pool.xml"
+        build.model(build.result(build.tanh(pool), name="y")).save(path)
+        path.write_text(path.read_text().replace(' dilations="1,1"', ""))
+        report = compare(path, "openvino", isolate=True)
+        assert report.verdict == "failed"
+        assert report.isolation is not None
+        assert (report.isolation.verdict, report.isolation.crashes > 0) == ("refused", True)
+        assert [part.name for part in report.isolation.of_status("crashed")] == ["pool"]
+        assert len(report.isolation.of_status("right")) == 2
+
+    def test_the_fewest_layers_of_a_fusion(self) -> None:
+        random = np.random.default_rng(1)
+        x = build.parameter([1, 8, 14, 12], name="x")
+        low, high = np.float32(-3), np.float32(3)
+        data = build.fake_quantize(build.exp(x, name="exp"), low, high, low, high, 256, name="quantize")
+        kernel = random.normal(0, 0.3, (8, 8, 3, 3)).astype(np.float32)
+        most = np.abs(kernel).max(axis=(1, 2, 3), keepdims=True)
+        weights = build.fake_quantize(kernel, -most, most, -most, most, 255)
+        sizes = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
+        found = build.convolution(data, weights, **sizes, name="conv")
+        model = build.model(build.result(build.tanh(found, name="tanh"), name="y"))
+        report = compare(model, "openvino", [random.normal(size=(1, 8, 14, 12)).astype(np.float32)], isolate=True)
+        assert report.isolation is not None
+        assert [part.layers for part in report.isolation.fusions] == [("quantize", "conv")]
+
+
+def test_a_network_that_does_not_run_as_a_whole() -> None:
+    model = ir_exec.read_model(NETWORKS / "llama_stateful.xml")
+    with np.load(NETWORKS / "llama_stateful.inputs.npz") as held:
+        inputs = [held[f"in{i}"] for i in range(len(held.files))]
+    report = compare(model, "onnxruntime", inputs, isolate=True)
+    assert report.verdict == "failed"
+    assert report.isolation is not None
+    assert report.isolation.verdict == "whole"
+    assert {layer.alone for layer in report.layers} == {"right"}
 
 
 class TestBadInput:
