@@ -16,6 +16,7 @@ _COMMANDS = {
     "bundle": "Put a network, inputs, outputs, versions and reports into one .zip, or run such a .zip again.",
     "check": "Report everything that is wrong with IR files, and with ONNX files.",
     "compare": "Tell which layer of a network is wrong, by the values of a reference.",
+    "conformance": "Run small cases of every operator on a device, and show which are right.",
     "convert": "Write an ONNX file, or IR of an older version, as IR: OUT.xml, OUT.bin; or any network as ONNX.",
     "diff": "Show what differs between two networks, whatever their ids, order and generated names.",
     "edit": "Write a network with other names, attributes, constants, shapes or layers.",
@@ -25,6 +26,7 @@ _COMMANDS = {
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
     "ops": "List the operators, or tell about every version of some.",
     "profile": "Show where the time of a run goes: by layer, by type, and by prefix of names.",
+    "quantize-report": "Rank the layers of a quantized network by what quantizing each alone does to the outputs.",
     "reduce": "Find the smallest part of a network for which a command still fails.",
     "run": "Run a network and show its outputs.",
     "schema": None,
@@ -58,7 +60,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command = import_module(f"ir_exec.cli.{cmd_name}").command
+        command = import_module(f"ir_exec.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command), "every module of a command has one"
         return command
 

@@ -83,7 +83,9 @@ def _samples(sound: bytes, kind: int, bits: int) -> Array | None:
     if bits == 24:
         wide = np.zeros((len(sound) // 3, 4), np.uint8)
         wide[:, 1:] = np.frombuffer(sound, np.uint8).reshape(-1, 3)
-        return (wide.view("<i4")[:, 0] / 2.0**31).astype(np.float32)
+        codes: Array = wide.view("<i4")[:, 0].astype(np.float64)
+        codes /= 2.0**31
+        return codes.astype(np.float32)
     whole: Array = np.frombuffer(sound, f"<i{width}").astype(np.float64)
     return (whole / 2.0 ** (bits - 1)).astype(np.float32)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from ir_exec import Model, build
 from ir_exec.types import Array
 
-__all__ = ["IMAGE", "ROWS", "encoder_decoder", "language_model", "pipeline", "speech", "vision"]
+__all__ = ["IMAGE", "ROWS", "declare", "encoder_decoder", "language_model", "pipeline", "speech", "vision"]
 
 TOKENIZERS = Path(__file__).parent / "tokenizers"
 ROWS = len(json.loads((TOKENIZERS / "llama3.json").read_text("utf-8"))["model"]["vocab"])
@@ -33,8 +34,11 @@ IMAGE = ROWS - 1
 """The token that stands for a part of an image."""
 
 
-def language_model(seed: int = 0) -> Model:
-    """One layer of attention over a cache of keys and values, with heads of four channels."""
+def language_model(seed: int = 0, projection: Callable[[build.Value], build.Value] | None = None) -> Model:
+    """One layer of attention over a cache of keys and values, with heads of four channels.
+
+    projection: applied to states of eight channels before the logits.
+    """
     draw = np.random.default_rng(seed)
     tokens = build.parameter([None, None], "i64", name="input_ids")
     mask = build.parameter([None, None], "i64", name="attention_mask")
@@ -57,6 +61,7 @@ def language_model(seed: int = 0) -> Model:
     scores = build.add(build.matmul(query, past[0][0], transpose_b=True), bias)
     mixed = build.transpose(build.matmul(build.softmax(scores, axis=-1), past[1][0]), [0, 2, 1, 3])
     states = build.add(hidden, build.reshape(mixed, [0, 0, 8], special_zero=True))
+    states = states if projection is None else projection(states)
     logits = build.matmul(states, table, transpose_b=True)
     return build.model(build.result(logits, name="logits"), sinks=[node for _, node in past])
 
@@ -145,3 +150,17 @@ def vision(folder: Path) -> Path:
 
 def _write(folder: Path, name: str, content: object) -> None:
     (folder / name).write_text(json.dumps(content), "utf-8")
+
+
+def declare(path: Path, **values: str) -> None:
+    """Add what NNCF writes about weights to the rt_info of a file."""
+    text = path.read_text("utf-8").rstrip()
+    assert text.endswith("</net>")
+    values_in_xml = "".join(f'<{name} value="{value}"/>' for name, value in values.items())
+    info = f"<nncf><weight_compression>{values_in_xml}</weight_compression></nncf>"
+    before = text.removesuffix("</net>").rstrip()
+    if before.endswith("</rt_info>"):
+        text = before.removesuffix("</rt_info>") + info + "</rt_info></net>"
+    else:
+        text = before + f"<rt_info>{info}</rt_info></net>"
+    path.write_text(text, "utf-8")

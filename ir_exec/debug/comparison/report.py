@@ -14,7 +14,10 @@ from ir_exec.debug.comparison.metrics import COLUMNS, Difference
 from ir_exec.debug.comparison.rounded import WeightsNote
 from ir_exec.debug.comparison.sensitivity import Untested
 from ir_exec.debug.draw.record import Drawn
+from ir_exec.debug.isolation.report import Isolation, PartStatus
 from ir_exec.debug.pairing.ends import Pairing
+from ir_exec.debug.quantization.ranges import QuantizedRange
+from ir_exec.debug.quantization.weights import QuantizedWeight
 from ir_exec.debug.values.facts import Record
 
 __all__ = [
@@ -45,7 +48,8 @@ Status = Literal["equal", "close", "carried", "step", "reference", "wrong", "fai
 step: differs in ties or on steps alone, by itself or for inputs that differ within the tolerance. reference: beyond the
 tolerance, where the reference differs from itself: another way in which it computes the layer agrees with this network.
 wrong: beyond the tolerance by itself. failed: cannot be run on the reference's inputs. unmatched: the reference has no
-value for it. skipped: inside a fusion of the reference, whose values there are not those of the layers."""
+value for it. skipped: inside a fusion of the reference, whose values there are not those of the layers, or inside a
+compressed weight that is compared as a whole."""
 
 _SEVERITY: dict[Status, int] = {
     "unmatched": 0,
@@ -69,7 +73,8 @@ class ComparedLayer(Record):
     `iterations` says which; of several calls the first that shows as much, and `call` says which, from 1 on. `runs`
     counts all. includes: layers above, without a partner, whose errors are part of
     `own`. jump: what a layer with steps makes of inputs within the tolerance. untested: why no element of it could have
-    shown a fault with these inputs. note: what else is to be said.
+    shown a fault with these inputs. alone, alone_error: the layer by itself on the device, where the
+    comparison isolates layers. note: what else is to be said.
     """
 
     layer_id: str
@@ -88,6 +93,8 @@ class ComparedLayer(Record):
     includes: tuple[str, ...] = ()
     jump: Jump | None = None
     untested: Untested | None = None
+    alone: PartStatus | None = None
+    alone_error: Difference | None = None
     note: str | None = None
 
     @property
@@ -177,7 +184,10 @@ class Comparison(Record):
     too. failure: why it could not give all its values, None where it could: `equal` is false then.
     computes_in: the type in which the reference computed, where that is coarser than its values.
     weights: what the weights of one side are rounded to, where they are; no constant is wrong for it.
+    quantized: compressed weights of either side against those of the other. ranges: FakeQuantize layers that the
+    reference does not have.
     modules: those of a recording, in its order. first_module: the innermost module that has the first wrong layer.
+    isolation: each part by itself on the device, where that was asked for.
     """
 
     format: Literal[1] = 1
@@ -205,8 +215,11 @@ class Comparison(Record):
     failure: str | None = None
     computes_in: str | None = None
     weights: WeightsNote | None = None
+    quantized: tuple[QuantizedWeight, ...] = ()
+    ranges: tuple[QuantizedRange, ...] = ()
     modules: tuple[ComparedModule, ...] = ()
     first_module: str | None = None
+    isolation: Isolation | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -238,6 +251,9 @@ class Comparison(Record):
                     row[f"{side}_{column}"] = None if found is None else getattr(found, column)
                 for name, number in (found.custom if found else {}).items():
                     row[f"{side}_{name}"] = number
+            if self.isolation is not None:
+                row["alone"] = layer.alone
+                row["alone_max_abs"] = None if layer.alone_error is None else layer.alone_error.max_abs
             row["note"] = layer.note
             rows.append(row)
         return rows
