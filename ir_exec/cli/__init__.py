@@ -16,6 +16,7 @@ _COMMANDS = {
     "bundle": "Put a network, inputs, outputs, versions and reports into one .zip, or run such a .zip again.",
     "check": "Report everything that is wrong with IR files, and with ONNX files.",
     "compare": "Tell which layer of a network is wrong, by the values of a reference.",
+    "conformance": "Run small cases of every operator on a device, and show which are right.",
     "convert": "Write an ONNX file, or IR of an older version, as IR: OUT.xml, OUT.bin; or any network as ONNX.",
     "diff": "Show what differs between two networks, whatever their ids, order and generated names.",
     "edit": "Write a network with other names, attributes, constants, shapes or layers.",

@@ -31,6 +31,7 @@ from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, jun
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
 from ir_exec.debug.comparison.precision import lower_precision
 from ir_exec.debug.comparison.report_text import beyond, counts, details, headline, number, shown_layers
+from ir_exec.debug.isolation.report_text import isolation_lines
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
 
@@ -83,7 +84,9 @@ def compare_many(
 
 
 def _passes(report: Comparison, fail_on: str) -> bool:
-    return report.equal and (fail_on == "outputs" or not report.faults)
+    isolation = report.isolation
+    is_right = not report.faults and (isolation is None or isolation.verdict in ("right", "carried"))
+    return report.equal and (fail_on == "outputs" or is_right)
 
 
 def _show_items(report: Comparisons) -> None:
@@ -158,6 +161,12 @@ _WIDE = 120
 @click.option("--device", default="CPU", show_default=True, help="For openvino: the device that it runs on.")
 @click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="accuracy", show_default=True)
 @click.option("--probe", type=click.Choice(["all", "bisect", "outputs"]), default="all", show_default=True)
+@click.option("--isolate", is_flag=True, help="Run each layer by itself on openvino or onnxruntime, too.")
+@click.option(
+    "--block",
+    metavar="PATTERN",
+    help="With --isolate: run layers of one prefix as one: '**.layers.*'; * stops at dots and slashes, ** does not.",
+)
 @click.option("--timeout", type=FiniteRange(min=0.1), default=600.0, show_default=True, help="Seconds an answer.")
 @click.option(
     "--precision",
@@ -200,6 +209,8 @@ def command(
     device: str,
     hint: str,
     probe: str,
+    isolate: bool,
+    block: str | None,
     timeout: float,
     precision: str,
     output_format: str,
@@ -228,6 +239,9 @@ def command(
     Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet).
     Each is compared for itself, from the initial values of the variables.
 
+    --isolate runs each layer by itself on the device, on the inputs that it has here, so that no fusion touches it;
+    layers that are right by themselves and wrong together are named.
+
     A folder that is a language model is compared by its tokens, with openvino, genai, transformers or a file of JSON
     (`ids`): the first token that differs, how near both were, and which setting of the runtime explains it.
 
@@ -248,6 +262,10 @@ def command(
     is_rounded = precision in ("f16", "bf16")
     if (reference is None) != is_rounded:
         raise Unusable("give either --with REFERENCE or --precision f16 or bf16")
+    if block is not None and not isolate:
+        raise Unusable("--block is for --isolate")
+    if isolate and reference is None:
+        raise Unusable("--isolate is for --with openvino or --with onnxruntime")
     load_extensions(extensions)
     hint_text = check_hint(model)
     with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
@@ -257,6 +275,7 @@ def command(
             what = "--precision is" if reference is None else "--then and --calls are"
             raise Unusable(f"{what} for one set of inputs")
         settings: dict[str, Any] = {
+            "isolate": block or isolate,
             "rtol": rtol,
             "atol": atol,
             "nan_equal": nan_equal,
@@ -300,6 +319,7 @@ def command(
             probe=probe,  # type: ignore[arg-type]  # and this one
             timeout=timeout,
             precision=precision,  # type: ignore[arg-type]  # f16 and bf16 have been seen to
+            isolate=block or isolate,
             progress=progress,
             **options,
         )
@@ -340,22 +360,23 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
         tell_drawn(report.drawn)
     echo(styled("error" if report.verdict in ("different", "failed") else "message", printable(headline(report))))
     if report.equal and not every:
-        for line in beyond(report):
+        parts = () if report.isolation is None else isolation_lines(report.isolation)
+        for line in (*parts, *beyond(report)):
             echo(printable(line))
         return
-    parts: list[Table | str] = [_outputs(report)]
+    shown: list[Table | str] = [_outputs(report)]
     lines = list(details(report))
     if lines:
-        parts.append("\n".join(map(printable, lines)))
+        shown.append("\n".join(map(printable, lines)))
     layers = shown_layers(report, every)
     is_wide = (terminal_width() or _WIDE) >= _WIDE
     columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN if is_wide else _SHOWN[:1])
     if layers:
-        parts.append(_table(report, layers if every else layers[:_MOST_SHOWN], columns))
+        shown.append(_table(report, layers if every else layers[:_MOST_SHOWN], columns))
         if len(layers) > _MOST_SHOWN and not every:
-            parts.append(f"... {len(layers) - _MOST_SHOWN:,} more; --all shows every one")
+            shown.append(f"... {len(layers) - _MOST_SHOWN:,} more; --all shows every one")
     echo("")
-    show(*parts, counts(report))
+    show(*shown, counts(report))
 
 
 def _outputs(report: Comparison) -> Table:
@@ -383,11 +404,14 @@ def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
     heads: dict[str, Any] = {"id": "right", "layer": "left", "type": "left", "value": "left", "status": "left"}
     if report.calls > 1:
         heads["call"] = "right"
+    if report.isolation is not None:
+        heads["alone"] = "left"
     heads |= {f"own_{name}": "right" for name in columns} | {f"carried_{name}": "right" for name in columns}
     shown = table("Layers", **heads)
     for layer in layers:
         kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]"
         cells = [str(layer.call)] if report.calls > 1 else []
+        cells += [layer.alone or "-"] if report.isolation is not None else []
         cells += [_cell(found, name) for found in (layer.own, layer.carried) for name in columns]
         shown.add_row(layer.layer_id, printable(layer.path), layer.type, kind, layer.status, *cells)
     return shown

@@ -21,6 +21,13 @@ from ir_exec.debug.comparison.items_report import (
     Comparisons as Comparisons,
 )
 from ir_exec.debug.comparison.metrics import Difference as Difference
+from ir_exec.debug.passes.bisecting import (
+    PassLayer as PassLayer,
+    PassOutput as PassOutput,
+    PassBisection as PassBisection,
+    PassEffect as PassEffect,
+    bisect_passes as bisect_passes,
+)
 from ir_exec.debug.profiles.profile_report import Profile as Profile
 from ir_exec.debug.profiles.profiling import profile as profile
 from ir_exec.debug.cuts.reducing import (
@@ -38,6 +45,16 @@ from ir_exec.debug.comparison.report import (
 )
 from ir_exec.debug.input_sizes.shaping import ShapesReport as ShapesReport
 from ir_exec.debug.input_sizes.shaping import shapes as shapes
+from ir_exec.debug.isolation.report import (
+    Isolation as Isolation,
+    RunPart as RunPart,
+)
+from ir_exec.debug.tables.report import (
+    Conformance as Conformance,
+    FailedCase as FailedCase,
+    OperatorResult as OperatorResult,
+)
+from ir_exec.debug.tables.running import conformance as conformance
 from ir_exec.debug.quantization.effects import (
     LayerEffect as LayerEffect,
     QuantizationReport as QuantizationReport,

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from ir_exec.codes import Code
 from ir_exec.errors import Fault, IRError, Location, Severity
-from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
+from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.text.compression import packed_weights, types_of_mode
 from ir_exec.text.folder import PART_FILES, Folder, FolderPart
 from ir_exec.text.vocabularies import embedding_of, entries_of, json_tokens, logits_of, share_of_equal
 from ir_exec.types import ElementType
@@ -468,24 +469,14 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
         yield from _weight_format(part)
 
 
-_FORMATS = {
-    "int4": {ElementType.i4, ElementType.u4},
-    "int8": {ElementType.i8, ElementType.u8},
-    "nf4": {ElementType.nf4},
-    "e2m1": {ElementType.f4e2m1},
-    "mxfp4": {ElementType.f4e2m1},
-    "fp8": {ElementType.f8e4m3, ElementType.f8e5m2},
-}
-
-
 def _weight_format(part: FolderPart) -> Iterator[IRError]:
     mode = part.rt_info("nncf", "weight_compression", "mode")
-    wanted = next((kinds for name, kinds in _FORMATS.items() if mode and mode.startswith(name)), None)
+    wanted = types_of_mode(mode)
     if wanted is None or part.loaded is None:
         return
-    found = {node.op.element_type for node in part.nodes if isinstance(node.op, Const) and node.op.shape.size.hi > 256}
+    found = {weight.element_type.name for weight in packed_weights(part)}
     if not wanted & found:
-        kinds = ", ".join(sorted(kind.name for kind in found))
+        kinds = ", ".join(sorted(found))
         message = f"rt_info says that weights are {mode}, and the constants of the network are {kinds}"
         yield _fault(Code.settings_contradict, message, part.place, "warning")
 

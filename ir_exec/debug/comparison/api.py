@@ -66,6 +66,7 @@ def compare(
     timeout: float = 600.0,
     threads: int | None = None,
     precision: Precision = "f32",
+    isolate: bool | str = False,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Which layer of a network is wrong, by the values of a reference.
@@ -86,11 +87,39 @@ def compare(
         of several runs that close in on the first wrong one ("bisect"), or none but the outputs. hint: whether it
         computes in the types of the file ("accuracy") or may choose shorter ones. timeout: seconds for one answer.
     threads, precision: as for `compile_model`; an IR file that is the reference runs with the same.
+    isolate: for "openvino" and "onnxruntime": run each layer by itself there, too, on the inputs that it has in a run
+        by ir_exec; a pattern of names runs layers of one prefix as one block (`isolate="model.layers.*"`), where `*` is
+        any characters but dots and slashes, and `**` any. The report's `isolation` says which layers are wrong without
+        any fusion, and which are wrong only together.
     progress: called with each layer's path, in bodies once for each iteration whose layers are looked at.
     Raises what reading and running the networks raises, and EvaluationError IR705 where nothing can be compared, or
     where several calls are to be compared with files of values.
     """
     model = model if isinstance(model, Model) else read_model(model)
+    if isolate:
+        from ir_exec.debug.isolation.api import compare_isolated  # it needs the records of comparisons
+
+        settings = Settings(
+            rtol=_general(rtol), atol=_general(atol), progress=progress, threads=threads, precision=precision
+        )
+        again: dict[str, Any] = {"rtol": rtol, "atol": atol, "nan_equal": nan_equal, "pairs": pairs, "metrics": metrics}
+        again |= {"probe": probe, "device": device, "hint": hint, "timeout": timeout, "threads": threads}
+        again |= {"precision": precision, "progress": progress}
+        return compare_isolated(
+            model,
+            reference,
+            inputs,
+            then,
+            calls,
+            seed,
+            None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()},
+            block=isolate if isinstance(isolate, str) else None,
+            settings=settings,
+            device=device,
+            hint=hint,
+            timeout=timeout,
+            whole=lambda network, rows: compare(network, reference, rows[0], then=rows[1:], **again),
+        )
     options: dict[str, Any] = {"threads": threads, "precision": precision}
     record: Drawn | None = None
     notes: list[str] = []

@@ -133,7 +133,7 @@ def terms_count(node: Node, inputs: Sequence[Array]) -> int:
     if "Convolution" in kind and len(shapes) > 1 and len(shapes[1]) > 2:
         groups = 2 if kind.startswith("Group") else 1
         return math.prod(shapes[1][groups:])
-    if kind.startswith("Reduce") and len(inputs) > 1:
+    if kind.startswith("Reduce") and len(inputs) > 1 and shapes[0]:
         return max(math.prod([shapes[0][axis] for axis in axes_of(inputs[1], len(shapes[0]))]), 1)
     if kind in _LONG_SUMS and shapes:
         return max(math.prod(shapes[0]), 1)

@@ -20,7 +20,16 @@ from ir_exec.debug.comparison.cancellation import cancelling_terms
 from ir_exec.debug.comparison.discontinuities import jump_of, on_steps
 from ir_exec.debug.comparison.fusions import Own, from_undoubted, in_doubt, is_doubtful
 from ir_exec.debug.comparison.judging import elements_not_compared, fits, judged_outputs, verdict_of
-from ir_exec.debug.comparison.known import SAME, Anchor, BodyPair, Found, Takers, as_type_of, maker_of, unmatched_of
+from ir_exec.debug.comparison.known import (
+    SAME,
+    Anchor,
+    BodyPair,
+    LayerFindings,
+    Takers,
+    as_type_of,
+    maker_of,
+    unmatched_of,
+)
 from ir_exec.debug.comparison.metrics import (
     Difference,
     Settings,
@@ -135,7 +144,7 @@ class _Comparing:
         self._assigned: dict[str, Array] = {}
         self._kept: dict[str, Array] = {}
         self._frames: list[tuple[Where, dict[int, Anchor]]] = []
-        self._found: dict[tuple[tuple[str, ...], str], Found] = {}
+        self._found: dict[tuple[tuple[str, ...], str], LayerFindings] = {}
         self._output_errors: dict[tuple[Key, int], Difference | None] = {}
         self._visible_errors: dict[tuple[Key, int], Difference] = {}
         self._output_shapes: dict[Key, tuple[int, ...]] = {}
@@ -196,7 +205,7 @@ class _Comparing:
         partner = self._partners.get((where.scope, node.id, 0))
         return partner is None or partner.is_constant
 
-    def _is_same_iteration(self, graph: Graph, where: Where, values: Mapping[int, Array]) -> bool:
+    def _is_same_iteration(self, graph: Graph, where: Where, values: Sequence[Array]) -> bool:
         """Whether nothing is to be added to what is known of the layers of a body but that they ran once more."""
         assert isinstance(self._reference, IRReference), "others hold no iterations"
         if self.settings.metrics:
@@ -512,7 +521,7 @@ class _Comparing:
         place = (visit.where.scope, layer.layer_id)
         known = self._found.get(place)
         if known is None:
-            self._found[place] = Found(layer, self._untested(visit))
+            self._found[place] = LayerFindings(layer, self._untested(visit))
             return
         known.ran(visit.node, visit.outputs)
         # The first call that shows what is the matter with a layer tells more than later ones, which follow from it.

@@ -14,6 +14,7 @@ from ir_exec.debug.comparison.metrics import COLUMNS, Difference
 from ir_exec.debug.comparison.rounded import WeightsNote
 from ir_exec.debug.comparison.sensitivity import Untested
 from ir_exec.debug.draw.record import Drawn
+from ir_exec.debug.isolation.report import Isolation, PartStatus
 from ir_exec.debug.pairing.ends import Pairing
 from ir_exec.debug.quantization.ranges import QuantizedRange
 from ir_exec.debug.quantization.weights import QuantizedWeight
@@ -72,7 +73,8 @@ class ComparedLayer(Record):
     `iterations` says which; of several calls the first that shows as much, and `call` says which, from 1 on. `runs`
     counts all. includes: layers above, without a partner, whose errors are part of
     `own`. jump: what a layer with steps makes of inputs within the tolerance. untested: why no element of it could have
-    shown a fault with these inputs. note: what else is to be said.
+    shown a fault with these inputs. alone, alone_error: the layer by itself on the device, where the
+    comparison isolates layers. note: what else is to be said.
     """
 
     layer_id: str
@@ -91,6 +93,8 @@ class ComparedLayer(Record):
     includes: tuple[str, ...] = ()
     jump: Jump | None = None
     untested: Untested | None = None
+    alone: PartStatus | None = None
+    alone_error: Difference | None = None
     note: str | None = None
 
     @property
@@ -183,6 +187,7 @@ class Comparison(Record):
     quantized: compressed weights of either side against those of the other. ranges: FakeQuantize layers that the
     reference does not have.
     modules: those of a recording, in its order. first_module: the innermost module that has the first wrong layer.
+    isolation: each part by itself on the device, where that was asked for.
     """
 
     format: Literal[1] = 1
@@ -214,6 +219,7 @@ class Comparison(Record):
     ranges: tuple[QuantizedRange, ...] = ()
     modules: tuple[ComparedModule, ...] = ()
     first_module: str | None = None
+    isolation: Isolation | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -245,6 +251,9 @@ class Comparison(Record):
                     row[f"{side}_{column}"] = None if found is None else getattr(found, column)
                 for name, number in (found.custom if found else {}).items():
                     row[f"{side}_{name}"] = number
+            if self.isolation is not None:
+                row["alone"] = layer.alone
+                row["alone_max_abs"] = None if layer.alone_error is None else layer.alone_error.max_abs
             row["note"] = layer.note
             rows.append(row)
         return rows

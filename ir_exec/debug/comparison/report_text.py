@@ -194,6 +194,10 @@ def beyond(report: Comparison) -> Iterator[str]:
 
 def details(report: Comparison) -> Iterator[str]:
     """What explains the verdict: the faults, steps and ties, layers without partner, notes."""
+    if report.isolation is not None:
+        from ir_exec.debug.isolation.report_text import isolation_lines  # it needs the lines of differences
+
+        yield from isolation_lines(report.isolation)
     if report.verdict == "equal":
         yield from beyond(report)
     for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:

@@ -35,13 +35,13 @@ __all__ = [
     "Change",
     "ChangedLayer",
     "NetworkDiff",
-    "Place",
+    "UnmatchedLayer",
     "constant_difference",
     "diff",
 ]
 
 
-class Place(Record):
+class UnmatchedLayer(Record):
     """A layer that one network has alone. path: `loop/body/name`. outputs: types. inputs: names of what it reads."""
 
     layer_id: str
@@ -93,8 +93,8 @@ class NetworkDiff(Record):
     unchanged: int
     constants_not_compared: int = 0
     order: tuple[str, ...] = ()
-    added: tuple[Place, ...] = ()
-    removed: tuple[Place, ...] = ()
+    added: tuple[UnmatchedLayer, ...] = ()
+    removed: tuple[UnmatchedLayer, ...] = ()
     changed: tuple[ChangedLayer, ...] = ()
     consequences: tuple[ChangedLayer, ...] = ()
     weights: WeightsNote | None = None
@@ -153,7 +153,7 @@ def _of_layer(layer: ChangedLayer) -> str:
     return f"{name} ({layer.type})"
 
 
-def _told(place: Place) -> str:
+def _told(place: UnmatchedLayer) -> str:
     outputs = f" -> {', '.join(place.outputs)}" if place.outputs else ""
     return f"{place.path!r} ({place.type} of {place.opset}) of ({', '.join(place.inputs)}){outputs}"
 
@@ -211,8 +211,8 @@ class _Diff:
         self.unchanged = 0
         self.not_compared = 0
         self.order: list[str] = []
-        self.added: list[Place] = []
-        self.removed: list[Place] = []
+        self.added: list[UnmatchedLayer] = []
+        self.removed: list[UnmatchedLayer] = []
         self.changed: list[ChangedLayer] = []
         self.consequences: list[ChangedLayer] = []
         self.stored = StoredWeights(weights)
@@ -392,8 +392,8 @@ def _entries(info: RtInfo) -> dict[str, str]:
     return found
 
 
-def _place(node: Node, scope: tuple[str, ...]) -> Place:
-    return Place(
+def _place(node: Node, scope: tuple[str, ...]) -> UnmatchedLayer:
+    return UnmatchedLayer(
         layer_id=node.id,
         path="/".join((*scope, node.name)),
         type=node.type,

@@ -139,7 +139,7 @@ def _as_text(value: object) -> str:
     return str(value)
 
 
-class _Pairs:
+class _LayerPairs:
     """The pairs so far; no layer is in two of them."""
 
     def __init__(self, a: Side, b: Side) -> None:
@@ -225,14 +225,14 @@ def paired(a: Side, b: Side) -> dict[Node, Node]:
     has_ranges = [any(canonical(node.type) == "FakeQuantize" for node in side.nodes) for side in (a, b)]
     if has_ranges[0] != has_ranges[1]:
         (a if has_ranges[0] else b).pass_ranges()
-    pairs = _Pairs(a, b)
+    pairs = _LayerPairs(a, b)
     _pair_rounds(pairs)
     if _unfold(pairs):
         _pair_rounds(pairs)
     return pairs.found
 
 
-def _unfold(pairs: _Pairs) -> bool:
+def _unfold(pairs: _LayerPairs) -> bool:
     """Unfold the weights that have no partner, and those whose partner has the same layers; True if any was without.
 
     So it is with pairs of which neither is compressed.
@@ -276,7 +276,7 @@ def _foldable(graph: Graph) -> dict[Node, CompressedWeight]:
     return found
 
 
-def _pair_rounds(pairs: _Pairs) -> None:
+def _pair_rounds(pairs: _LayerPairs) -> None:
     a, b = pairs.a, pairs.b
     pairs.add_unique(lambda node: [one for value in node.outputs for one in value.names if not is_generated(one)])
     pairs.add_unique(lambda node: [] if is_generated(node.name) else [node.name])
@@ -306,7 +306,7 @@ def _type_alone(node: Node) -> Hashable:
     return type_key(node.type)
 
 
-def _pair_runs(pairs: _Pairs, has_outputs: bool) -> None:
+def _pair_runs(pairs: _LayerPairs, has_outputs: bool) -> None:
     """Pair the longest runs of equal types. has_outputs: of equal declared outputs, too."""
 
     def sign(side: Side, node: Node) -> Hashable:

@@ -27,7 +27,11 @@ class ChildRefused(Exception):  # noqa: N818  # an answer as good as others
 
 
 class ChildCrashed(Exception):  # noqa: N818
-    """The child died or did not answer in time; the next question starts another."""
+    """The child died or did not answer in time; the next question starts another. is_late: it did not answer."""
+
+    def __init__(self, message: str, *, is_late: bool = False) -> None:
+        super().__init__(message)
+        self.is_late = is_late
 
 
 class Child:
@@ -57,7 +61,7 @@ class Child:
             line = self._answers.get(timeout=self._timeout)
         except queue.Empty:
             self._end()
-            raise ChildCrashed(f"did not answer within {self._timeout:g} s") from None
+            raise ChildCrashed(f"did not answer within {self._timeout:g} s", is_late=True) from None
         except OSError:
             line = b""
         if not line:

@@ -96,10 +96,18 @@ def _noted(text: str) -> tuple[str, str]:
         return "", ""
 
 
+def _providers(request: dict[str, Any]) -> dict[str, Any]:
+    import onnxruntime
+
+    return {"providers": onnxruntime.get_available_providers(), "version": onnxruntime.__version__}
+
+
 def _run(request: dict[str, Any]) -> dict[str, Any]:
     """Values by onnxruntime, or by onnx.reference where that is asked for, or onnxruntime refuses for `refusal`."""
     if request["engine"] == "reference":
         return {"tensors": _stored(request, _by_reference)}
+    if request["engine"] == "only onnxruntime":
+        return {"tensors": _stored(request, _by_onnxruntime)}
     try:
         return {"tensors": _stored(request, _by_onnxruntime)}
     except Exception as error:  # every refusal is a reason to ask the other
@@ -110,14 +118,14 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         raise RuntimeError(f"{refusal} (onnx.reference: {type(error).__name__}: {error})") from None
 
 
-class _Values:
+class _OnnxValues:
     """A file of arrays, one after the other; thousands of files would take longer than the network."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._file = open(path, "wb")  # noqa: SIM115  # open until the last array is there
 
-    def __enter__(self) -> _Values:
+    def __enter__(self) -> _OnnxValues:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -145,7 +153,7 @@ def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], 
     path = request["path"]
     graph = _loaded(path).graph
     names = list(dict.fromkeys([*(value.name for value in graph.output), *request["tensors"]]))
-    with _Values(request["values"]) as values:
+    with _OnnxValues(request["values"]) as values:
         found = values.add_all(_constants(graph, set(request["constants"]), path))
         return found | values.add_all(zip(names, run(request, names), strict=True))
 
@@ -155,17 +163,19 @@ def _by_onnxruntime(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
 
     inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if not request.get("optimized"):
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 3
+    providers = request.get("providers", ["CPUExecutionProvider"])
     path = request["path"]
     content = _with_outputs(_loaded(path), names).SerializeToString()
     # Beside the file, where the paths of external data lead; gone before anything else can fail.
     probed = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
     try:
         probed.write_bytes(content)
-        session = onnxruntime.InferenceSession(str(probed), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(str(probed), options, providers=providers)
     except OSError:
-        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(content, options, providers=providers)
     finally:
         probed.unlink(missing_ok=True)
     found: list[Any] = session.run(names, inputs)
@@ -213,7 +223,7 @@ def _opinion(request: dict[str, Any]) -> dict[str, Any]:
     alone = onnx.helper.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
     outputs = ReferenceEvaluator(alone).run(None, {name: found[name] for name in names})
     values = dict(zip([name for name in node.output if name], map(np.asarray, outputs), strict=True))
-    with _Values(request["values"]) as stored:
+    with _OnnxValues(request["values"]) as stored:
         return {"tensors": stored.add_all(values.items())}
 
 
@@ -239,7 +249,7 @@ def _array(stored: dict[str, Any]) -> Any:
     return np.fromfile(stored["file"], dtype).reshape(stored["shape"])
 
 
-_ANSWERS = {"list": _listed, "run": _run, "opinion": _opinion}
+_ANSWERS = {"providers": _providers, "list": _listed, "run": _run, "opinion": _opinion}
 
 if __name__ == "__main__":
     main()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,6 +20,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import Difference, difference, tolerance_of
 from ir_exec.debug.profiles.profile_report import OpenVINOLayer, OpenVINOProfile
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
+from ir_exec.debug.references.devices import require_device, require_openvino, settings_of
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.values.files import Spill
@@ -35,7 +35,12 @@ from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.runtime.precision import Precision, as_declared
 from ir_exec.types import Array, ElementType
 
-__all__ = ["OpenVINOReference", "original_layers", "profile_openvino", "require_openvino", "what_to_run"]
+__all__ = [
+    "OpenVINOReference",
+    "original_layers",
+    "profile_openvino",
+    "what_to_run",
+]
 
 
 _UNSEEN = ("Const", "Parameter", "Result", "Assign")
@@ -121,7 +126,7 @@ class OpenVINOReference:
         try:
             plain = self._run([])
         except (ChildCrashed, ChildRefused) as error:
-            self.failure = f"OpenVINO {_reason(error)}"
+            self.failure = self._absent(error) or f"OpenVINO {_reason(error)}"
             return
         self._set_type(plain["computes_in"])
         for node, stored in zip(self._model.graph.results, plain["outputs"], strict=True):
@@ -136,6 +141,15 @@ class OpenVINOReference:
             _Bisection(self, probes).run()
         for key, stored in self._outputs.items():
             self._stored.setdefault(key, stored)
+
+    def _absent(self, refusal: Exception) -> str | None:
+        """The message about a device that is not on this machine, where that explains a refusal."""
+        try:
+            if isinstance(refusal, ChildRefused):
+                require_device(self._child, self._request["device"])
+        except EvaluationError as error:
+            return error.message
+        return None
 
     def _ranks(self, arrays: Sequence[Array]) -> dict[str, str]:
         """Shapes for inputs of unknown rank, which its plugins do not take."""
@@ -286,23 +300,12 @@ def _reason(error: Exception) -> str:
     return f"refuses: {error}" if isinstance(error, ChildRefused) else str(error)
 
 
-def require_openvino() -> None:
-    """Raises EvaluationError where OpenVINO is not installed."""
-    if find_spec("openvino") is None:
-        hint = "pip install 'ir-exec[openvino]' installs it"
-        raise EvaluationError("OpenVINO is not installed", code=Code.unknown_input, hint=hint)
-
-
 def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int | None) -> dict[str, Any]:
     """What every request to the child says: files, shapes, device and settings.
 
     folder: where the network is written to if OpenVINO cannot read the file that it comes from.
     """
-    config = {"EXECUTION_MODE_HINT": hint.upper()}
-    if device == "CPU" and hint == "accuracy":
-        config |= {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
-    if threads is not None:
-        config["INFERENCE_NUM_THREADS"] = str(threads)
+    config = settings_of(device, hint, threads)
     path = model.graph.path
     weights = getattr(model.weights, "path", None)
     is_other = weights is not None and weights != default_weights_path(path or "")
@@ -439,6 +442,8 @@ def profile_openvino(
         closing(Child("openvino_child.py", timeout)) as child,
     ):
         request = what_to_run(model, Path(folder), device, hint, threads)
+        if device != "CPU":
+            require_device(child, device)
         try:
             answer = child.ask(do="profile", repeat=repeat, inputs=store_arrays(arrays, Path(folder)), **request)
         except (ChildRefused, ChildCrashed) as error:

@@ -37,7 +37,7 @@ def main() -> None:
         answers.flush()
 
 
-class _Values:
+class _OpenVINOValues:
     """A file of arrays, one after the other; thousands of files would take longer than the network."""
 
     def __init__(self, path: Path) -> None:
@@ -56,10 +56,14 @@ class _Values:
 
 
 def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
+    if request["do"] == "devices":
+        return {"devices": list(core.available_devices), "version": ov.__version__}
     model = _read(core, request)
     if request["do"] == "list":
         layers = [[op.get_friendly_name(), len(op.outputs())] for op in model.get_ops()]
         return {"layers": layers, "version": ov.__version__}
+    if request["do"] == "fused":
+        return {"fused": _fused(core.compile_model(model, request["device"], request["config"]))}
     if request["do"] == "profile":
         return _profile(core, model, request)
     if request["do"] == "opinions":
@@ -82,7 +86,7 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
         for position, stored in enumerate(inputs):
             infer.set_input_tensor(position, _tensor(stored))
         infer.infer()
-    values = _Values(Path(request["folder"], "values.bin"))
+    values = _OpenVINOValues(Path(request["folder"], "values.bin"))
     answer = {
         "computes_in": _computes_in(compiled),
         "outputs": [_stored(infer.get_output_tensor(place), values) for place in range(count)],
@@ -109,7 +113,7 @@ def _opinions(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
     """What the kernels of `Model.evaluate` make of a small network, and a device; without those that it refuses."""
     inputs = [_tensor(stored) for stored in request["inputs"]]
     model.reshape({place: ov.PartialShape(list(tensor.shape)) for place, tensor in enumerate(inputs)})
-    values = _Values(Path(request["folder"], "values.bin"))
+    values = _OpenVINOValues(Path(request["folder"], "values.bin"))
     found = {}
     try:
         outputs = [ov.Tensor(output.element_type, output.shape) for output in model.outputs]
@@ -160,6 +164,15 @@ def _profile(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
     return {"plain": plain, "counted": counted, "layers": list(layers.values()), "version": ov.__version__}
 
 
+def _fused(compiled: Any) -> list[str]:
+    """Of each step of a compiled network the names of the layers that it computes, between commas."""
+    names = []
+    for op in compiled.get_runtime_model().get_ordered_ops():
+        info = {name: str(getattr(value, "value", value)) for name, value in op.get_rt_info().items()}
+        names.append(info.get("originalLayersNames", ""))
+    return names
+
+
 def _timed_runs(compiled: Any, request: dict[str, Any]) -> tuple[list[float], list[Any]]:
     """The seconds of each run after a first one, from the initial state, and its counters."""
     infer = compiled.create_infer_request()
@@ -192,7 +205,7 @@ def _tensor(stored: dict[str, Any]) -> Any:
     return tensor
 
 
-def _stored(tensor: Any, values: _Values) -> dict[str, Any]:
+def _stored(tensor: Any, values: _OpenVINOValues) -> dict[str, Any]:
     kind = tensor.element_type.to_string()
     data = _packed(tensor.str_data.ravel().tolist()) if kind == "string" else tensor.data.tobytes()
     return values.add(kind, tensor.shape, data)

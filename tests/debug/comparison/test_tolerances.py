@@ -137,3 +137,9 @@ def test_a_difference_shows_them() -> None:
     report = compare(model, {"y": x - np.float32(2**12)}, [x])
     assert report.layers[-1].own is not None
     assert "2147483648 instead of 2147479552" in told(report.layers[-1].own)
+
+
+def test_a_reduction_of_a_scalar_by_its_only_axis() -> None:
+    x = build.parameter([], name="x")
+    model = build.model(build.result(build.reduce_sum(x, [0], keep_dims=False), name="y"), name="one")
+    assert compare(model, {"y": np.array(2 * (1 + ULP), np.float32)}, [np.array(2, np.float32)]).verdict == "equal"

@@ -1,0 +1,127 @@
+"""`ir-exec conformance`: what a device makes of small cases of every operator."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from ir_exec.cli.files import write_text
+from ir_exec.cli.options import FiniteRange
+from ir_exec.cli.parallel import Bar
+from ir_exec.cli.tables import Table, table
+from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, styled
+from ir_exec.debug.tables.cases import cases_of
+from ir_exec.debug.tables.pages import conformance_html, conformance_junit
+from ir_exec.debug.tables.report import STATUSES, Conformance
+from ir_exec.debug.tables.running import conformance
+from ir_exec.printable import printable
+
+
+@click.command("conformance")
+@click.option("--device", default="CPU", show_default=True, help="CPU, GPU, NPU; for onnxruntime CPU, CUDA and others.")
+@click.option(
+    "--engine",
+    type=click.Choice(["openvino", "onnxruntime"]),
+    default="openvino",
+    show_default=True,
+    help="What runs the cases.",
+)
+@click.option("--types", multiple=True, metavar="GLOB", help="Operators of these types, as 'Gather*'; repeatable.")
+@click.option("--open-dims", is_flag=True, help="Run each case a second time with every dim of its inputs open.")
+@click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="accuracy", show_default=True)
+@click.option("--timeout", type=FiniteRange(min=0.1), default=60.0, show_default=True, help="Seconds for a network.")
+@click.option(
+    "--save",
+    "folder",
+    metavar="FOLDER",
+    type=click.Path(),
+    help="Write the smallest case of each type that fails: .xml, .bin, .inputs.npz, .outputs.npz.",
+)
+@click.option(
+    "--baseline", metavar="FILE.json", type=click.Path(), help="An earlier report: only what failed not then counts."
+)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "html", "junit"]),
+    default="text",
+    show_default=True,
+    help="text is for people; schemas/conformance.schema.json describes json.",
+)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@click.option("--all", "every", is_flag=True, help="In text, show every case that fails.")
+def command(
+    device: str,
+    engine: str,
+    types: tuple[str, ...],
+    open_dims: bool,
+    hint: str,
+    timeout: float,
+    folder: str | None,
+    baseline: str | None,
+    output_format: str,
+    output: str | None,
+    every: bool,
+) -> None:
+    """Run small cases of every operator on a device, and show which are right.
+
+    A case is one layer with its inputs; ir_exec's outputs are expected. Cases run in batches in a process of their own;
+    one that crashes or hangs the device is named, and the others go on.
+
+    Exit code: 0 where no case is wrong or crashes that is not known to (with --baseline, where no case fails that did
+    not fail then), 1 where one does, 2 where the device is not there.
+    """
+    forms = 2 if open_dims else 1
+    with (
+        errors_as_messages(exit_code=UNUSABLE),
+        Bar(lambda: forms * len(cases_of(types)), is_wanted=True, verb="running", noun="cases") as bar,
+    ):
+        report = conformance(
+            device,
+            types=types,
+            engine=engine,  # type: ignore[arg-type]  # click has checked the choice
+            open_dims=open_dims,
+            hint=hint,  # type: ignore[arg-type]  # and this one
+            timeout=timeout,
+            output=folder,
+            baseline=baseline,
+            progress=lambda _: bar.advance(),
+        )
+    if output_format == "text" and output is None:
+        _show(report, every)
+    else:
+        write_text(_rendered(report, output_format, every), output)
+    sys.exit(0 if report.ok else 1)
+
+
+def _rendered(report: Conformance, output_format: str, every: bool) -> str:
+    if output_format == "json":
+        return report.model_dump_json(indent=1) + "\n"
+    if output_format == "html":
+        return conformance_html(report)
+    if output_format == "junit":
+        return conformance_junit(report)
+    return "".join(f"{printable(line)}\n" for line in report.lines(every))
+
+
+def _show(report: Conformance, every: bool) -> None:
+    echo(styled("message" if report.ok else "error", printable(report.headline)))
+    lines = [printable(line) for line in report.lines(every)][1:]
+    parts: list[Table | str] = [_operators(report)]
+    if lines:
+        parts.append("\n".join(lines))
+    echo("")
+    hint = ["--save FOLDER writes the smallest case of each type that fails"] if lines else []
+    show(*parts, *hint)
+
+
+def _operators(report: Conformance) -> Table:
+    """The table of the types: those with failures, or all where none has."""
+    heads: dict[str, Any] = {"operator": "left", "cases": "right"} | dict.fromkeys(STATUSES, "right")
+    shown = table("Operators", **heads)
+    failing = [one for one in report.operators if one.failed]
+    for one in failing or report.operators:
+        shown.add_row(printable(one.type), str(one.cases), *[str(one.count(status) or "-") for status in STATUSES])
+    return shown

@@ -1,0 +1,99 @@
+"""Small networks asked in batches: many in one network, and apart where a device does not answer."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ir_exec.debug.isolation.devices import Device
+from ir_exec.debug.isolation.networks import write_together
+from ir_exec.debug.references.child import ChildCrashed, ChildRefused
+from ir_exec.errors import IRError
+from ir_exec.model import Model
+from ir_exec.types import Array
+
+__all__ = ["Asker", "PartAnswer", "PartQuestion", "Problem"]
+
+Problem = Literal["refused", "crashed"]
+
+
+@dataclass(frozen=True)
+class PartQuestion:
+    """A network and its inputs, in their order."""
+
+    model: Model
+    inputs: Sequence[Array]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an input has dims that are open."""
+        return any(not port.shape.is_static for port in self.model.inputs)
+
+
+@dataclass(frozen=True)
+class PartAnswer:
+    """The outputs of a network; or the problem, and what the device says of it.
+
+    together: with how many it ran. is_late: the device did not answer in time.
+    """
+
+    outputs: Sequence[Array] = ()
+    problem: Problem | None = None
+    reason: str = ""
+    together: int = 1
+    is_late: bool = False
+
+
+class Asker:
+    """Asks a device. networks: how many it was given. crashes: how often the child process ended."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.networks = 0
+        self.crashes = 0
+
+    def ask_all(self, questions: Sequence[PartQuestion]) -> Iterator[PartAnswer]:
+        """The answers in the order of the questions: as one network of independent parts, which is halved until each
+        part that is refused or crashes the device is by itself."""
+        if not questions:
+            return
+        answer = self._together(questions)
+        if isinstance(answer, list):
+            yield from answer
+        elif len(questions) == 1:
+            yield answer
+        elif answer.is_late:
+            # Each half with the part that hangs would take as long again.
+            for question in questions:
+                yield self.ask(question)
+        else:
+            half = len(questions) // 2
+            yield from self.ask_all(questions[:half])
+            yield from self.ask_all(questions[half:])
+
+    def ask(self, question: PartQuestion, *, is_static: bool = False, fuses: bool = False) -> PartAnswer:
+        """The answer to one question by itself. is_static: with static shapes. fuses: as for `Device.run`."""
+        found = self._together([question], is_static=is_static, fuses=fuses)
+        return found[0] if isinstance(found, list) else found
+
+    def _together(
+        self, questions: Sequence[PartQuestion], *, is_static: bool = False, fuses: bool = False
+    ) -> list[PartAnswer] | PartAnswer:
+        self.networks += 1
+        with tempfile.TemporaryDirectory(prefix="ir-exec-") as folder:
+            path = Path(folder, "parts.xml")
+            inputs = [array for question in questions for array in question.inputs]
+            try:
+                write_together([question.model for question in questions], [array.ndim for array in inputs], path)
+                found = iter(self.device.run(path, inputs, is_static=is_static, fuses=fuses))
+            except IRError as error:
+                return PartAnswer(problem="refused", reason=error.message)
+            except ChildRefused as error:
+                return PartAnswer(problem="refused", reason=str(error))
+            except ChildCrashed as error:
+                self.crashes += 1
+                return PartAnswer(problem="crashed", reason=str(error), is_late=error.is_late)
+        return [PartAnswer([next(found) for _ in one.model.outputs], together=len(questions)) for one in questions]

@@ -1,0 +1,128 @@
+"""Small networks: the layers of a part with Parameters for what they read, and several of them as one file."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+
+from ir_exec.build.cutting import Cut, Region, cut, source
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.ir import Body, Edge, Layer, Weights
+from ir_exec.ir.writer import write_document
+from ir_exec.model import Model
+from ir_exec.types import Array
+
+__all__ = ["part_network", "with_constants", "write_together"]
+
+
+def with_constants(nodes: Iterable[Node], constant: Collection[Value]) -> list[Node]:
+    """The layers, and those above them that compute something from weights alone, in an order of computation.
+
+    constant: the values that follow from weights alone.
+    """
+    found: dict[Node, None] = {}
+    for node in nodes:
+        pending = [node]
+        while pending:
+            one = pending[-1]
+            above = [value.node for value in one.values_in if value in constant and value.node not in found]
+            if above:
+                pending += above
+            else:
+                found[pending.pop()] = None
+    return list(found)
+
+
+def part_network(
+    region: Region,
+    nodes: Sequence[Node],
+    outputs: Sequence[Value],
+    constant: Collection[Value],
+    known: Mapping[Value, Array],
+) -> Cut:
+    """The network of these layers, with the weights that they read; what else they read are its inputs.
+
+    nodes: in the order of computation. constant: the values that follow from weights alone. known: values that become
+    constants. Raises what building a graph raises.
+    """
+    own = with_constants(nodes, constant)
+    keep = {node for node in own if not node.layer.is_constant}
+    around = dict.fromkeys(source(value).node for node in own for value in node.values_in)
+    order = [*(node for node in around if node not in keep), *(node for node in own if node in keep)]
+    # A graph of the part alone: `cut` goes through all nodes of a graph.
+    graph = Graph(region.graph.name, order, [], [], [], [])
+    return cut(Region(region.model, graph, region.types, region.scope), keep, outputs, constants=known)
+
+
+def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) -> None:
+    """Write networks as independent parts of one: an .xml at `path` and the .bin beside it.
+
+    Inputs and outputs are those of the first network, then those of the second, and so on. Layers are named `N/NAME`.
+    Dims of inputs are static or open: plugins allocate what an upper limit allows, which may be more than there is.
+    ranks: of all inputs, for those whose rank the networks leave open.
+    Raises IRError where the files cannot be written.
+    """
+    layers: list[Layer] = []
+    edges: list[Edge] = []
+    joined = _Joined([model.weights for model in models])
+    next_id = 0
+    pending = iter(ranks)
+    for number, model in enumerate(models):
+        document = model.current_document()
+        ids = {layer.id: str(next_id + place) for place, layer in enumerate(document.layers)}
+        next_id += len(ids)
+        move = joined.starts[number]
+        for layer in document.layers:
+            moved = _moved(layer, ids[layer.id], f"{number}/{layer.name}", move)
+            layers.append(_without_limits(moved, next(pending)) if layer.is_parameter else moved)
+        edges += [
+            Edge(
+                from_layer=ids[one.from_layer], from_port=one.from_port, to_layer=ids[one.to_layer], to_port=one.to_port
+            )
+            for one in document.edges
+        ]
+    # The first document says which release wrote the weights, on which the order of their bits depends.
+    whole = models[0].current_document().changed(name="parts", layers=tuple(layers), edges=tuple(edges), path=None)
+    write_document(whole, joined, path)
+
+
+def _moved(layer: Layer, id: str, name: str, move: int) -> Layer:
+    """The layer with another id and name, without names of tensors, reading its weights elsewhere."""
+    outputs = tuple([port.changed(names=()) if port.names else port for port in layer.outputs])
+    return _reading(layer, move).changed(id=id, name=name, outputs=outputs, output_names=())
+
+
+def _without_limits(parameter: Layer, rank: int) -> Layer:
+    """An input whose dims have no limits, and whose rank is known."""
+    shape = parameter.data.get("shape", "")
+    dims = ["?"] * rank if shape.strip() == "..." else shape.split(",")
+    data = {**parameter.data, "shape": ",".join("?" if ".." in dim else dim for dim in dims)}
+    ports = tuple([port.changed(dims=(-1,) * rank) if not port.dims and rank else port for port in parameter.outputs])
+    return parameter.changed(data=data, outputs=ports if shape.strip() == "..." else parameter.outputs)
+
+
+def _reading(layer: Layer, move: int) -> Layer:
+    data = layer.data
+    if layer.is_constant and move and "offset" in data:
+        data = {**data, "offset": str(int(data["offset"]) + move)}
+    bodies = tuple([_body_reading(body, move) for body in layer.bodies])
+    return layer.changed(data=data, bodies=bodies)
+
+
+def _body_reading(body: Body, move: int) -> Body:
+    return body.changed(layers=tuple([_reading(layer, move) for layer in body.layers]))
+
+
+class _Joined:
+    """The weights of several networks one after the other; nothing is copied. starts: where those of each begin."""
+
+    def __init__(self, parts: Sequence[Weights | None]) -> None:
+        self._parts = parts
+        self.starts = list(accumulate((0 if part is None else part.size for part in parts), initial=0))
+
+    def slice(self, offset: int, size: int) -> memoryview:
+        number = min(bisect_right(self.starts, offset) - 1, len(self._parts) - 1)
+        part = self._parts[number]
+        return memoryview(b"") if part is None else part.slice(offset - self.starts[number], size)

@@ -1,0 +1,152 @@
+"""The parts of a network that run by themselves: single layers, or blocks by the prefix of their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ir_exec.build.cutting import Cut, Region, is_counted, region_at, source
+from ir_exec.debug.isolation.networks import part_network
+from ir_exec.graph import Graph, Node, Value
+from ir_exec.model import Model
+from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.plan.passes.fold import constant_values
+from ir_exec.types import Array
+
+__all__ = ["IsolatedPart", "IsolationScope", "LeftOut", "parts_of", "reason_to_leave_out", "scopes_of"]
+
+
+class IsolationScope:
+    """A graph of a network, that of the network itself or of a body, as parts need it.
+
+    constant: the values that follow from weights alone. readers: of each value, Results included.
+    """
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self.constant = constant_values(region.graph)
+        self.readers: dict[Value, list[Node]] = {}
+        for node in region.graph.nodes:
+            for value in node.values_in:
+                self.readers.setdefault(source(value), []).append(node)
+
+    def part(self, name: str, nodes: Sequence[Node], *, is_single: bool) -> IsolatedPart:
+        """The layers as a part; its outputs are the values that others than these layers read."""
+        inside = set(nodes)
+        outputs = [
+            value
+            for node in nodes
+            for value in node.outputs
+            if any(reader not in inside for reader in self.readers.get(value, ()))
+        ]
+        return IsolatedPart(self, name, tuple(nodes), tuple(outputs), is_single)
+
+
+@dataclass(eq=False)
+class IsolatedPart:
+    """Layers that run as a network of their own. name: the path of the layer, or the prefix of a block.
+
+    outputs: the values that layers outside of the part read. is_single: the part is a layer, and no block.
+    """
+
+    scope: IsolationScope
+    name: str
+    nodes: tuple[Node, ...]
+    outputs: tuple[Value, ...]
+    is_single: bool = True
+    _made: Cut | None = field(default=None, init=False)
+
+    @cached_property
+    def inside(self) -> frozenset[Node]:
+        """The layers as a set."""
+        return frozenset(self.nodes)
+
+    def network(self) -> Cut:
+        """The network of the part, made once. Raises what building a graph raises."""
+        if self._made is None:
+            region = self.scope.region
+            read = {source(value) for node in self.nodes for value in node.values_in}
+            known: dict[Value, Array] = {}
+            for value in read:
+                array = None if value.node in self.inside or value in self.scope.constant else region.known(value)
+                if array is not None:
+                    known[value] = array
+            self._made = part_network(region, self.nodes, self.outputs, self.scope.constant, known)
+        return self._made
+
+    def forget(self) -> None:
+        """Free the network."""
+        self._made = None
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A layer that does not run by itself, and the reason."""
+
+    node: Node
+    path: str
+    reason: str
+
+
+def scopes_of(model: Model) -> Iterator[IsolationScope]:
+    """The graph of a network and those of all bodies, the outer ones first."""
+
+    def below(graph: Graph, scope: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        yield scope
+        for node, name in graph.holder_names().items():
+            for body in node.bodies:
+                yield from below(body.graph, (*scope, name, body.name))
+
+    for scope in below(model.graph, ()):
+        yield IsolationScope(region_at(model, scope))
+
+
+def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[IsolatedPart], list[LeftOut]]:
+    """The parts of a graph in the order of computation, and the layers that are in none.
+
+    block: layers whose names begin with what this pattern matches are one part for each such prefix: `*` stands for any
+        characters but dots and slashes, `**` for any. Layers without the prefix are parts of their own.
+    """
+    prefix = None if block is None else _prefix(block)
+    groups: dict[tuple[str, str | None], list[Node]] = {}
+    left = []
+    for node in scope.region.graph.nodes:
+        if not is_counted(node):
+            continue
+        path = "/".join((*scope.region.scope, node.name))
+        reason = reason_to_leave_out(node, scope)
+        if reason is not None:
+            left.append(LeftOut(node, path, reason))
+            continue
+        found = None if prefix is None else prefix.match(path)
+        # The id tells layers of one name apart.
+        groups.setdefault((path, node.id) if found is None else (found[0], None), []).append(node)
+    parts = []
+    for (name, id), nodes in groups.items():
+        part = scope.part(name, nodes, is_single=id is not None)
+        if part.outputs:
+            parts.append(part)
+        else:
+            left += [LeftOut(node, name, "no layer reads its outputs") for node in nodes]
+    return parts, left
+
+
+def _prefix(block: str) -> re.Pattern[str]:
+    """The pattern of names that begin with a block; a block ends before a dot, before a slash, or with the name."""
+    signs = {"**": ".*?", "*": "[^./]*", "?": "[^./]"}
+    text = "".join(signs.get(one, re.escape(one)) for one in re.split(r"(\*\*|[*?])", block.rstrip("./")))
+    return re.compile(rf"{text}(?=[./]|\Z)")
+
+
+def reason_to_leave_out(node: Node, scope: IsolationScope) -> str | None:
+    """Why a layer does not run by itself; None where it does."""
+    inside = [node, *(one for body in node.bodies for one in body.graph.all_nodes())]
+    if any(isinstance(one.op, (AssignsVariable, ReadsVariable)) for one in inside):
+        return "keeps a variable"
+    if any(one.op is not None and not one.op.deterministic and is_counted(one) for one in inside):
+        return "random numbers"
+    if node.outputs and scope.constant.issuperset(node.outputs):
+        return "from weights alone, runs with the layers that read it"
+    return None

@@ -1,0 +1,1 @@
+"""The operator tables: small cases of every operator, and what a device makes of them."""

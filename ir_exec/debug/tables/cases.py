@@ -1,0 +1,220 @@
+"""The cases of the operator tables: one layer each, with attributes and inputs. They are in a file of the package."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from ir_exec.build.cutting import region_at
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError
+from ir_exec.graph import Node, build_graph
+from ir_exec.hints import suggested
+from ir_exec.ir import Document, Edge, Layer, Port, Weights, encode
+from ir_exec.ir.packing import decode
+from ir_exec.model import Loaded, Model
+from ir_exec.types import Array, ElementType, Shape
+
+__all__ = ["OperatorCase", "case_types", "cases_of", "node_of", "pack_cases", "unpack_cases"]
+
+_FILE = "cases.xz"
+
+_LENGTH = 8
+"""Bytes that hold the size of the index."""
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorCase:
+    """A layer of one operator, and its inputs.
+
+    type, opset, attributes: as a layer has them. constants: the positions of inputs that are constants. outputs: the
+    number of output ports. rtol, atol: the tolerance of implementations of the operator. note: what is special.
+    is_plugin_right: False where OpenVINO's CPU plugin is known to be wrong or to refuse. may_be_open: OpenVINO takes
+    the layer with open dims.
+    """
+
+    type: str
+    opset: int
+    inputs: tuple[Array, ...]
+    attributes: dict[str, str]
+    constants: tuple[int, ...] = ()
+    outputs: int = 1
+    rtol: float = 0.0
+    atol: float = 0.0
+    note: str = ""
+    is_plugin_right: bool = True
+    may_be_open: bool = True
+
+    @property
+    def size(self) -> int:
+        """Bytes of the inputs."""
+        return sum(array.nbytes for array in self.inputs)
+
+    @property
+    def operator(self) -> str:
+        """Type and opset: `Gather-8`."""
+        return f"{self.type}-{self.opset}"
+
+    def __str__(self) -> str:
+        inputs = " ".join(f"{ElementType.of(array)}{list(array.shape)}".replace(" ", "") for array in self.inputs)
+        attributes = " ".join(f"{name}={text}" for name, text in self.attributes.items())
+        return " ".join(part for part in (self.operator, inputs, attributes, self.note) if part)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The inputs of the network: those that are no constants."""
+        return [array for place, array in enumerate(self.inputs) if place not in self.constants]
+
+    def network(self, *, is_open: bool = False) -> Model:
+        """The case as a network. is_open: every dim of its inputs is open. Raises what reading a network raises."""
+        made = _Network(self, is_open)
+        model = _loaded(made.document, made.weights)
+        # Ports declare what is inferred, as in every file.
+        layers = region_at(model).layers.values()
+        ordered = tuple(sorted(layers, key=lambda layer: int(layer.id)))
+        return _loaded(made.document.changed(layers=ordered), made.weights)
+
+
+def node_of(model: Model) -> Node:
+    """The layer of a case in its network."""
+    return next(node for node in model.graph.nodes if node.name == "layer")
+
+
+def _loaded(document: Document, weights: Weights) -> Model:
+    return Model(Loaded(document, build_graph(document, weights), weights, document))
+
+
+class _Network:
+    """The document of a case: inputs and constants, the layer, a Result for each of its outputs."""
+
+    def __init__(self, case: OperatorCase, is_open: bool) -> None:
+        self._stored = bytearray()
+        count = len(case.inputs)
+        layers = [self._source(case, place, is_open) for place in range(count)]
+        edges = [_edge(place, 0, count, place) for place in range(count)]
+        ports = tuple([one.outputs[0].changed(id=str(place)) for place, one in enumerate(layers)])
+        unknown = [Port(id=str(count + place), precision=None) for place in range(case.outputs)]
+        layers.append(
+            Layer(
+                id=str(count),
+                name="layer",
+                type=case.type,
+                version=f"opset{case.opset}",
+                data=case.attributes,
+                inputs=ports,
+                outputs=tuple(unknown),
+            )
+        )
+        for place in range(case.outputs):
+            id = count + 1 + place
+            port = Port(id="0", precision=None)
+            layers.append(Layer(id=str(id), name=f"result{place}", type="Result", version="opset1", inputs=(port,)))
+            edges.append(_edge(count, count + place, id, 0))
+        self.document = Document(name="case", version=11, layers=tuple(layers), edges=tuple(edges))
+        self.weights = Weights.of_bytes(bytes(self._stored))
+
+    def _source(self, case: OperatorCase, place: int, is_open: bool) -> Layer:
+        array = case.inputs[place]
+        kind = ElementType.of(array)
+        is_constant = place in case.constants
+        dims = tuple([-1] * array.ndim) if is_open and not is_constant else array.shape
+        shape = str(Shape.of_rank(array.ndim))[1:-1] if is_open else ",".join(map(str, array.shape))
+        port = Port(id="0", precision=kind.precision, dims=dims)
+        if not is_constant:
+            data = {"shape": shape, "element_type": kind.name}
+            return Layer(
+                id=str(place), name=f"input{place}", type="Parameter", version="opset1", data=data, outputs=(port,)
+            )
+        content = encode(array)
+        data = {"element_type": kind.name, "shape": ",".join(map(str, array.shape)), "offset": str(len(self._stored))}
+        data["size"] = str(max(len(content), 1))
+        self._stored += content or b"\0"
+        return Layer(id=str(place), name=f"constant{place}", type="Const", version="opset1", data=data, outputs=(port,))
+
+
+def _edge(source: int, source_port: int, target: int, target_port: int) -> Edge:
+    return Edge(from_layer=str(source), from_port=str(source_port), to_layer=str(target), to_port=str(target_port))
+
+
+def pack_cases(cases: Iterable[OperatorCase]) -> bytes:
+    """Cases as the bytes of a file, before it is compressed; equal arrays are stored once."""
+    rows = []
+    stored = bytearray()
+    places: dict[bytes, int] = {}
+    for case in cases:
+        inputs = []
+        for array in case.inputs:
+            content = encode(array)
+            if content not in places:
+                places[content] = len(stored)
+                stored += content
+            inputs.append([ElementType.of(array).name, list(array.shape), places[content], len(content)])
+        rows.append(
+            [
+                case.type,
+                case.opset,
+                inputs,
+                case.attributes,
+                list(case.constants),
+                case.outputs,
+                case.rtol,
+                case.atol,
+                case.note,
+                case.is_plugin_right,
+                case.may_be_open,
+            ]
+        )
+    index = json.dumps(rows, separators=(",", ":")).encode()
+    return len(index).to_bytes(_LENGTH, "little") + index + bytes(stored)
+
+
+def unpack_cases(content: bytes, wanted: Sequence[str] = ()) -> Iterator[OperatorCase]:
+    """The cases of these bytes whose types match one of the patterns; all without patterns."""
+    start = _LENGTH + int.from_bytes(content[:_LENGTH], "little")
+    stored = np.frombuffer(content, np.uint8, offset=start)
+    for type, opset, inputs, attributes, constants, *others in json.loads(content[_LENGTH:start]):
+        if wanted and not _matches(type, wanted):
+            continue
+        arrays = [
+            decode(ElementType[kind], tuple(shape), stored[place : place + size]) for kind, shape, place, size in inputs
+        ]
+        yield OperatorCase(type, opset, tuple(arrays), attributes, tuple(constants), *others)
+
+
+def _matches(type: str, patterns: Sequence[str]) -> bool:
+    """Whether a type matches a pattern, in whatever case."""
+    return any(fnmatchcase(type.lower(), pattern.lower()) for pattern in patterns)
+
+
+def cases_of(types: Sequence[str] = ()) -> list[OperatorCase]:
+    """The cases of the package whose types match one of these patterns (`Gather*`); all without patterns.
+
+    Raises EvaluationError for a pattern that no type matches.
+    """
+    known = case_types()
+    for pattern in types:
+        if not any(_matches(type, [pattern]) for type in known):
+            message = f"no operator in the tables has a type like {pattern!r}"
+            raise EvaluationError(message, code=Code.unknown_input, hint=suggested(pattern, known))
+    return list(unpack_cases(_content(), types))
+
+
+@lru_cache(maxsize=1)
+def case_types() -> list[str]:
+    """The types of operators in the tables."""
+    content = _content()
+    rows: list[list[Any]] = json.loads(content[_LENGTH : _LENGTH + int.from_bytes(content[:_LENGTH], "little")])
+    return sorted({row[0] for row in rows})
+
+
+@lru_cache(maxsize=1)
+def _content() -> bytes:
+    return lzma.decompress(files(__package__).joinpath(_FILE).read_bytes())
