@@ -45,7 +45,7 @@ GPTQ makes up for the error of one element in others, and does not round to near
 """
 
 _MOVED = 1.8
-"""Where a method moves elements: how much further than in most weights the worst element of a weight may be."""
+"""The greatest error of a weight relative to that of most weights, where a method moves elements."""
 
 Side = Literal["model", "reference", "a", "b"]
 
@@ -103,7 +103,7 @@ class QuantizedWeight(Record):
 
 
 class QuantizedNote(NamedTuple):
-    """What quantization did to a value, in words. is_fault: whether rounding and clipping do not explain it."""
+    """The effect of quantization on a value, in words. is_fault: rounding and clipping do not explain it."""
 
     text: str
     is_fault: bool
@@ -235,7 +235,7 @@ def _far(errors: Array, steps: Array, is_inside: Array) -> dict[str, int | float
 
 
 def _of_channels(steps: Array, found: Array, plain: Array, is_end: Array) -> dict[str, int | float | None]:
-    """What is unexplained of a weight whose channels are scaled, as AWQ does; nothing for all other weights."""
+    """Count unexplained elements of a weight whose channels are scaled, as AWQ does; nothing for all other weights."""
     for axis in range(found.ndim):
         others = tuple([one for one in range(found.ndim) if one != axis])
         power = np.square(plain).sum(axis=others, keepdims=True, dtype=np.float64)
