@@ -1,14 +1,15 @@
 """First output, warm time and peak memory of ir_exec alone, to compare two versions of the compiler.
 
-Each network is loaded and run in processes of its own. Counted are the processor time from the import of ir_exec to the
-first output, the least wall time of the runs after the warm ones, and what the process takes more at its peak than
-before it loads the network, up to the first output and up to the last run. The networks are those of the snapshots of
+Each model is loaded and run in separate processes. Reported are the processor time from the import of ir_exec to the
+first output, the least wall time of the warm runs, and the peak memory minus the memory before loading the model, up to
+the first output and up to the last run. `share` is the peak up to the first output and of all runs relative to the
+weights as f32, without the import, for models with at least 16 MiB of weights. The models are those of the snapshots of
 plans in `tests/plans`, and an encoder of BERT-base's size with f32 and with f16 weights.
 
-    python -m benchmarks.first_output [--only TEXT] [--folder DIR] [--save] [--runs 3] [--large]
+    python -m benchmarks.first_output [--only TEXT] [--folder DIR] [--save] [--runs 40] [--large] [--optimize full]
 
-`--save` writes `results/first_output.json`; without it the figures stand beside those that are stored there.
-`--folder` measures networks `NAME.xml` with `NAME.inputs.npz` of another folder.
+`--save` writes `results/first_output.json`; without it the stored figures are shown for comparison. `--folder` measures
+models `NAME.xml` with `NAME.inputs.npz` of another folder.
 """
 
 from __future__ import annotations
@@ -34,15 +35,18 @@ __all__: list[str] = []
 
 ROOT = Path(__file__).resolve().parent.parent
 
+FIGURES = ("first_cpu", "first", "first_peak", "warm", "peak")
+"""What every network has."""
+
 Figures: TypeAlias = dict[str, float]
 
 PROGRAM = """
 import json, sys, time
 import numpy as np
 
-def peak():
+def peak(name="VmHWM"):
     with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
+        return next(int(line.split()[1]) for line in status if line.startswith(name)) * 1024
 
 path, inputs, options, runs = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), int(sys.argv[4])
 with np.load(inputs) as stored:
@@ -51,6 +55,7 @@ with open("/proc/self/clear_refs", "w") as file:
     file.write("5")
 before, start, wall = peak(), time.process_time(), time.perf_counter()
 import ir_exec
+loaded = peak("VmRSS") - before
 compiled = ir_exec.compile_model(path, **options)
 compiled(arrays)
 first, first_wall, first_peak = time.process_time() - start, time.perf_counter() - wall, peak() - before
@@ -61,6 +66,13 @@ for _ in range(runs):
     times.append(time.perf_counter() - start)
 warm = min(times[len(times) // 2:])
 figures = {"first_cpu": first, "first": first_wall, "first_peak": first_peak, "warm": warm, "peak": peak() - before}
+weights = sum(
+    node.op.size * (2 if node.op.element_type.name in ("f16", "bf16") else 1)
+    for node in ir_exec.read_model(path).graph.nodes
+    if node.type == "Const"
+)
+if weights >= 2**24:
+    figures |= {"first_share": (first_peak - loaded) / weights, "share": (figures["peak"] - loaded) / weights}
 print(json.dumps(figures))
 """
 
@@ -107,10 +119,11 @@ def _networks(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default="", metavar="TEXT", help="networks with this in their names")
-    parser.add_argument("--folder", metavar="DIR", help="measure the networks of a folder")
+    parser.add_argument("--only", default="", metavar="TEXT", help="models whose name contains this text")
+    parser.add_argument("--folder", metavar="DIR", help="measure the models of a folder")
     parser.add_argument("--large", action="store_true", help="measure the encoders of BERT-base's size")
     parser.add_argument("--save", action="store_true", help="store the figures")
+    parser.add_argument("--optimize", choices=("auto", "full"), help="instead of the default")
     parser.add_argument("--processes", type=int, default=3)
     parser.add_argument("--runs", type=int, default=40, help="runs after the first one")
     arguments = parser.parse_args()
@@ -120,10 +133,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, path, inputs, options in _networks(Path(folder), arguments):
             if arguments.only in name:
+                options |= {} if arguments.optimize is None else {"optimize": arguments.optimize}
                 found[name] = measured(path, inputs, options, arguments.processes, arguments.runs)
                 print(f"{name:34}" + "".join(map(_cell, found[name].items())), flush=True)
     both = found.keys() & known.keys()
-    for figure in next(iter(found.values()), {}) if both else ():
+    for figure in FIGURES if both else ():
         mean = geometric_mean(found[name][figure] / max(known[name][figure], 1e-9) for name in both)
         print(f"{figure}: {mean:.3f} times what is stored, geometric mean of {len(both)}")
     if arguments.save:
@@ -132,6 +146,8 @@ def main() -> None:
 
 def _cell(figure: tuple[str, float]) -> str:
     name, value = figure
+    if "share" in name:
+        return f"  {name} {value:5.2f}"
     return f"  {name} {value / 2**20:7.1f} MiB" if "peak" in name else f"  {name} {value * 1e3:8.2f} ms"
 
 

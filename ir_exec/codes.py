@@ -87,6 +87,7 @@ class Code(StrEnum):
     missing_attribute = "IR301", "0.1.0"
     invalid_attribute = "IR302", "0.1.0"
     unknown_attribute = "IR303", "0.1.0"
+    untyped_constant = "IR304", "0.3.0"
 
     element_type_not_taken = "IR401", "0.1.0"
     element_types_differ = "IR402", "0.1.0"

@@ -26,6 +26,7 @@ from ir_exec.codes import Code
 from ir_exec.printable import printable
 
 __all__ = [
+    "Citation",
     "ElementTypeError",
     "EvaluationError",
     "Fault",
@@ -96,11 +97,24 @@ class Location:
 
 
 @dataclass(frozen=True, slots=True)
+class Citation:
+    """A public document: its title, the release of the software that it describes, and its address."""
+
+    title: str
+    release: str
+    url: str
+
+    def __str__(self) -> str:
+        return f"{self.title} ({self.release}), {self.url}"
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """The content of an error.
 
     message: what is wrong, without the place. code: the rule that was broken.
     hint: a likely repair. related: further places that explain it, in reading order.
+    source: the document that states a limit of other software.
     """
 
     message: str
@@ -109,6 +123,7 @@ class Fault:
     severity: Severity = "error"
     location: Location = Location()
     related: tuple[Location, ...] = ()
+    source: Citation | None = None
 
 
 class IRError(Exception):

@@ -453,7 +453,7 @@ def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
     if reader is not None:
         found: Model = reader.read(source, report=raise_error)
         return found
-    loaded = load(source, weights)
+    loaded = _load_ir(source, weights, raise_error)
     assert loaded is not None, "a reader that raises leaves nothing unread"
     return Model(loaded)
 
@@ -475,6 +475,11 @@ def load(
         if model is None:
             return None
         return Loaded(model.document, model.graph, model.weights, model.document, model.left_out, model.stand_ins)
+    return _load_ir(source, weights, report)
+
+
+def _load_ir(source: Source, weights: WeightsSource | None, report: Report) -> Loaded | None:
+    """As `load`, for a source that no other reader takes."""
     older: list[tuple[Markup, str | None]] = []
     document = read_document(source, report=report, on_older=lambda *found: older.append(found))
     if older:

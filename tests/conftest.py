@@ -15,11 +15,15 @@ from hypothesis import Phase, settings
 
 from ir_exec.onnx import registry as onnx_registry
 from ir_exec.ops.base import registry as opsets
+from ir_exec.plan.compiler import Compiler
 from tests.conformance.networks import COLLECTION
 from tests.conformance.oracle import Oracle
 
 # A thread of it forks whenever OpenVINO is imported, and a product that BLAS works on in that moment never ends.
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # None: not to be found
+
+# A pass that fails is an error here, and a plan without it elsewhere.
+Compiler.is_strict = True
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("untimed", deadline=None)

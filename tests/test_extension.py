@@ -31,6 +31,7 @@ from ir_exec.extension import (
     register_op,
     unregister_op,
 )
+from tests.helpers.facts import facts
 from tests.helpers.ir_text import layer, net, parameter, port, result
 
 pytestmark = pytest.mark.usefixtures("forgotten_extensions")
@@ -132,10 +133,10 @@ def test_a_class_may_call_its_own_methods_and_those_of_its_base() -> None:
 def test_without_a_class() -> None:
     with pytest.raises(ir_exec.UnsupportedError) as error:
         run(network("Other", "my_opset"))
-    assert error.value.message == "1 operator of the network cannot be run: Other (my_opset): 1 layer"
+    assert facts(error.value.message) == ["1", "1", "my_opset"]
     (found,) = ir_exec.check_model(network("Other", "my_opset")).diagnostics
     assert (found.code, found.severity) == ("IR902", "info")
-    assert found.hint == "ir_exec.register_op registers a class for it"
+    assert facts(found.hint) == ["ir_exec.register_op"]
 
 
 def test_types_that_openvino_does_not_have_may_be_in_an_opset() -> None:

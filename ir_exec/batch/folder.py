@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from ir_exec.batch.items import StoredItem
-from ir_exec.batch.running import Result
+from ir_exec.batch.running import ItemResult
 from ir_exec.codes import Code
 from ir_exec.debug.values.files import store_npz
 from ir_exec.errors import EvaluationError, IRError
@@ -98,7 +98,7 @@ class OutputFolder:
                 self.changed += 1
             yield name, item
 
-    def add(self, name: str, item: StoredItem, result: Result) -> None:
+    def add(self, name: str, item: StoredItem, result: ItemResult) -> None:
         """Write the outputs of an item, and then its line. Raises IRError IR009 where that fails."""
         output = None if result.outputs is None else f"{name}.npz"
         error = None if result.error is None else {"code": str(result.error.code), "message": str(result.error)}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ir_exec.batch.flow import Task, TaskFlow
 from ir_exec.batch.models import ModelReference, NotHere, Parcel
@@ -28,11 +28,11 @@ from ir_exec.runtime.state import Snapshot
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Item", "Pace", "Result", "run"]
+__all__ = ["Item", "ItemResult", "Pace", "Result", "run"]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ItemResult:
     """What came of one item.
 
     index: the position of the item, from 0. outputs: what a call returns, None where it failed. error: why it did.
@@ -43,6 +43,10 @@ class Result:
     outputs: Results | None
     error: IRError | None
     digest: str | None = None
+
+
+Result: TypeAlias = ItemResult
+"""The former name."""
 
 
 def run(
@@ -68,14 +72,14 @@ def run(
     engine: str | None = None,
     providers: Sequence[str] | None = None,
     options: Mapping[str, Any] | None = None,
-) -> Iterator[Result]:
+) -> Iterator[ItemResult]:
     """Run a network on each of the items, of which there may be any number: a few are in memory at a time.
 
     items: what a call takes, or where to get it (see `Item`). They are taken one by one, as they are needed.
     executor: anything with the interface of `concurrent.futures.Executor`, or a Dask client. Without one `jobs`
         processes are started; with neither, or with one job, the items are computed here, as the results are asked for.
     ordered: give the results in the order of the items, else as they come.
-    on_error: a failing item is a Result with its error ("record"), or ends the run with it ("raise").
+    on_error: a failing item is an ItemResult with its error ("record"), or ends the run with it ("raise").
     session: a function of an item that tells which session it belongs to. The items of a session run one after the
         other, in their order, and each finds the variables as the one before has left them; after a failing item they
         stay as they were. Without it each item starts from the initial state. The state of every session is kept until
@@ -145,7 +149,7 @@ def _results(
     ordered: bool,
     raises: bool,
     owns_pool: bool,
-) -> Generator[Result]:
+) -> Generator[ItemResult]:
     is_finished = False
     with ExitStack() as stack:
         if owns_pool:
@@ -208,7 +212,7 @@ class _Work:
         self._free: deque[tuple[int, Item]] = deque()
         self._taken = 0
         self._given_back = 0
-        self._found: deque[Result] = deque()
+        self._found: deque[ItemResult] = deque()
         self._wanting: deque[tuple[_Sent, Snapshot | None, Cargo]] = deque()
         self._carrying = 0
 
@@ -216,20 +220,20 @@ class _Work:
         """reference, cargo: what goes with every task. parcel: what goes to workers that ask for it."""
         self._reference, self._parcel, self._cargo = reference, parcel, cargo
 
-    def in_order(self, items: Iterable[Item]) -> Iterator[Result]:
-        early: dict[int, Result] = {}
+    def in_order(self, items: Iterable[Item]) -> Iterator[ItemResult]:
+        early: dict[int, ItemResult] = {}
         for result in self._all(items):
             early[result.index] = result
             while self._given_back in early:
                 yield early.pop(self._given_back)
                 self._given_back += 1
 
-    def as_they_come(self, items: Iterable[Item]) -> Iterator[Result]:
+    def as_they_come(self, items: Iterable[Item]) -> Iterator[ItemResult]:
         for result in self._all(items):
             yield result
             self._given_back += 1
 
-    def _all(self, items: Iterable[Item]) -> Iterator[Result]:
+    def _all(self, items: Iterable[Item]) -> Iterator[ItemResult]:
         left = enumerate(items)
         failure: Exception | None = None
         is_over = False
@@ -314,7 +318,7 @@ class _Work:
             sent.line.alone = len(sent.items)
             self._send_line(sent.line)
         else:
-            self._found.append(Result(index, None, _as_ir_error(error)))
+            self._found.append(ItemResult(index, None, _as_ir_error(error)))
             if sent.line is not None:
                 sent.line.is_busy = False
                 self._send_line(sent.line)
@@ -324,7 +328,7 @@ class _Work:
         self._pace.answered(done, answer.seconds, answer.size)
         for (index, _), found in zip(sent.items, answer.outcomes, strict=False):
             results = None if found.arrays is None else Results(self._outputs, found.arrays)
-            self._found.append(Result(index, results, found.error, found.digest))
+            self._found.append(ItemResult(index, results, found.error, found.digest))
         left = sent.items[done:]
         if left:
             # The file of the first of them is not there for the worker; if it is not here either, that says so.

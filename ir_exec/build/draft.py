@@ -12,12 +12,12 @@ from ir_exec.hints import suggested
 from ir_exec.ir import Edge, Layer
 from ir_exec.ops.base.registry import canonical
 
-__all__ = ["LayerDraft", "Place", "unused_name"]
+__all__ = ["LayerDraft", "LayerPort", "unused_name"]
 
 _SINKS = frozenset({"Result", "Assign"})
 
 
-class Place(NamedTuple):
+class LayerPort(NamedTuple):
     """A port of a layer, by the ids of both."""
 
     layer: str
@@ -48,8 +48,8 @@ class LayerDraft:
     def become(self, layers: Iterable[Layer], edges: Iterable[Edge]) -> None:
         """Go on with these; no new layer will have the id of one that was here before."""
         self.layers: dict[str, Layer] = {layer.id: layer for layer in layers}
-        self.sources: dict[Place, Place] = {
-            Place(one.to_layer, one.to_port): Place(one.from_layer, one.from_port) for one in edges
+        self.sources: dict[LayerPort, LayerPort] = {
+            LayerPort(one.to_layer, one.to_port): LayerPort(one.from_layer, one.from_port) for one in edges
         }
         self._next_id = max([self._next_id, *(int(id) + 1 for id in self.layers)])
         # What no output needs was so in the file, and stays.
@@ -79,11 +79,11 @@ class LayerDraft:
                     pending.append(source.layer)
         return found
 
-    def inputs(self, layer: Layer) -> list[Place]:
+    def inputs(self, layer: Layer) -> list[LayerPort]:
         """The input ports of a layer."""
-        return [Place(layer.id, port.id) for port in layer.inputs]
+        return [LayerPort(layer.id, port.id) for port in layer.inputs]
 
-    def readers(self, value: Place) -> list[Place]:
+    def readers(self, value: LayerPort) -> list[LayerPort]:
         """The input ports that read an output port."""
         return [target for target, source in self.sources.items() if source == value]
 
@@ -124,7 +124,7 @@ class LayerDraft:
             raise EvaluationError(f"there is no layer {told!r}", code=Code.unknown_input, hint=hint)
         return found[0]
 
-    def value(self, name: str) -> Place:
+    def value(self, name: str) -> LayerPort:
         """The value of this tensor name, output name, layer name (of one output) or `layer:1`.
 
         Raises EvaluationError (IR705) where there is none.
@@ -141,11 +141,11 @@ class LayerDraft:
         """All names of layers and values."""
         return {layer.name for layer in self.layers.values()} | dict(self._named_values()).keys()
 
-    def _named_values(self) -> Iterator[tuple[str, Place]]:
+    def _named_values(self) -> Iterator[tuple[str, LayerPort]]:
         """Every name of a value; where one is several values' the last one counts."""
         for layer in self.layers.values():
             for position, port in enumerate(layer.outputs):
-                place = Place(layer.id, port.id)
+                place = LayerPort(layer.id, port.id)
                 yield f"{layer.name}:{position}", place
                 if len(layer.outputs) == 1:
                     yield layer.name, place
@@ -155,4 +155,4 @@ class LayerDraft:
                 yield from ((name, source) for name in (layer.name, *layer.output_names))
         for layer in self.layers.values():
             for port in layer.outputs:
-                yield from ((name, Place(layer.id, port.id)) for name in port.names)
+                yield from ((name, LayerPort(layer.id, port.id)) for name in port.names)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ir_exec.build.constants import ElementTypeLike, as_array, as_element_type
 from ir_exec.build.cutting import below, cut, region_at
-from ir_exec.build.draft import LayerDraft, Place
+from ir_exec.build.draft import LayerDraft, LayerPort
 from ir_exec.build.level import Level, Path, Shared, parameter_data
 from ir_exec.build.operators import attribute_text
 from ir_exec.build.values import Value
@@ -95,6 +95,14 @@ class Editor:
         if not is_tensor and level.outer is None:
             # Inputs and outputs are found by tensor names.
             level.name_end(new)
+        return self
+
+    def rename_layer(self, layer: str, name: str) -> Self:
+        """Give a layer another name; tensor names stay as they are."""
+        level, found = self._layer(layer)
+        if any(one.name == name for one in level.draft.layers.values()):
+            raise GraphError(f"the name {level.draft.path + name!r} is taken", code=Code.duplicate_layer_name)
+        level.put(found.model_copy(update={"name": name}))
         return self
 
     def set_attribute(self, layer: str, attribute: str, value: Any) -> Self:
@@ -196,7 +204,7 @@ class Editor:
         finally:
             draft.put(found)
         for port, new in zip(found.outputs, made, strict=True):
-            place = Place(found.id, port.id)
+            place = LayerPort(found.id, port.id)
             level.move_names(place, new)
             level.read_instead(draft.readers(place), place, new)
         level.drop(found.id)
@@ -210,13 +218,13 @@ class Editor:
         level, found = self._layer(layer)
         draft = level.draft
         places = draft.inputs(found)
-        readers = [one for port in found.outputs for one in draft.readers(Place(found.id, port.id))]
+        readers = [one for port in found.outputs for one in draft.readers(LayerPort(found.id, port.id))]
         if readers and (len(found.outputs) > 1 or passes >= len(places)):
             message = f"layer {layer!r} has {len(places)} inputs and {len(found.outputs)} outputs, and {len(readers)}"
             raise GraphError(f"{message} inputs read it: nothing can take its place")
         if readers:
             source = draft.sources[places[passes]]
-            place = Place(found.id, found.outputs[0].id)
+            place = LayerPort(found.id, found.outputs[0].id)
             level.move_names(place, source)
             level.read_instead(readers, place, source)
         level.drop(found.id)
@@ -269,7 +277,7 @@ class Editor:
         level, name = self._at(name)
         return level, level.draft.layer(name)
 
-    def _outside(self, name: str, what: str) -> Place:
+    def _outside(self, name: str, what: str) -> LayerPort:
         """A value of the network itself."""
         level, inner = self._at(name)
         if level is not self._network:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ir_exec.build.draft import LayerDraft, Place
+from ir_exec.build.draft import LayerDraft, LayerPort
 from ir_exec.build.network import constants_of, layer_element, needed_layers, output_port
 from ir_exec.build.operators import attribute_text
 from ir_exec.build.values import BuiltLayer, Value, new_layer
@@ -34,7 +34,7 @@ class Shared:
     infer: Callable[[], None]
     types: dict[Path, TensorType] | None
     arrays: dict[int, Array] = field(default_factory=dict)
-    stands: dict[BuiltLayer, tuple[Level, Place]] = field(default_factory=dict)
+    stands: dict[BuiltLayer, tuple[Level, LayerPort]] = field(default_factory=dict)
 
 
 class Level:
@@ -109,7 +109,7 @@ class Level:
             raise GraphError(f"{told!r} is a {layer.type} that belongs to a port of the layer around the body")
         self.draft.drop(id)
 
-    def value(self, place: Place) -> Value:
+    def value(self, place: LayerPort) -> Value:
         """A value of the network for the functions of a caller."""
         layer = self.draft.layers[place.layer]
         position = [port.id for port in layer.outputs].index(place.port)
@@ -127,7 +127,7 @@ class Level:
         assert types is not None, "inference gives every value a type"
         return types[path]
 
-    def spliced(self, values: Sequence[Value]) -> list[Place]:
+    def spliced(self, values: Sequence[Value]) -> list[LayerPort]:
         """Make the layers of these values part of the network or body."""
         needed = needed_layers(values)
         stands = [layer for layer in needed if layer in self._shared.stands]
@@ -143,7 +143,7 @@ class Level:
         sources = [value.layer.inputs[0] if value.layer.type == "Result" else value for value in values]
         return [_place(value, ids) for value in sources]
 
-    def _read_here(self, level: Level, place: Place) -> Place:
+    def _read_here(self, level: Level, place: LayerPort) -> LayerPort:
         """Where a value of this level or one around it can be read here."""
         if level is self:
             return place
@@ -152,7 +152,7 @@ class Level:
         outside = self.outer._read_here(level, place)
         return self._tied(outside) or self._tie(outside)
 
-    def _tied(self, outside: Place) -> Place | None:
+    def _tied(self, outside: LayerPort) -> LayerPort | None:
         """The Parameter that has this value in every iteration."""
         assert self.outer is not None, "a body has a level around it"
         holder = self.outer.draft.layers[self._holder]
@@ -160,13 +160,13 @@ class Level:
         changing = {edge.to_layer for edge in body.back_edges}
         for entry in body.port_map:
             is_whole = entry.direction == "input" and entry.axis is None and entry.internal_layer_id not in changing
-            port = Place(holder.id, str(entry.external_port_id))
+            port = LayerPort(holder.id, str(entry.external_port_id))
             if is_whole and self.outer.draft.sources.get(port) == outside:
                 inner = self.draft.layers[entry.internal_layer_id]
-                return Place(inner.id, inner.outputs[0].id)
+                return LayerPort(inner.id, inner.outputs[0].id)
         return None
 
-    def _tie(self, outside: Place) -> Place:
+    def _tie(self, outside: LayerPort) -> LayerPort:
         """A new Parameter for a value, and the input of the layer around the body that it is tied to."""
         assert self.outer is not None, "a body has a level around it"
         value = self.outer.value(outside)
@@ -182,13 +182,13 @@ class Level:
         self.outer.draft.put(holder.model_copy(update={"bodies": tuple(bodies)}))
         self.draft.put_behind([made], [one.id for one in self.draft.layers.values() if one.is_parameter])
         self._shared.types = None
-        return Place(made.id, made.outputs[0].id)
+        return LayerPort(made.id, made.outputs[0].id)
 
-    def _with_input(self, id: str, port: Port, source: Place) -> str:
+    def _with_input(self, id: str, port: Port, source: LayerPort) -> str:
         """Give a layer another input behind those that it has; the id of its port."""
         layer = self.draft.layers[id]
         new = 1 + max([int(one.id) for one in layer.inputs], default=-1)
-        self.draft.sources[Place(id, str(new))] = source
+        self.draft.sources[LayerPort(id, str(new))] = source
         outputs = layer.outputs
         if str(new) in {one.id for one in outputs}:
             # OpenVINO counts ports through, inputs first.
@@ -201,15 +201,15 @@ class Level:
         return str(new)
 
     def _move_ports(self, id: str, moved: Mapping[str, str]) -> None:
-        def place(one: Place) -> Place:
-            return Place(id, moved.get(one.port, one.port)) if one.layer == id else one
+        def place(one: LayerPort) -> LayerPort:
+            return LayerPort(id, moved.get(one.port, one.port)) if one.layer == id else one
 
         self.draft.sources = {target: place(source) for target, source in self.draft.sources.items()}
         for layer, (level, at) in self._shared.stands.items():
             if level is self:
                 self._shared.stands[layer] = self, place(at)
 
-    def _splice(self, layer: BuiltLayer, ids: dict[BuiltLayer, Place]) -> None:
+    def _splice(self, layer: BuiltLayer, ids: dict[BuiltLayer, LayerPort]) -> None:
         id = self.draft.new_id()
         taken = {name for one in self.draft.layers.values() for port in one.outputs for name in port.names}
         names = {value: value.tensor_names for value in layer.outputs}
@@ -229,16 +229,16 @@ class Level:
             if types is not None:
                 types[(*self._around, element.id, position)] = value.type
         self._shared.arrays |= constants_of(layer)
-        ids[layer] = Place(element.id, "")
+        ids[layer] = LayerPort(element.id, "")
 
-    def read_instead(self, readers: Sequence[Place], old: Place, new: Place) -> None:
+    def read_instead(self, readers: Sequence[LayerPort], old: LayerPort, new: LayerPort) -> None:
         """Let input ports read another value."""
         for reader in readers:
             self.draft.sources[reader] = new
         if self._shared.types is not None and self.value(old).type != self.value(new).type:
             self._shared.types = None
 
-    def move_names(self, old: Place, new: Place) -> None:
+    def move_names(self, old: LayerPort, new: LayerPort) -> None:
         """Give a value the tensor names of the one whose place it takes; an input keeps its own."""
         layer = self.draft.layers[old.layer]
         if old == new or layer.is_parameter:
@@ -252,17 +252,17 @@ class Level:
         for name in names:
             self.add_name(new, name)
 
-    def add_name(self, place: Place, name: str) -> None:
+    def add_name(self, place: LayerPort, name: str) -> None:
         """Give a value one more tensor name."""
         names = self._port(place).names
         self._set_names(place, names if name in names else (*names, name))
 
-    def _set_names(self, place: Place, names: tuple[str, ...]) -> None:
+    def _set_names(self, place: LayerPort, names: tuple[str, ...]) -> None:
         layer = self.draft.layers[place.layer]
         ports = [port.model_copy(update={"names": names}) if port.id == place.port else port for port in layer.outputs]
         self.draft.put(layer.model_copy(update={"outputs": tuple(ports)}))
 
-    def _port(self, place: Place) -> Port:
+    def _port(self, place: LayerPort) -> Port:
         return next(port for port in self.draft.layers[place.layer].outputs if port.id == place.port)
 
     def name_end(self, name: str) -> None:
@@ -273,12 +273,12 @@ class Level:
             if layer.is_result:
                 self.add_name(self.draft.sources[self.draft.inputs(layer)[0]], name)
             elif len(layer.outputs) == 1 and not layer.outputs[0].names:
-                place = Place(layer.id, layer.outputs[0].id)
+                place = LayerPort(layer.id, layer.outputs[0].id)
                 readers = [self.draft.layers[one.layer] for one in self.draft.readers(place)]
                 if layer.is_parameter or any(one.is_result for one in readers):
                     self.add_name(place, name)
 
-    def result(self, place: Place) -> str:
+    def result(self, place: LayerPort) -> str:
         """The id of the Result of a value, which is made where there is none."""
         for reader in self.draft.readers(place):
             if self.draft.layers[reader.layer].is_result:
@@ -297,9 +297,9 @@ def parameter_data(shape: Shape, kind: ElementType) -> dict[str, str]:
     return {"shape": attribute_text(shape), "element_type": kind.name}
 
 
-def _place(value: Value, ids: Mapping[BuiltLayer, Place]) -> Place:
+def _place(value: Value, ids: Mapping[BuiltLayer, LayerPort]) -> LayerPort:
     place = ids[value.layer]
-    return place if place.port else Place(place.layer, output_port(value))
+    return place if place.port else LayerPort(place.layer, output_port(value))
 
 
 def _with_ports(body: Body, moved: Mapping[str, str]) -> Body:

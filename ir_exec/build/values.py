@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Location
@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from ir_exec.graph import BodyGraph
     from ir_exec.ir import Body
 
-__all__ = ["BuiltBody", "BuiltLayer", "Scope", "Value", "current_scope", "new_layer", "next_serial", "scope"]
+__all__ = [
+    "BuiltBody",
+    "BuiltLayer",
+    "BuiltValue",
+    "Scope",
+    "Value",
+    "current_scope",
+    "new_layer",
+    "next_serial",
+    "scope",
+]
 
 _serials = count()
 
@@ -82,10 +92,10 @@ class BuiltLayer:
     op: Op
     name: str
     attributes: Mapping[str, str]
-    inputs: tuple[Value, ...]
+    inputs: tuple[BuiltValue, ...]
     scope: Scope
     serial: int
-    outputs: tuple[Value, ...] = ()
+    outputs: tuple[BuiltValue, ...] = ()
     bodies: tuple[BuiltBody, ...] = ()
     constant: Array | None = None
     output_names: tuple[str, ...] = field(default=())
@@ -99,7 +109,7 @@ class BuiltLayer:
         return f"<{self.type} {self.name!r}>"
 
 
-class Value:
+class BuiltValue:
     """An output of a layer of a network in the making, which other layers take as an input.
 
     layer: that computes it. position: among the outputs of the layer. type: inferred when the layer was made.
@@ -150,17 +160,21 @@ class Value:
         name = self.layer.name or self.layer.type
         return name if len(self.layer.outputs) == 1 else f"{name}:{self.position}"
 
-    def __iter__(self) -> Iterator[Value]:
+    def __iter__(self) -> Iterator[BuiltValue]:
         raise TypeError(f"{self!r} is one value: only layers of several outputs can be unpacked")
 
     def __repr__(self) -> str:
         return f"<Value {self.name!r} {self.type}>"
 
 
+Value: TypeAlias = BuiltValue
+"""The name in signatures, and the public one."""
+
+
 def new_layer(
     type_name: str,
     op: Op,
-    inputs: tuple[Value, ...],
+    inputs: tuple[BuiltValue, ...],
     types: Iterable[TensorType],
     *,
     name: str | None = None,
@@ -185,7 +199,7 @@ def new_layer(
         bodies=bodies,
         constant=constant,
     )
-    layer.outputs = tuple([Value(layer, position, type) for position, type in enumerate(types)])
+    layer.outputs = tuple([BuiltValue(layer, position, type) for position, type in enumerate(types)])
     if tensor_names:
         _name_outputs(layer, tensor_names)
     return layer

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ir_exec.check.rules import lesser, rule_of
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, Location, Severity
+from ir_exec.errors import Citation, IRError, Location, Severity
 from ir_exec.graph import Node
 from ir_exec.ir import Layer, Port
 from ir_exec.printable import printable
@@ -35,6 +35,7 @@ class Diagnostic(ReportRecord):
     code, name: the rule that was broken (`IR601`, `declared-dims`); their meaning never changes.
     message: what is wrong, without the place. hint: a likely repair, or a cause elsewhere in the file.
     related: further places that explain it, such as the layers on the way from the cause.
+    source: the document that states a limit of other software, as IR811 reports; None for other rules.
     """
 
     code: str
@@ -44,6 +45,7 @@ class Diagnostic(ReportRecord):
     hint: str | None = None
     location: Location
     related: tuple[Location, ...] = ()
+    source: Citation | None = None
 
     @classmethod
     def of(cls, error: IRError) -> Self:
@@ -57,6 +59,7 @@ class Diagnostic(ReportRecord):
             hint=error.hint,
             location=error.location,
             related=error.related,
+            source=error.fault.source,
         )
 
     def __str__(self) -> str:

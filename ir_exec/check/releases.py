@@ -1,9 +1,10 @@
 """The oldest release of OpenVINO that reads a file, and what in the file needs it.
 
 `releases.json` holds the first release of each opset, element type, IR version and so on, with its source. Opsets grow
-for a few releases: `operators` lists operators that came later, or earlier, than the release in `opsets`. `attributes`
-and `inputs` list what operators did not take at first; older releases refuse it, or ignore it and compute something
-else.
+for a few releases: `operators` lists operators that came later, or earlier, than the release in `opsets`. `extensions`
+lists the operators of openvino_tokenizers, whose releases are those of OpenVINO. `attributes`, `inputs` and
+`extension_inputs` list what operators did not take at first; older releases refuse it, or ignore it and compute
+something else.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ class Release(NamedTuple):
     def __str__(self) -> str:
         return f"{self.year}.{self.number}"
 
+
+_EXTENSION = "extension"
+"""The opset of operators of openvino_tokenizers."""
 
 _OLDEST_VERSION = 10
 _LAST_OLDER = Release(2022, 1)
@@ -143,7 +147,8 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
 def _of_operator(type_name: str, opset: str) -> tuple[str, list[_Need], list[_Novelty]]:
     """The canonical name, what every layer needs, and what only some have."""
     name, release = canonical(type_name), first_release(type_name, opset)
-    needs = [] if release is None else [_Need(release, f"{type_name} of {opset}")]
+    owner = "openvino_tokenizers" if opset == _EXTENSION else opset
+    needs = [] if release is None else [_Need(release, f"{type_name} of {owner}")]
     return name, needs, _table().novelties.get(name, [])
 
 
@@ -203,7 +208,7 @@ def _table() -> _Table:
     assert text is not None, "the table is part of the package"
     table: dict[str, Any] = json.loads(text)
     novelties: dict[str, list[_Novelty]] = {}
-    for entry in (*table["attributes"], *table["inputs"]):
+    for entry in (*table["attributes"], *table["inputs"], *table["extension_inputs"]):
         opsets = frozenset(f"opset{number}" for number in entry.get("opsets", ()))
         told = {key: entry[key] for key in ("attribute", "pattern", "element_type", "input_count") if key in entry}
         for name in entry["types"]:
@@ -215,6 +220,11 @@ def _table() -> _Table:
         {
             (name, f"opset{entry['opset']}"): Release.parse(entry["release"])
             for entry in table["operators"]
+            for name in entry["types"]
+        }
+        | {
+            (canonical(name), _EXTENSION): Release.parse(entry["release"])
+            for entry in table["extensions"]
             for name in entry["types"]
         },
         {key: Release.parse(value) for key, value in table["element_types"].items()},

@@ -155,6 +155,8 @@ def _block(
         yield from _note("also:", _layers(others), margin, style, width)
     if diagnostic.hint:
         yield from _note("hint:", printable(diagnostic.hint), margin, style, width)
+    if diagnostic.source:
+        yield from _note("source:", printable(str(diagnostic.source)), margin, style, width)
 
 
 def _note(name: str, text: str, margin: str, style: Style, width: int | None) -> Iterator[str]:

@@ -113,6 +113,14 @@ def read_arrays(path: str, ports: Sequence[ModelPort], pixels: Pixels | None = N
     return found
 
 
+def read_named_arrays(path: str) -> dict[str, Array]:
+    """The arrays of an .npz by their names, as they are stored."""
+    loaded = _load(path)
+    if not isinstance(loaded, dict):
+        raise Unusable(f"{path} holds one array without a name, expected an .npz")
+    return loaded
+
+
 @contextmanager
 def _readable(path: str) -> Iterator[None]:
     """Errors of reading as messages."""

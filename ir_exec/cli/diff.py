@@ -12,7 +12,7 @@ from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.debug import NetworkDiff, diff
-from ir_exec.debug.diffs.diffing import listed
+from ir_exec.debug.diffs.listing import listed
 from ir_exec.printable import printable
 
 

@@ -14,8 +14,9 @@ from ir_exec import build
 from ir_exec.build import Editor
 from ir_exec.build.operators import operator_class
 from ir_exec.cli.config import extension_option, load_extensions
-from ir_exec.cli.options import MODEL, shape_option, shapes_by_input
+from ir_exec.cli.options import MODEL, FiniteRange, shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
+from ir_exec.cli.weights import compressed, read_compression, split_weights
 from ir_exec.model import read_model
 from ir_exec.types import Array
 
@@ -48,7 +49,24 @@ from ir_exec.types import Array
     "--insert", "inserted", multiple=True, metavar="NAME=TYPE(...)", help="Put a layer behind a layer or tensor."
 )
 @click.option("--output-of", "added", multiple=True, metavar="NAME", help="Make a layer or tensor an output too.")
-@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
+@click.option(
+    "--weights",
+    multiple=True,
+    metavar="FORMAT|FILE",
+    help="Compress weights: int8, int4, f16, nf4, mxfp4, ... or formats by layers in a .json. FILE.bin: weights other "
+    "than those beside the .xml.",
+)
+@click.option("--group-size", type=int, metavar="N", help="Of --weights: elements that share a scale; -1 is a row.")
+@click.option("--ratio", type=FiniteRange(0, 1), metavar="X", help="Of --weights int4: the share that gets 4 bits.")
+@click.option("--all-layers", is_flag=True, help="Of --weights int4: embeddings and the last layer too.")
+@click.option(
+    "--inputs",
+    "archives",
+    multiple=True,
+    metavar="FILE.npz",
+    type=click.Path(),
+    help="Of --weights: inputs whose activations weigh the errors of rounding; repeatable.",
+)
 @extension_option
 def command(
     model: str,
@@ -62,7 +80,11 @@ def command(
     replaced: tuple[str, ...],
     inserted: tuple[str, ...],
     added: tuple[str, ...],
-    weights: str | None,
+    weights: tuple[str, ...],
+    group_size: int | None,
+    ratio: float | None,
+    all_layers: bool,
+    archives: tuple[str, ...],
     extensions: tuple[str, ...],
 ) -> None:
     """Write a network with other names, attributes, constants, shapes or layers.
@@ -76,14 +98,22 @@ def command(
     told first: numbers and lists, 'x=Multiply([0.5, 2])', names and .npy files in quotes, 'x=Add("y")'. A layer that
     replaces another keeps its name and those of its attributes that it has too.
 
+    --weights int8|int4|f16|nf4|mxfp4|fp8_e4m3 compresses weights without data, in the layout that NNCF writes; a .json
+    has formats by patterns of names. It is there to measure what a format does (`ir-exec quantize-report`), and to make
+    files for tests: use NNCF to keep accuracy. --weights FILE.bin reads the weights of the network from there.
+
     Exit code: 0 when it was written, 2 where it cannot be.
     """
     if not output.lower().endswith(".xml"):
         raise Unusable(f"--output {output}: the file to write must end in .xml")
+    file, asked = split_weights(weights)
+    if asked is None and (group_size, ratio, all_layers, archives) != (None, None, False, ()):
+        raise Unusable("--group-size, --ratio, --all-layers and --inputs are for --weights with a format")
+    compression = None if asked is None else read_compression(asked, group_size, ratio, all_layers=all_layers)
     load_extensions(extensions)
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
-        network = read_model(model, weights=weights)
+        network = read_model(model, weights=file)
     named_shapes = shapes_by_input(shapes, network.inputs)
     with errors_as_messages(exit_code=UNUSABLE):
         editor = Editor(network)
@@ -103,6 +133,9 @@ def command(
         for old, new in _pairs(renamed, "--rename"):
             editor.rename(old, new)
         edited = editor.model()
+    if compression is not None:
+        edited = compressed(edited, compression, archives)
+    with errors_as_messages(exit_code=UNUSABLE):
         edited.save(output)
     show_written("Edited", edited, output)
 

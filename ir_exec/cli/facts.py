@@ -15,13 +15,22 @@ from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.state import variables_of
 from ir_exec.types import ElementType, TensorType
 
-__all__ = ["Constants", "LayerFacts", "NetworkFacts", "PlacedNode", "Port", "facts_of", "layer_facts", "placed_nodes"]
+__all__ = [
+    "ConstantFacts",
+    "LayerFacts",
+    "NetworkFacts",
+    "PlacedNode",
+    "PortFacts",
+    "facts_of",
+    "layer_facts",
+    "placed_nodes",
+]
 
 _MOST_ELEMENTS = 16
 """Of a constant that has more, the values are not shown."""
 
 
-class Port(JsonFacts):
+class PortFacts(JsonFacts):
     """An input, output or variable; other_names: all further names that are accepted for it."""
 
     name: str
@@ -30,12 +39,12 @@ class Port(JsonFacts):
     other_names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, port: ModelPort, hidden: Set[str] = frozenset()) -> Port:
+    def of(cls, port: ModelPort, hidden: Set[str] = frozenset()) -> PortFacts:
         others = tuple(sorted(port.names - hidden - {port.name}))
         return cls(name=port.name, element_type=str(port.element_type), shape=str(port.shape), other_names=others)
 
 
-class Operator(JsonFacts):
+class OperatorFacts(JsonFacts):
     """A type of layers, and how many of them there are; is_implemented: whether ir_exec can run them."""
 
     type: str
@@ -44,7 +53,7 @@ class Operator(JsonFacts):
     is_implemented: bool
 
 
-class Constants(JsonFacts):
+class ConstantFacts(JsonFacts):
     """The constants of an element type; bytes that constants share count once."""
 
     element_type: str
@@ -77,11 +86,11 @@ class NetworkFacts(JsonFacts):
     bytes: int
     multiply_adds: int
     is_exact: bool
-    variables: tuple[Port, ...]
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
-    operators: tuple[Operator, ...]
-    constants: tuple[Constants, ...]
+    variables: tuple[PortFacts, ...]
+    inputs: tuple[PortFacts, ...]
+    outputs: tuple[PortFacts, ...]
+    operators: tuple[OperatorFacts, ...]
+    constants: tuple[ConstantFacts, ...]
     onnx: OnnxFacts | None = None
 
 
@@ -102,9 +111,9 @@ def facts_of(network: Model, source: Document, onnx: OnnxFacts | None = None) ->
         bytes=_stored(op for op in _const_ops(network.graph)),
         multiply_adds=work.multiply_adds,
         is_exact=work.is_exact,
-        variables=tuple(map(Port.of, variables_of(network))),
-        inputs=tuple(Port.of(port, added) for port in network.inputs),
-        outputs=tuple(Port.of(port, added) for port in network.outputs),
+        variables=tuple(map(PortFacts.of, variables_of(network))),
+        inputs=tuple(PortFacts.of(port, added) for port in network.inputs),
+        outputs=tuple(PortFacts.of(port, added) for port in network.outputs),
         operators=tuple(_operators(network.graph)),
         constants=constants,
         onnx=onnx,
@@ -128,21 +137,21 @@ def _parameters(graph: Graph) -> int:
     return sum(counted.values())
 
 
-def _operators(graph: Graph) -> Iterator[Operator]:
+def _operators(graph: Graph) -> Iterator[OperatorFacts]:
     nodes = list(graph.all_nodes())
     missing = {(node.type, node.layer.version) for node in nodes if node.op is None}
     counts = Counter((node.type, node.layer.version) for node in nodes)
     for key, count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))):
-        yield Operator(type=key[0], opset=key[1], layers=count, is_implemented=key not in missing)
+        yield OperatorFacts(type=key[0], opset=key[1], layers=count, is_implemented=key not in missing)
 
 
-def _constants(graph: Graph) -> list[Constants]:
+def _constants(graph: Graph) -> list[ConstantFacts]:
     """By element type, the most bytes first."""
     by_type: dict[ElementType, list[Const]] = {}
     for op in _const_ops(graph):
         by_type.setdefault(op.element_type, []).append(op)
     found = [
-        Constants(
+        ConstantFacts(
             element_type=str(kind),
             constants=len(ops),
             elements=sum(op.shape.size.lo for op in ops),

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["TokenOptions", "compare_folder", "show_folder", "tokens_of"]
 
 
-def tokens_of(text: str) -> list[int]:
+def tokens_of(text: str, option: str = "--ids") -> list[int]:
     """The tokens of `1,2,3`."""
     try:
         return [int(one) for one in text.split(",")]
     except ValueError:
-        raise Unusable(f"--ids {text!r} is no list of tokens such as 1,2,3") from None
+        raise Unusable(f"{option} {text!r} is no list of tokens such as 1,2,3") from None
 
 
 @dataclass(frozen=True, slots=True)

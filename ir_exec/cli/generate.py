@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from ir_exec.cli.arrays import write_arrays
+from ir_exec.cli.arrays import read_named_arrays, write_arrays
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.files import read_text
 from ir_exec.cli.folder import tokens_of
@@ -19,38 +19,87 @@ from ir_exec.runtime import compile_model
 
 if TYPE_CHECKING:
     from ir_exec.text.generation import Generation
+    from ir_exec.text.offsets import Offsets
+    from ir_exec.text.sampling import GenerationOptions
 
 __all__ = ["command"]
+
+_COUNT = click.IntRange(min=0)
+
+_OPTIONS: dict[str, tuple[str, Any, str]] = {
+    "max_new_tokens": ("--max-new-tokens", _COUNT, "At most N new tokens.  [default: of the file, or 100]"),
+    "min_new_tokens": ("--min-new-tokens", _COUNT, "No end token among the first N."),
+    "repetition_penalty": ("--repetition-penalty", float, "Divide logits of tokens in the text, above 1 against them."),
+    "presence_penalty": ("--presence-penalty", float, "Subtract X from the logits of new tokens."),
+    "frequency_penalty": ("--frequency-penalty", float, "Subtract X for each time that a token came."),
+    "no_repeat_ngram_size": ("--no-repeat-ngram-size", _COUNT, "No N tokens in a row twice."),
+    "do_sample": ("--sample", None, "Draw tokens, with the temperature, top-k, top-p and min-p of the file."),
+    "temperature": ("--temperature", float, "Divide the logits by X and draw; 0 takes the likeliest token."),
+    "top_k": ("--top-k", _COUNT, "Draw among the N likeliest tokens, 0 for all."),
+    "top_p": ("--top-p", float, "Draw among the likeliest tokens whose probabilities reach X."),
+    "min_p": ("--min-p", float, "Draw among tokens with at least X times the greatest probability."),
+}
+"""Options by their names in `generation_config.json`: flag, type, help."""
+
+
+def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Options that replace values of `generation_config.json`, as the argument `settings`."""
+
+    @wraps(command)
+    def with_settings(*args: Any, stop: tuple[str, ...], eos: str | None, **kwargs: Any) -> Any:
+        given = {name: kwargs.pop(name) for name in _OPTIONS}
+        settings = {name: value for name, value in given.items() if value not in (None, False)}
+        if stop:
+            settings["stop_strings"] = list(stop)
+        if eos is not None:
+            settings["eos_token_id"] = tokens_of(eos, "--eos")
+        return command(*args, settings=settings, **kwargs)
+
+    found: Callable[..., None] = with_settings
+    found = click.option("--eos", metavar="1,2", help="End tokens instead of those of the file.")(found)
+    found = click.option("--stop", metavar="TEXT", multiple=True, help="Text that ends the generation; repeatable.")(
+        found
+    )
+    for name, (flag, kind, help) in reversed(_OPTIONS.items()):
+        if kind is None:
+            found = click.option(flag, name, is_flag=True, help=help)(found)
+        else:
+            found = click.option(flag, name, type=kind, metavar="N" if kind is _COUNT else "X", help=help)(found)
+    return found
 
 
 @click.command("generate")
 @click.argument("folder", metavar="FOLDER", type=click.Path())
-@click.option("--prompt", metavar="TEXT", help="The text to go on.")
+@click.option("--prompt", "prompts", metavar="TEXT", multiple=True, help="The text to go on; repeatable for a batch.")
 @click.option("--chat", metavar="FILE.json", type=click.Path(), help="Messages for the chat template.")
-@click.option("--ids", metavar="1,2,3", help="Tokens instead of text.")
+@click.option("--ids", "rows", metavar="1,2,3", multiple=True, help="Tokens instead of text; repeatable for a batch.")
+@click.option("--audio", metavar="FILE.wav", type=click.Path(), help="Speech, for a speech model.")
+@click.option("--language", metavar="NAME", help="Of the speech, as en.  [default: found by the model]")
+@click.option("--task", type=click.Choice(["transcribe", "translate"]), help="What to do with speech.")
 @click.option("--inputs", metavar="FILE.npz", type=click.Path(), help="Arrays that the networks need besides tokens.")
-@click.option("--max-new-tokens", type=click.IntRange(min=0), default=100, show_default=True, help="At most so many.")
-@click.option("--ignore-eos", is_flag=True, help="Do not stop at the end token.")
-@click.option("--temperature", type=click.FloatRange(min=0), default=0.0, help="Draw tokens.  [default: the likeliest]")
-@click.option("--top-k", type=click.IntRange(min=0), default=0, help="Draw among so many tokens.")
-@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), default=1.0, help="Draw among tokens of this sum.")
-@click.option("--seed", type=int, default=0, help="Of the draws.")
-@click.option("--logits", "logits_path", metavar="OUT.npz", type=click.Path(), help="Write the logits.")
+@click.option("--ignore-eos", is_flag=True, help="Do not stop at end tokens.")
+@_settings_options
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the draws.")
+@click.option("--logits", "logits_path", metavar="OUT.npz", type=click.Path(), help="Write the logits of the network.")
 @click.option(
-    "--format", "format_name", type=click.Choice(["text", "json"]), default="text", help="json: with tokens and times."
+    "--format",
+    "format_name",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="json: with tokens, offsets in bytes, and times.",
 )
 @engine_options
 def command(
     folder: str,
-    prompt: str | None,
+    prompts: tuple[str, ...],
     chat: str | None,
-    ids: str | None,
+    rows: tuple[str, ...],
+    audio: str | None,
+    language: str | None,
+    task: str | None,
     inputs: str | None,
-    max_new_tokens: int,
     ignore_eos: bool,
-    temperature: float,
-    top_k: int,
-    top_p: float,
+    settings: GenerationOptions,
     seed: int,
     logits_path: str | None,
     format_name: str,
@@ -58,44 +107,85 @@ def command(
 ) -> None:
     """Generate text by the networks of a folder, as a reference.
 
-    It is exact, and the same every time: the most likely token is taken, unless a temperature is given. Text comes as
+    It is exact, and the same every time: the most likely token is taken, unless --sample or a temperature is given.
+    Penalties, end tokens and lengths are those of generation_config.json, where no option replaces them. Text comes as
     it is generated. Without --engine it is slow.
+
+    A speech model takes --audio, of which the log-mel spectrogram is computed where preprocessor_config.json describes
+    that of Whisper; other features come by --inputs, as do pixel_values of images, already sized and normalised.
 
     Exit code: 0 when it was generated, 1 where a network fails, 2 for arguments that cannot be used.
     """
-    if sum(one is not None for one in (prompt, chat, ids)) != 1:
-        raise Unusable("give one of --prompt, --chat and --ids")
+    kinds = sum([bool(prompts), chat is not None, bool(rows)])
+    has_arrays = audio is not None or inputs is not None
+    if kinds > 1 or not (kinds or has_arrays):
+        raise Unusable("give one of --prompt, --chat and --ids, or --audio")
+    if len(prompts) + len(rows) > 1 and (has_arrays or language or task):
+        raise Unusable("--audio, --language, --task and --inputs go with one prompt")
+    tokens = [tokens_of(row) for row in rows]
+    messages = None if chat is None else _messages(chat)
+    arrays = None if inputs is None else read_named_arrays(inputs)
     is_text = format_name == "text"
     with errors_as_messages():
         from ir_exec.text.generation import load  # other commands do without it
 
         pipeline = load(folder, partial(compile_model, **engine))
-        start: str | list[int] = prompt or ""
-        if ids is not None:
-            start = tokens_of(ids)
-        elif chat is not None:
-            start = pipeline.encode(pipeline.chat(_messages(chat)), special_tokens=False)
+        starts: list[str | list[int]] = [*prompts, *tokens]
+        if messages is not None:
+            starts = [pipeline.encode(pipeline.chat(messages), special_tokens=False)]
         has_text = "detokenizer" in pipeline.folder.parts
-        generation = pipeline.generate(
-            start,
-            max_new_tokens=max_new_tokens,
-            ignore_eos=ignore_eos,
-            temperature=temperature,
-            top_k=top_k,
-            top_p=top_p,
-            seed=seed,
-            inputs=None if inputs is None else dict(np.load(inputs, allow_pickle=False)),
-            keep_logits=logits_path is not None,
-            on_text=_tell if is_text and has_text else None,
-        )
-    if logits_path is not None and generation.logits is not None:
-        write_arrays(logits_path, {"logits": generation.logits, "ids": np.array(generation.ids)})
-    if not is_text:
-        show_json(json.dumps(_record(generation), indent=1))
+        keep_logits = logits_path is not None
+        if len(starts) > 1:
+            found = pipeline.generate_batch(
+                starts, ignore_eos=ignore_eos, seed=seed, keep_logits=keep_logits, **settings
+            )
+        else:
+            one = pipeline.generate(
+                starts[0] if starts else [],
+                ignore_eos=ignore_eos,
+                seed=seed,
+                inputs=arrays,
+                audio=audio,
+                language=language,
+                task=task,
+                keep_logits=keep_logits,
+                on_text=_tell if is_text and has_text else None,
+                **settings,
+            )
+            found = [one]
+    if logits_path is not None:
+        write_arrays(logits_path, _logits(found))
+    if is_text:
+        _show(found, has_text=has_text)
         return
-    click.echo("" if has_text else ", ".join(map(str, generation.ids)))
-    times = f"first after {generation.first_seconds:.2f} s, {generation.tokens_per_second:.1f} tokens a second"
-    echo(f"{len(generation.ids)} tokens, {generation.stopped_by}; {times}", to_stderr=True)
+    with errors_as_messages():
+        records = [
+            _record(one, pipeline.offsets(start, one.prompt_ids) if isinstance(start, str) else None)
+            for one, start in zip(found, starts or [[]], strict=True)
+        ]
+    show_json(json.dumps(records[0] if len(records) == 1 else {"format": 1, "generations": records}, indent=1))
+
+
+def _show(found: Sequence[Generation], *, has_text: bool) -> None:
+    """End the text that was streamed, or show the texts of a batch, a line each; times follow on standard error."""
+    for generation in found:
+        if not has_text:
+            click.echo(", ".join(map(str, generation.ids)))
+        else:
+            click.echo(generation.text if len(found) > 1 else "")
+        times = f"first after {generation.first_seconds:.2f} s, {generation.tokens_per_second:.1f} tokens a second"
+        echo(f"{len(generation.ids)} tokens, {generation.stopped_by}; {times}", to_stderr=True)
+
+
+def _logits(found: Sequence[Generation]) -> dict[str, Any]:
+    """The arrays of --logits; those of a batch have the number of the prompt in their names."""
+    arrays = {}
+    for place, generation in enumerate(found):
+        ending = f".{place}" if len(found) > 1 else ""
+        if generation.logits is not None:
+            arrays[f"logits{ending}"] = generation.logits
+        arrays[f"ids{ending}"] = np.array(generation.ids, np.int64)
+    return arrays
 
 
 def _tell(text: str) -> None:
@@ -112,10 +202,11 @@ def _messages(path: str) -> Sequence[dict[str, Any]]:
     return messages
 
 
-def _record(generation: Generation) -> dict[str, Any]:
+def _record(generation: Generation, offsets: Offsets | None) -> dict[str, Any]:
     return {
         "format": 1,
         "prompt_ids": list(generation.prompt_ids),
+        "prompt_offsets": offsets,
         "ids": list(generation.ids),
         "text": generation.text,
         "stopped_by": generation.stopped_by,

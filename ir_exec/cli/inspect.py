@@ -11,7 +11,16 @@ from pydantic import TypeAdapter
 
 from ir_exec.check import printable
 from ir_exec.cli.config import extension_option, load_extensions
-from ir_exec.cli.facts import Constants, LayerFacts, NetworkFacts, PlacedNode, Port, facts_of, layer_facts, placed_nodes
+from ir_exec.cli.facts import (
+    ConstantFacts,
+    LayerFacts,
+    NetworkFacts,
+    PlacedNode,
+    PortFacts,
+    facts_of,
+    layer_facts,
+    placed_nodes,
+)
 from ir_exec.cli.folder import show_folder
 from ir_exec.cli.onnx_facts import (
     NodesAndLayers,
@@ -226,7 +235,7 @@ def _totals(facts: NetworkFacts) -> str:
     return "\n".join(f"{name:{width}}   {text}" for name, text in counts.items())
 
 
-def _ports(title: str, ports: Sequence[Port], most: int | None) -> list[Table | str]:
+def _ports(title: str, ports: Sequence[PortFacts], most: int | None) -> list[Table | str]:
     shown = table(title, name="left", element_type="left", shape="left", other_names="left")
     shown.names = frozenset()  # they are what a run is given, and asked for
     for port in ports[:most]:
@@ -244,7 +253,7 @@ def _operators(facts: NetworkFacts) -> Table:
     return shown
 
 
-def _constants(constants: Sequence[Constants]) -> Table:
+def _constants(constants: Sequence[ConstantFacts]) -> Table:
     shown = table("Weights", element_type="left", constants="right", elements="right", bytes="right")
     for one in constants:
         shown.add_row(one.element_type, f"{one.constants:,}", f"{one.elements:,}", f"{one.bytes:,}")

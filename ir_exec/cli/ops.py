@@ -17,7 +17,7 @@ from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_
 from ir_exec.cli.tables import table
 from ir_exec.cli.terminal import Unusable, echo, show, styled
 from ir_exec.ops.base.operator import In, Op, description_of, docstrings_of
-from ir_exec.ops.base.registry import registered, registered_extensions
+from ir_exec.ops.base.registry import provided_extensions, registered, registered_extensions
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INTEGER, NUMERIC, ElementType
 
 __all__ = ["attributes_of", "inputs_of", "name_of", "notes_of", "operators_page", "specification_of", "types_text"]
@@ -138,6 +138,13 @@ def operators_page() -> str:
         notes = notes_of(cls)
         if notes:
             lines += [f"### {name_of(cls)}", "", "\n\n".join(_escaped(note) for note in notes), ""]
+    lines += ["## Operators of extensions", ""]
+    lines += ["Those of openvino_tokenizers, and internal operators of OpenVINO: it writes these from compiled or", ""]
+    lines[-1] = (
+        "transformed models, and reads no file that holds one. The source of each is in the docstring of its class."
+    )
+    lines += ["", "| operator | version | inputs and their element types |", "|---|---|---|"]
+    lines += [f"| {cls.type_name} | `{version}` | {_inputs(cls)} |" for version, cls in provided_extensions()]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from pydantic import RootModel
+
 from ir_exec.check import printable
 from ir_exec.cli.options import left_out
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import echo, show
 from ir_exec.engines.report import PartitionReport
-from ir_exec.plan.explain import LayerPlan, PlanReport
+from ir_exec.plan.explain import LayerPlan, NearMatch, PlanReport
 
-__all__ = ["EnginePlan", "show_partition", "show_plan"]
+__all__ = ["EnginePlan", "PlanOutput", "show_partition", "show_plan"]
 
 
 class EnginePlan(PlanReport):
     """The plan of the interpreter, and which layers an engine runs in its place."""
 
     partition: PartitionReport
+
+
+class PlanOutput(RootModel[EnginePlan | PlanReport]):
+    """What `profile --plan` writes as JSON."""
 
 
 def show_partition(report: PartitionReport, types: Mapping[str, str], most: int | None) -> None:
@@ -65,7 +71,8 @@ def _reasons(report: PartitionReport) -> Table:
 
 
 def show_plan(report: PlanReport, most: int | None) -> None:
-    """The steps, then why kernels were taken, then the layers that do not run, by what became of them."""
+    """The steps, then why kernels were taken, then the layers that do not run, by what became of them, then the fusions
+    that nearly matched."""
     echo(str(report))
     if report.note is not None:
         echo(f"what follows from the input shapes could not be computed: {printable(report.note)}")
@@ -79,6 +86,23 @@ def show_plan(report: PlanReport, most: int | None) -> None:
         for other in alternatives:
             echo(f"  not {other}")
     show("", _others(report))
+    for one in report.passes:
+        if one.error is not None:
+            echo(printable(f"pass {one.name} failed, and the plan is made without it: {one.error}"))
+    near = [(one.name, skipped) for one in report.passes for skipped in one.skipped]
+    if near:
+        _show_near(near[:most])
+        for line in left_out(len(near), most):
+            echo(line)
+
+
+def _show_near(near: Sequence[tuple[str, NearMatch]]) -> None:
+    """Names of layers are too long for columns beside each other."""
+    echo("\nFusions that nearly matched")
+    for name, skipped in near:
+        echo(printable(f'  {name}, at "{skipped.layer}"'))
+        echo(printable(f"    expected {skipped.expected}"))
+        echo(printable(f"    found {skipped.found}"))
 
 
 def _steps(report: PlanReport, steps: Sequence[LayerPlan]) -> Table:

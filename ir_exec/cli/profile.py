@@ -70,7 +70,7 @@ _LEAST_SHARE = 0.01
     type=click.Choice(["text", "json", "csv", "html"]),
     default="text",
     show_default=True,
-    help="text is for people; schemas/profile.schema.json describes json; csv has a row for each layer.",
+    help="text is for people; schemas/profile.schema.json and plan.schema.json describe json; csv has a row a layer.",
 )
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @click.option("--plan", "shows_plan", is_flag=True, help="Show why each layer runs as it does, and run nothing.")
@@ -104,8 +104,9 @@ def command(
     is ("of peak"): a layer with much time and little of the peak is slow for what it does.
 
     With --plan nothing is run: each step is shown with its kernel and the pass that made it, why a kernel was taken and
-    what else there was, and what became of the layers that do not run by themselves. With --engine too the parts are
-    shown that it and the interpreter run, with each layer, and why the engine does not run the rest.
+    what else there was, what became of the layers that do not run by themselves, and which fusions nearly matched. With
+    --engine too the parts are shown that it and the interpreter run, with each layer, and why the engine does not run
+    the rest.
 
     With --engine its own times stand beside ours, with what it runs, and why it does not run the rest.
 

@@ -14,7 +14,8 @@ from ir_exec.build.cutting import is_counted
 from ir_exec.check import counted, printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
-from ir_exec.cli.options import MODEL
+from ir_exec.cli.options import MODEL, FiniteRange
+from ir_exec.cli.pass_output import reduce_passes
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
@@ -61,7 +62,18 @@ timeout_option = click.option(
 
 @click.command("reduce")
 @click.argument("model", metavar="MODEL", type=MODEL)
-@click.option("--until", required=True, metavar="COMMAND", help='What fails: "COMMAND {model}", or with {inputs} too.')
+@click.option("--until", metavar="COMMAND", help='What fails: "COMMAND {model}", or with {inputs} too.')
+@click.option("--passes", "asks_passes", is_flag=True, help="Find the passes of the compiler that change the outputs.")
+@click.option("--rtol", type=FiniteRange(min=0), metavar="X", help="With --passes: the relative tolerance of outputs.")
+@click.option("--atol", type=FiniteRange(min=0), metavar="X", help="With --passes: the absolute tolerance of outputs.")
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="With --passes: schemas/passes.schema.json describes json.",
+)
 @outcomes
 @timeout_option
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run the command at most so often.")
@@ -77,7 +89,11 @@ timeout_option = click.option(
 @input_options
 def command(
     model: str,
-    until: str,
+    until: str | None,
+    asks_passes: bool,
+    rtol: float | None,
+    atol: float | None,
+    output_format: str,
     bad_exit: tuple[Outcome, ...],
     timeout: float,
     limit: int | None,
@@ -98,9 +114,24 @@ def command(
 
     Ctrl-C ends the search; the smallest part that was found until then is written.
 
+    With --passes the model stays whole, and the passes of the compiler are reduced to those that make the outputs
+    differ from a run without passes, with the layers that each has put together and their own errors.
+
     Exit code: 0 when the part was written, 2 where the command does not fail on MODEL, or cannot be run, 130 when it
-    was interrupted.
+    was interrupted. With --passes: 0 where no pass changes more than rounding, 1 where one does, 2 where MODEL cannot
+    be run.
     """
+    if asks_passes == (until is not None):
+        raise Unusable("give either --until COMMAND or --passes")
+    if asks_passes:
+        load_extensions(extensions)
+        with errors_as_messages(hint=check_hint(model), exit_code=UNUSABLE):
+            whole = asked.network(model, weights)
+            drawn = asked.drawn(whole, asked.given(whole.inputs))
+        reduce_passes(whole, drawn, rtol=rtol, atol=atol, output_format=output_format)
+    if output_format != "text" or rtol is not None or atol is not None:
+        raise Unusable("--rtol, --atol and --format are for --passes")
+    assert until is not None, "one of the two is given"
     if not output.lower().endswith(".xml"):
         raise Unusable(f"--output {output}: the file to write must end in .xml")
     if any(_is_same(one, other) for one in _files(model, weights) for other in _files(output, None)):

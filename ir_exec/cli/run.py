@@ -35,7 +35,7 @@ from ir_exec.ir.urls import suffix_of
 from ir_exec.model import Model, ModelPort
 from ir_exec.runtime import CompiledModel, Results, compile_model
 from ir_exec.runtime.precision import Precision
-from ir_exec.types import Array, ElementType, Shape
+from ir_exec.types import STRING, Array, ElementType, Shape
 
 
 @click.command("run")
@@ -201,10 +201,27 @@ def command(
             times=times,
             engine=partition,
             specialised=specialised,
+            token_offsets=_token_offsets(model, compiled, arrays, found),
         )
         show_json((report if differs is None else report.judged(differs)).model_dump_json(indent=1))
     if differs:
         sys.exit(1)
+
+
+def _token_offsets(
+    path: str, compiled: CompiledModel, arrays: Mapping[str, Array], found: Mapping[str, Array]
+) -> tuple[tuple[tuple[int, int] | None, ...], ...] | None:
+    """The places of tokens in the texts, in bytes; None for a network that is no tokenizer."""
+    ids = found.get("input_ids")
+    texts = [array for port in compiled.inputs for array in [arrays[port.name]] if port.element_type in STRING]
+    if ids is None or ids.ndim != 2 or len(compiled.inputs) != 1 or [one.shape for one in texts] != [ids.shape[:1]]:
+        return None
+    from ir_exec.text.offsets import batch_offsets  # other networks do without it
+
+    given = [one if isinstance(one, str) else bytes(one).decode("utf-8", "replace") for one in texts[0].tolist()]
+    empty = compiled([np.array([""], object)])["input_ids"][0].tolist()
+    places = batch_offsets(path, given, ids, found.get("attention_mask"), empty)
+    return None if places is None else tuple([tuple(row) for row in places])
 
 
 def _timed(

@@ -9,11 +9,13 @@ from pydantic import BaseModel
 
 from ir_exec.check import Reports
 from ir_exec.cli.facts import NetworkFacts
-from ir_exec.debug import Bundle, Comparison, NetworkDiff, TraceIndex
+from ir_exec.cli.plan_output import PlanOutput
+from ir_exec.debug import Bundle, Comparison, NetworkDiff, PassBisection, TraceIndex
 from ir_exec.debug.comparison.items_report import Comparisons
 from ir_exec.debug.comparison.precision import PrecisionReport
 from ir_exec.debug.input_sizes.shaping import ShapesReport
 from ir_exec.debug.profiles.profile_report import Profile
+from ir_exec.debug.quantization.effects import QuantizationReport
 from ir_exec.debug.tables.report import Conformance
 from ir_exec.debug.traces.run_report import RunReport
 from ir_exec.ir import Document
@@ -32,6 +34,9 @@ _MODELS: dict[str, type[BaseModel]] = {
     "precision": PrecisionReport,
     "bundle": Bundle,
     "profile": Profile,
+    "plan": PlanOutput,
+    "passes": PassBisection,
+    "quantization": QuantizationReport,
     "shapes": ShapesReport,
     "run": RunReport,
     "folder": FolderFacts,

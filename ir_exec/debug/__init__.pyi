@@ -21,6 +21,13 @@ from ir_exec.debug.comparison.items_report import (
     Comparisons as Comparisons,
 )
 from ir_exec.debug.comparison.metrics import Difference as Difference
+from ir_exec.debug.passes.bisecting import (
+    PassLayer as PassLayer,
+    PassOutput as PassOutput,
+    PassBisection as PassBisection,
+    PassEffect as PassEffect,
+    bisect_passes as bisect_passes,
+)
 from ir_exec.debug.profiles.profile_report import Profile as Profile
 from ir_exec.debug.profiles.profiling import profile as profile
 from ir_exec.debug.cuts.reducing import (
@@ -48,6 +55,11 @@ from ir_exec.debug.tables.report import (
     OperatorResult as OperatorResult,
 )
 from ir_exec.debug.tables.running import conformance as conformance
+from ir_exec.debug.quantization.effects import (
+    LayerEffect as LayerEffect,
+    QuantizationReport as QuantizationReport,
+)
+from ir_exec.debug.quantization.sensitivity import quantization_report as quantization_report
 from ir_exec.debug.references.torch_hooks import (
     Recording as Recording,
     torch_recorder as torch_recorder,

@@ -21,7 +21,7 @@ from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.precision import AS_IN_FILE, as_declared, run_as_f32
-from ir_exec.runtime.sessions import Network
+from ir_exec.runtime.sessions import RunnableNetwork
 from ir_exec.runtime.state import VARIABLES, CurrentVariables
 from ir_exec.types import Array
 
@@ -52,7 +52,7 @@ class EngineModel(CompiledModel):
             raise EvaluationError("the network depends on what its inputs hold, and engines run whole ones", hint=hint)
         super().__init__(model, **interpreted)
         network = self._network
-        assert isinstance(network, Network), "the model is whole"
+        assert isinstance(network, RunnableNetwork), "the model is whole"
         self._options |= {"engine": engine, "providers": providers, "options": options}
         if options is not None and not isinstance(options, Mapping):
             raise EvaluationError(f"options is a {type(options).__name__}, expected a mapping of settings by name")
@@ -113,7 +113,7 @@ class SplitGraph(Executor):
             budget,
             ops,
             options["expand_weights"],
-            bool(options["optimize"]),
+            interpreter.compiler.tier,
         )
         self._is_closed = False
         self._reads = [node for node in self._graph.nodes if isinstance(node.op, ReadsVariable)]

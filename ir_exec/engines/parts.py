@@ -15,6 +15,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
 from ir_exec.model import Model
 from ir_exec.ops import Op
+from ir_exec.plan.compiler import Tier
 from ir_exec.plan.planner import Context
 from ir_exec.runtime.executor import Executor
 from ir_exec.types import Array
@@ -30,7 +31,7 @@ class Interpreter:
     budget: Budget
     ops: Mapping[Node, Op]
     expand_weights: bool
-    optimize: bool
+    tier: Tier
 
     def executor(self, model: Model, graph: Graph) -> Executor:
         """An executor of a part of `graph`, whose layers keep the operators that run in their place."""
@@ -41,7 +42,7 @@ class Interpreter:
             self.budget,
             expand_weights=self.expand_weights,
             ops=ops,
-            optimize=self.optimize,
+            tier=self.tier,
         )
 
     def _ops(self, whole: Graph, part: Graph) -> Iterator[tuple[Node, Op]]:

@@ -11,13 +11,24 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location, Report, WeightsError, raise_error
+from ir_exec.errors import (
+    GraphError,
+    InvalidAttributeError,
+    IRError,
+    Location,
+    Report,
+    Severity,
+    UnsupportedError,
+    WeightsError,
+    raise_error,
+)
 from ir_exec.graph.bodies import check_port_map, tie_body, with_port_ids
 from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
 from ir_exec.graph.order import reachable, topological_order
 from ir_exec.ir import MAX_BODY_DEPTH, Body, Document, Edge, Layer, Port, Weights, spare_bytes
 from ir_exec.ops import Op, resolve
-from ir_exec.ops.base.registry import newest
+from ir_exec.ops.base.known_extensions import internal_operator
+from ir_exec.ops.base.registry import newest, type_key
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
@@ -25,6 +36,9 @@ __all__ = ["build_graph", "declared_type"]
 
 
 _OF_VARIABLES = (ReadsVariable, AssignsVariable)
+
+_MISSING_INPUT = ": it stands for a missing input; OpenVINO writes such files, and does not read them"
+_UNTYPED_HINT = "keep the file that this one was made from: OpenVINO reads no constant without an element type"
 
 _OF_ATTRIBUTES = {Code.invalid_attribute, Code.unknown_attribute}
 """Faults of attributes that the file has: they are on the line of `<data>`."""
@@ -54,6 +68,7 @@ class _Builder:
         nodes = self.nodes(layers)
         self.connect(nodes, edges)
         listed = list(nodes.values())
+        self.check_untyped_constants(listed)
         parameters = [node for node in listed if node.op_class.is_parameter]
         results = [node for node in listed if node.op_class.is_result]
         sinks = [*results, *(node for node in listed if isinstance(node.op, AssignsVariable))]
@@ -133,6 +148,10 @@ class _Builder:
         except IRError as error:
             report(error.changed(severity="info" if error.code.startswith("IR9") else "error"))
             return None
+        internal = internal_operator(type_key(layer.type), layer.version or "")
+        if internal is not None:
+            message = f"{layer.type} of {layer.version!r} is {internal.description}; OpenVINO's reader refuses it"
+            report(UnsupportedError(message, code=Code.extension_operator, severity="info", hint=internal.hint))
 
         def report_attribute(error: IRError) -> None:
             report(error.located(Location(line=layer.data_line)) if error.code in _OF_ATTRIBUTES else error)
@@ -146,8 +165,27 @@ class _Builder:
                 report(InvalidAttributeError(message, code=Code.missing_attribute, severity="warning"))
         return cls.parse(layer.data, report_attribute)
 
+    def check_untyped_constants(self, nodes: list[Node]) -> None:
+        """Constants of the type `dynamic`: OpenVINO writes them for optional inputs that are missing."""
+        untyped = {node: "" for node in nodes if isinstance(node.op, Const) and not node.op.element_type.is_known}
+        if not untyped:
+            return
+        for node in nodes:
+            for position, value in enumerate(node.inputs):
+                if value is not None and value.node in untyped and not _takes_nothing(node.op, position):
+                    untyped[value.node] = f", and {node.type} {node.name!r} needs this input"
+        for node, reader in untyped.items():
+            assert isinstance(node.op, Const), "they were chosen so"
+            holds = "" if 0 in node.op.shape.size else f", and it has {node.op.shape.size} elements"
+            severity: Severity = "error" if reader or holds else "warning"
+            message = f"the element type of the constant is dynamic{holds or reader or _MISSING_INPUT}"
+            error = InvalidAttributeError(message, code=Code.untyped_constant, severity=severity, hint=_UNTYPED_HINT)
+            self.report(error.located(Location(line=node.layer.data_line)).located(node.location))
+            if severity == "error":
+                node.op = None
+
     def check_constant(self, op: Const, node: Node) -> None:
-        if not op.shape.is_static:
+        if not op.shape.is_static or not op.element_type.is_known:
             return
         shape = op.shape.static
         check = spare_bytes if self.weights is None else self.weights.check
@@ -348,3 +386,10 @@ def _edge_fault(edge: Edge, nodes: dict[str, Node]) -> GraphError:
 
 def _ids(ports: tuple[Port, ...]) -> str:
     return ", ".join(dict.fromkeys(port.id for port in ports)) or "none"
+
+
+def _takes_nothing(op: Op | None, position: int) -> bool:
+    """Return True if an operator takes an empty constant without a type at this input, or if it is not known."""
+    if op is None:
+        return True
+    return op.takes_untyped and position < len(op.inputs) and op.inputs[position].optional

@@ -1,6 +1,8 @@
 """Element type, shape and known values of every value of a graph."""
 
 from ir_exec.infer.infer import (
+    InferredBody,
+    OuterTypes,
     Settle,
     Types,
     declared_port,
@@ -17,6 +19,8 @@ from ir_exec.infer.weights_evidence import explained_by_weights, foreign_weights
 from ir_exec.infer.work import Work, count_work
 
 __all__ = [
+    "InferredBody",
+    "OuterTypes",
     "Settle",
     "Types",
     "Work",

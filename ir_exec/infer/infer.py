@@ -17,6 +17,8 @@ from ir_exec.ops.base.bodies import Ties, TypedBody, WeightsReader
 from ir_exec.types import OpenShapeError, TensorType
 
 __all__ = [
+    "InferredBody",
+    "OuterTypes",
     "Settle",
     "Types",
     "declared_port",
@@ -78,7 +80,7 @@ def infer_types(
     """
     given = given or {}
     told = {value.node for value in given}
-    around = _OuterTypes(weights, ops or {}, seen)
+    around = OuterTypes(weights, ops or {}, seen)
     types: Types = [value.declared for value in graph.values] if known is None else known.copy()
     with np.errstate(all="ignore"):
         for node in graph.nodes:
@@ -209,11 +211,11 @@ def infer_body(
 
 def typed_bodies(bodies: Sequence[BodyGraph], weights: WeightsReader | None) -> tuple[TypedBody, ...]:
     """The bodies of a layer, as its operator takes them in `infer`; their ties must be known."""
-    around = _OuterTypes(weights, {}, None)
-    return tuple([_InferredBody(body, around) for body in bodies])
+    around = OuterTypes(weights, {}, None)
+    return tuple([InferredBody(body, around) for body in bodies])
 
 
-class _OuterTypes(NamedTuple):
+class OuterTypes(NamedTuple):
     """What one pass over a graph hands on to the passes over the bodies inside."""
 
     weights: WeightsReader | None
@@ -221,28 +223,28 @@ class _OuterTypes(NamedTuple):
     seen: dict[Value, TensorType] | None
 
 
-class _InferredBody:
+class InferredBody:
     """A body whose types are inferred; the TypedBody of the operator that holds it."""
 
-    def __init__(self, body: BodyGraph, around: _OuterTypes) -> None:
-        assert body.ties is not None, "a node with bodies that are not tied is not whole"
+    def __init__(self, body: BodyGraph, around: OuterTypes) -> None:
+        assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
         self.ties: Ties = body.ties
         self.depth = body.depth
-        self._graph = body.graph
-        self._around = around
+        self.graph = body.graph
+        self.around = around
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
-        weights, ops, seen = self._around
-        return infer_body(self._graph, types, weights, ops=ops, seen=seen)
+        weights, ops, seen = self.around
+        return infer_body(self.graph, types, weights, ops=ops, seen=seen)
 
 
-def _infer(node: Node, types: Types, around: _OuterTypes, faults: list[IRError]) -> list[TensorType] | None:
+def _infer(node: Node, types: Types, around: OuterTypes, faults: list[IRError]) -> list[TensorType] | None:
     """The inferred types of a node's outputs; its faults are added to `faults`."""
     op = around.ops.get(node, node.op)
     if op is None or not node.is_whole:
         return None
     inputs = [types[value.number] for value in node.inputs if value is not None]
-    bodies = tuple([_InferredBody(body, around) for body in node.bodies]) if node.bodies else ()
+    bodies = tuple([InferredBody(body, around) for body in node.bodies]) if node.bodies else ()
     outputs = infer_node(op, inputs, {"weights": around.weights, "bodies": bodies}, faults.append)
     if faults:
         faults[:] = [fault.located(node.location) for fault in faults]

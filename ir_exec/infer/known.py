@@ -1,7 +1,7 @@
 """Known elements of the outputs of a node, from those of its inputs.
 
 There is one mechanism: the operator's own `evaluate`. From known inputs it computes the value; from bounds it computes
-bounds, if the operator is declared `rising` or `monotone`. Nothing is computed until a rule asks for it.
+bounds, if the operator is declared `increasing_in` or `monotone`. Nothing is computed until a rule asks for it.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ def _bounds(op: Op, known: list[Bounds]) -> list[Bounds] | None:
     if op.nonnegative and any((lowest[position] < 0).any() for position in open_inputs):
         return None
     names = {_parameter(op, position) for position in open_inputs}
-    if names <= set(op.rising):
+    if names <= set(op.increasing_in):
         corners = [lowest, [upper for _, upper in known]]
-    elif names <= set(op.rising) | set(op.monotone) and len(open_inputs) <= 2:
+    elif names <= set(op.increasing_in) | set(op.monotone) and len(open_inputs) <= 2:
         choices = [pair if position in open_inputs else pair[:1] for position, pair in enumerate(known)]
         corners = [list(corner) for corner in product(*choices)]
     else:

@@ -24,7 +24,7 @@ __all__ = [
     "Line",
     "Mode",
     "Nearest",
-    "Table",
+    "TapTable",
     "channels_last",
     "copy_channels",
     "interpolate",
@@ -41,7 +41,7 @@ Nearest: TypeAlias = Literal["round_prefer_floor", "round_prefer_ceil", "floor",
 
 
 @dataclass(frozen=True)
-class Table:
+class TapTable:
     """output[i] = sum over t of weights[i, t] * input[indices[i, t]], along one axis.
 
     indices: i64 [size of the output, taps], all of them in range. weights: as many floats, or None for a single tap
@@ -88,7 +88,7 @@ def _source_coordinates(mode: Coordinates, size_in: int, size_out: int, scale: n
     return (places + half) / scale - half
 
 
-def _nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsampled: bool) -> Table:
+def _nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsampled: bool) -> TapTable:
     """The one element that is nearest to each coordinate."""
     # In f64 the halves are exact.
     exact = coordinates.astype(np.float64)
@@ -100,10 +100,10 @@ def _nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsamp
         exact = np.floor(exact)
     elif rounding == "ceil" or downsampled:
         exact = np.ceil(exact)
-    return Table(np.clip(exact, 0, size_in - 1).astype(np.int64)[:, np.newaxis], None)
+    return TapTable(np.clip(exact, 0, size_in - 1).astype(np.int64)[:, np.newaxis], None)
 
 
-def _linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> Table:
+def _linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> TapTable:
     """The two neighbours of each coordinate, the nearer with the greater weight.
 
     clamped: a coordinate off the axis counts as its end. Otherwise only neighbours on the axis count, and where there
@@ -115,7 +115,7 @@ def _linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> Table:
     return _triangle_table(coordinates, first[:, np.newaxis] + np.arange(2, dtype=np.float32), np.float32(1), size_in)
 
 
-def _antialiased_table(coordinates: Array, size_in: int, scale: np.float32) -> Table:
+def _antialiased_table(coordinates: Array, size_in: int, scale: np.float32) -> TapTable:
     """A triangle that is wider the smaller the scale, so that no element of the input is left out."""
     radius = 2 if scale > 1 else int(np.ceil(np.float32(2) / scale))
     # No tap lies off the axis by more than its size, however small the scale.
@@ -124,14 +124,14 @@ def _antialiased_table(coordinates: Array, size_in: int, scale: np.float32) -> T
     return _triangle_table(coordinates, middle[:, np.newaxis] + np.arange(-radius, radius + 1), scale, size_in)
 
 
-def _triangle_table(coordinates: Array, taps: Array, slope: np.float32, size_in: int) -> Table:
+def _triangle_table(coordinates: Array, taps: Array, slope: np.float32, size_in: int) -> TapTable:
     distance = np.abs(coordinates[:, np.newaxis] - taps) * slope
     weights = np.maximum(1 - distance, 0).astype(np.float32)
     weights[(taps < 0) | (taps >= size_in)] = 0
-    return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), _shares(weights))
+    return TapTable(np.clip(taps, 0, size_in - 1).astype(np.int64), _shares(weights))
 
 
-def _cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> Table:
+def _cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> TapTable:
     """The four elements around each coordinate, weighted by Keys' cubic with the parameter a; ends are repeated."""
     a = np.float32(cube_coeff)
     first = np.floor(coordinates)
@@ -147,10 +147,10 @@ def _cubic_table(coordinates: Array, size_in: int, cube_coeff: float) -> Table:
         axis=1,
     )
     taps = first[:, np.newaxis] + np.arange(-1, 3)
-    return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), weights)
+    return TapTable(np.clip(taps, 0, size_in - 1).astype(np.int64), weights)
 
 
-def _pillow_table(size_in: int, size_out: int, *, cubic: bool) -> Table:
+def _pillow_table(size_in: int, size_out: int, *, cubic: bool) -> TapTable:
     """The filter of the Pillow library: a triangle, or Keys' cubic with a = -0.5, stretched when shrinking."""
     scale = size_in / size_out
     stretch = max(scale, 1.0)
@@ -162,7 +162,7 @@ def _pillow_table(size_in: int, size_out: int, *, cubic: bool) -> Table:
     distance = np.abs(taps - centers[:, np.newaxis] + 0.5) / stretch
     weights = _pillow_cubic(distance) if cubic else np.maximum(1 - distance, 0)
     weights[taps >= end[:, np.newaxis]] = 0
-    return Table(np.clip(taps, 0, size_in - 1).astype(np.int64), _shares(weights))
+    return TapTable(np.clip(taps, 0, size_in - 1).astype(np.int64), _shares(weights))
 
 
 def _pillow_cubic(distance: Array) -> Array:
@@ -179,7 +179,7 @@ def _shares(weights: Array) -> Array:
     return weights
 
 
-def _resample(data: Array, axis: int, table: Table) -> Array:
+def _resample(data: Array, axis: int, table: TapTable) -> Array:
     """The tensor with this axis resampled; nothing is empty. With weights, data is f32 or f64, and so is the result."""
     shape = (*data.shape[:axis], len(table.indices), *data.shape[axis + 1 :])
     before, size = prod(shape[:axis]), data.shape[axis]
@@ -244,12 +244,12 @@ class Filter:
     def of_pillow(self) -> bool:
         return self.mode in ("bilinear_pillow", "bicubic_pillow")
 
-    def table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
+    def table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> TapTable:
         """How an axis is resampled; tables of short axes are kept."""
         make = _kept_table if max(size_in, size_out) <= thresholds.LONG_ROW else Filter._new_table
         return make(self, size_in, size_out, scale, antialias)
 
-    def _new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> Table:
+    def _new_table(self, size_in: int, size_out: int, scale: np.float32, antialias: bool) -> TapTable:
         if self.of_pillow:
             return _pillow_table(size_in, size_out, cubic=self.mode == "bicubic_pillow")
         coordinates = _source_coordinates(self.coordinates, size_in, size_out, scale)

@@ -18,13 +18,13 @@ from ir_exec.kernels.scatter import Pairs, assign_slices
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Reduced", "Reduction"]
+__all__ = ["ReducingUpdate", "Reduction"]
 
 Reduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "max", "mean"]
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced:
+class ReducingUpdate:
     """An Update: the target's elements are reduced with the updates to them, in their order.
 
     use_init_val: whether what the target holds counts too. A NaN among the updates changes neither least nor greatest.

@@ -74,7 +74,7 @@ _SAID = {"function": "yes", "body": "yes, by its body", "no": "no"}
 
 
 def onnx_page() -> str:
-    """The list of operators in docs/onnx.md, as Markdown."""
+    """The list of operators in docs/reference/onnx-operators.md, as Markdown."""
     lines = []
     domain: str | None = None
     for one in covered_operators():

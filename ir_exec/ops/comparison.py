@@ -25,7 +25,7 @@ class ElementComparison(Binary):
     """A boolean for every pair of elements; shapes and errors are those of Binary."""
 
     inputs = (In("a", types=COMPARABLE), In("b", types=COMPARABLE, like="a"))
-    overwrites = ()
+    inplace_inputs = ()
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         return TensorType(ElementType.boolean, super().infer(a, b).shape)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from ir_exec.ops.base.shapes import (
     require_one_element,
     require_rank,
 )
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
 from ir_exec.types import ALL, BOOLEAN, STRING, Array, Dim, ElementType, Shape, TensorType
 
@@ -44,8 +44,8 @@ class Select(Op):
     """
 
     inputs = (In("cond", types=BOOLEAN), In("then"), In("else_", like="then"))
-    rising = ("then", "else_")
-    moves = True
+    increasing_in = ("then", "else_")
+    is_data_movement = True
 
     auto_broadcast: Annotated[Broadcasting, LOWER] = "numpy"
     axis: Annotated[Int, Named("auto_broadcast.auto_broadcast_axis")] = 0
@@ -61,10 +61,23 @@ class Select(Op):
             else_ = align_pdpd(else_, then.ndim, self.axis)
         return select(cond, then, else_)
 
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        if self.auto_broadcast == "pdpd":
-            return self.evaluate
-        return np.where if self.infer(*types).shape.size.hi <= thresholds.CALL_ELEMENTS else select
+
+def _is_aligned(op: Select, request: KernelRequest) -> bool:
+    return op.auto_broadcast != "pdpd"
+
+
+def _is_short(op: Select, request: KernelRequest) -> bool:
+    return _is_aligned(op, request) and op.infer(*request.types).shape.size.hi <= thresholds.CALL_ELEMENTS
+
+
+@variant("Select", name="where", applies=_is_short, cost=0.29, why="Few elements: one call of NumPy's where.")
+def _where(op: Select, request: KernelRequest) -> Kernel:
+    return np.where
+
+
+@variant("Select", name="chunks", applies=_is_aligned, cost=0.97, why="The shapes meet as NumPy's do: none is changed.")
+def _in_chunks(op: Select, request: KernelRequest) -> Kernel:
+    return select
 
 
 @op("NonZero", since=3)
@@ -150,7 +163,7 @@ class If(Op):
     inputs = (In("condition", types=BOOLEAN), In("values", variadic=True, optional=True, mixed=True))
     body_names = ("then_body", "else_body")
     own_inputs = 1
-    views = True
+    may_alias = True
 
     def infer(
         self, condition: TensorType, *values: TensorType, bodies: tuple[TypedBody, ...]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.elementwise import Unary, binary, is_small
-from ir_exec.types import BOOLEAN, Array, TensorType
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
+from ir_exec.types import BOOLEAN, Array
 
 __all__ = ["LogicalAnd", "LogicalNot", "LogicalOr", "LogicalXor", "Xor"]
 
@@ -20,7 +18,7 @@ LogicalAnd = binary(
     "output = a and b.",
     page="logical/logical-and-1",
     types=BOOLEAN,
-    is_rising=True,
+    is_increasing=True,
 )
 
 LogicalOr = binary(
@@ -29,7 +27,7 @@ LogicalOr = binary(
     "output = a or b.",
     page="logical/logical-or-1",
     types=BOOLEAN,
-    is_rising=True,
+    is_increasing=True,
 )
 
 LogicalXor = binary(
@@ -65,5 +63,12 @@ class LogicalNot(Unary):
     def evaluate(self, data: Array) -> Array:
         return np.asarray(data == 0).astype(data.dtype)
 
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        return np.logical_not if types[0].element_type in BOOLEAN and is_small(types[0]) else self.evaluate
+
+def _is_boolean(op: LogicalNot, request: KernelRequest) -> bool:
+    data = request.types[0]
+    return data.element_type in BOOLEAN and is_small(data)
+
+
+@variant("LogicalNot", name="ufunc", applies=_is_boolean, cost=0.2, why="Few booleans: one call of NumPy's function.")
+def _ufunc(op: LogicalNot, request: KernelRequest) -> Kernel:
+    return np.logical_not

@@ -10,6 +10,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels.choice import KernelChoice, choosing
 from ir_exec.kernels.pieces import by_pieces
 from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
 from ir_exec.kernels.quantize import Levels, level_numbers
@@ -47,7 +48,7 @@ class FakeQuantize(Op):
         In("output_low", types=CALCULABLE),
         In("output_high", types=CALCULABLE),
     )
-    jumps = True
+    is_discontinuous = True
 
     levels: Annotated[Int, at_least(2)]
     auto_broadcast: Annotated[Literal["none", "explicit", "numpy", "pdpd"], LOWER] = "numpy"
@@ -81,10 +82,15 @@ class FakeQuantize(Op):
         if len(limits) < len(self.inputs) - 1:
             return None
         levels = cache(partial(self._levels, limits))
-        return lambda data, *_: _quantized(data, levels(_working_dtype(data.dtype), data.ndim))
+        return choosing(lambda data, *_: _quantized(data, levels(_working_dtype(data.dtype), data.ndim)), _KNOWN_LIMITS)
 
     def _levels(self, limits: Sequence[Array], dtype: np.dtype[Any], rank: int) -> Levels:
         return level_numbers([limit.astype(dtype, copy=False) for limit in limits], self.levels - 1, rank)
+
+
+_KNOWN_LIMITS = KernelChoice(
+    "The limits are constants: what follows from them is computed once.", ("evaluate: costs 1.00",), "known_limits"
+)
 
 
 def _working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -114,7 +120,7 @@ class FakeConvert(Op):
         In("scale", types=_SHORTENED, like="data"),
         In("shift", types=_SHORTENED, like="data", optional=True),
     )
-    jumps = True
+    is_discontinuous = True
 
     destination_type: Literal["f8e4m3", "f8e5m2"]
 

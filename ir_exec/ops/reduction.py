@@ -104,7 +104,7 @@ class ReduceSum(_Reduction):
     Specification: reduction/reduce-sum-1.
     """
 
-    rising = ("data",)
+    increasing_in = ("data",)
     saturates = True
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
@@ -144,7 +144,7 @@ class ReduceProd(_Reduction):
     Specification: reduction/reduce-prod-1.
     """
 
-    rising = ("data",)
+    increasing_in = ("data",)
     nonnegative = True
     saturates = True
 
@@ -155,7 +155,7 @@ class ReduceProd(_Reduction):
 class _Extreme(_Reduction):
     """NaN among the elements gives NaN; in OpenVINO that depends on its place."""
 
-    rising = ("data",)
+    increasing_in = ("data",)
 
     extreme: ClassVar[np.ufunc]
     of_nothing: ClassVar[int]

@@ -37,7 +37,7 @@ class ShapeOf1(Op):
     """
 
     inputs = (In("data"),)
-    moves = True
+    is_data_movement = True
 
     def infer(self, data: TensorType) -> TensorType:
         return _shape_as_value(data.shape, ElementType.i64)
@@ -56,7 +56,7 @@ class ShapeOf(Op):
     """
 
     inputs = (In("data"),)
-    moves = True
+    is_data_movement = True
 
     output_type: IndexTypeName = ElementType.i64
 
@@ -86,9 +86,9 @@ class _Squeeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER, optional=True))
-    rising = ("data",)
-    views = True
-    moves = True
+    increasing_in = ("data",)
+    may_alias = True
+    is_data_movement = True
 
     def infer(self, data: TensorType, axes: TensorType | None = None) -> TensorType:
         if axes is not None:
@@ -176,9 +176,9 @@ class Unsqueeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER))
-    rising = ("data",)
-    views = True
-    moves = True
+    increasing_in = ("data",)
+    may_alias = True
+    is_data_movement = True
 
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
         require_rank(axes, (0, 1), "axes")
@@ -231,9 +231,9 @@ class Reshape(Op):
     """
 
     inputs = (In("data"), In("shape", types=INTEGER))
-    rising = ("data",)
-    views = True
-    moves = True
+    increasing_in = ("data",)
+    may_alias = True
+    is_data_movement = True
 
     special_zero: Bool
 

@@ -57,9 +57,9 @@ class Convert(Op):
     """
 
     inputs = (In("data", types=CONVERTIBLE),)
-    views = True
+    may_alias = True
     rounds = True
-    jumps = True
+    is_discontinuous = True
     is_conversion = True
 
     destination_type: ElementTypeName
@@ -89,9 +89,9 @@ class ConvertLike(Op):
     """
 
     inputs = (In("data", types=CONVERTIBLE), In("like", only_type=True))
-    views = True
+    may_alias = True
     rounds = True
-    jumps = True
+    is_discontinuous = True
 
     def infer(self, data: TensorType, like: TensorType) -> TensorType:
         if like.element_type.is_known:
@@ -143,7 +143,7 @@ class ConvertPromoteTypes(Op):
 
     inputs = (In("input_0", types=PROMOTABLE), In("input_1", types=PROMOTABLE))
     outputs = ("output_0", "output_1")
-    views = True
+    may_alias = True
 
     promote_unsafe: Bool = False
     pytorch_scalar_promotion: Bool = False

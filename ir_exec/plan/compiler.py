@@ -8,38 +8,49 @@ layers of the file, so that only passes run for it that are `always` needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from ir_exec.errors import IRError
+from ir_exec.errors import IRError, ResourceError
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.infer import Types, infer_types
+from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.kernels.limits import current_limits, owner_of
 from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.plan.fusing import FusionRule, fuse
 from ir_exec.plan.graph import PlanGraph
 from ir_exec.plan.memory import read_only
-from ir_exec.plan.passes.fold import constant_values, foldable, is_scattered, products_first, settled
-from ir_exec.plan.passes.fuse_activation import as_activation
-from ir_exec.plan.passes.fuse_attention import as_attention
-from ir_exec.plan.passes.fuse_batch_norm import as_batch_norm
-from ir_exec.plan.passes.fuse_layer_norm import as_layer_norm, as_rms_norm
-from ir_exec.plan.passes.fuse_padding import as_padding
-from ir_exec.plan.passes.fuse_quantization import as_quantized
-from ir_exec.plan.passes.prepack import PackedWeights, Room, may_be_packed, may_have_sums
+from ir_exec.plan.passes.fold import (
+    constant_values,
+    foldable,
+    hoist_past_matmul,
+    is_scattered,
+    letting_go,
+    partition_precomputable,
+)
+from ir_exec.plan.passes.fuse_activation import ACTIVATIONS
+from ir_exec.plan.passes.fuse_attention import ATTENTION
+from ir_exec.plan.passes.fuse_batch_norm import KNOWN_BATCH_NORM
+from ir_exec.plan.passes.fuse_layer_norm import LAYER_NORM, RMS_NORM
+from ir_exec.plan.passes.fuse_padding import PADDING
+from ir_exec.plan.passes.fuse_quantization import QUANTIZATION
+from ir_exec.plan.passes.prepack import PackedMatrices, WeightMemoryBudget, may_be_panelled, may_have_sums
 from ir_exec.plan.planner import Kernel, Plan, Planner, Setting
 from ir_exec.plan.selection import PassSelection
 from ir_exec.types import Array, TensorType
 
 if TYPE_CHECKING:
     from ir_exec.ir import Weights
-    from ir_exec.plan.passes import Rewrite
     from ir_exec.plan.passes.compressed_weights import CompressedWeights
+    from ir_exec.plan.passes.conv_weights import PackedFilters
 
-__all__ = ["ALL_PASSES", "PASSES", "Compiler", "Pass", "selection_of"]
+__all__ = ["ALL_PASSES", "PASSES", "Compiler", "Pass", "PassFailedError", "Tier", "selection_of"]
+
+Tier: TypeAlias = Literal["plain", "auto", "full"]
+"""How much plans are changed: not at all; by all passes, with packed weights that are kept once there were enough runs;
+or by all, with packed weights that are kept at once."""
 
 _GIVEN = np.empty(0)
 """Stands for the value of an input while a plan is made."""
@@ -76,7 +87,8 @@ class Pass:
 
     exactness: whether results keep every bit, or may be rounded in another order. scope: once for a graph, or for each
     set of input shapes. needs: passes that must come before. always: it runs for observers too, and without `optimize`;
-    such passes cannot be left out. for_runs: it runs without `optimize` too. what: one line for people.
+    such passes cannot be left out. for_runs: it runs without `optimize` too. computes: it runs layers of the model,
+    whose errors are those of a run. what: one line for people.
     """
 
     name: str
@@ -87,6 +99,11 @@ class Pass:
     needs: tuple[str, ...] = ()
     always: bool = False
     for_runs: bool = False
+    computes: bool = False
+
+
+class PassFailedError(RuntimeError):
+    """A pass that can be left out failed, which is a fault of this library; raised in its tests alone."""
 
 
 @dataclass
@@ -94,30 +111,36 @@ class Compiler:
     """Makes the plans of one graph.
 
     setting: what all plans share. types: of all values for the declared input types, where they are known. expand:
-    whether constants that take more memory than the weights they come from are kept. fixed: the numbers of inputs that
-    are the same in many runs. run: runs a plan on its slots. folded: the values that are constants; constants: their
-    arrays by number, has_layout: whether they have the order in which they are read.
+    whether constants that take more memory than the weights they come from are kept. tier: which passes run. fixed: the
+    numbers of inputs that are the same in many runs. run: runs a plan on its slots. folded: the values that are
+    constants; constants: their arrays by number, has_layout: whether they have the order in which they are read.
+    matrices, filters: constants that nodes hold themselves.
     """
 
     graph: Graph
     setting: Setting
     weights: Weights | None
-    room: Room
+    room: WeightMemoryBudget
     ops: Mapping[Node, Op]
     types: Types | None
     expand: bool
-    optimize: bool
+    tier: Tier
     fixed: Sequence[int]
     selection: PassSelection
     run: Callable[[Plan, list[Array | None]], None]
     folded: set[Value] = field(default_factory=set)
     constants: list[Array | None] | None = None
     has_layout: bool = False
-    packed: PackedWeights | None = None
+    matrices: PackedMatrices | None = None
+    filters: PackedFilters | None = None
     compressed: CompressedWeights | None = None
     kernels: dict[Node, Kernel | None] = field(default_factory=dict)
     failed: str | None = None
     """Why a plan was made without values that follow from the input shapes; the run says what is wrong."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """The passes that failed, with their errors; plans are made without them."""
+    is_strict: ClassVar[bool] = False
+    """Raise PassFailedError where a pass fails, in place of a plan without it."""
 
     def compile_plan(self, inputs: list[TensorType], is_for_runs: bool) -> Plan:
         """The plan for inputs of these types.
@@ -129,7 +152,9 @@ class Compiler:
         try:
             return self._compiled(inputs, types, is_for_runs, left_out=frozenset())
         except IRError as error:
-            if not (is_for_runs and self.optimize) or self.constants is None:
+            if isinstance(error, ResourceError) and self._unpacked():
+                return self.compile_plan(inputs, is_for_runs)
+            if not (is_for_runs and self.tier != "plain") or self.constants is None:
                 raise
             # What fails here fails in the run, or in the plan below.
             self.failed = str(error)
@@ -139,19 +164,67 @@ class Compiler:
         results = [node.values_in[0].number for node in self.graph.results]
         draft = Draft(inputs, types, results, is_for_runs, self.setting.operator)
         for one in PASSES:
-            if one.name not in left_out and self._applies(one, draft):
-                one.run(self, draft)
+            if one.name not in left_out and self._applies(one, draft) and not self._ran(one, draft):
+                return self._compiled(inputs, types, is_for_runs, left_out)
         assert draft.finished is not None, "the last pass finishes it"
-        if is_for_runs and self.optimize and not left_out:
+        draft.finished.skipped = [*draft.skipped, *(draft.prologue.skipped if draft.prologue is not None else ())]
+        if is_for_runs and self.tier != "plain" and not left_out:
             draft.finished.require_room(current_limits())
         return draft.finished
 
     def _applies(self, one: Pass, draft: Draft) -> bool:
         if one.always:
             return True
-        if not draft.is_for_runs or not (self.optimize or one.for_runs):
+        if not draft.is_for_runs or (self.tier == "plain" and not one.for_runs):
             return False
-        return self.selection.allows(one.name)
+        return self.selection.allows(one.name) and one.name not in self.broken
+
+    def _ran(self, one: Pass, draft: Draft) -> bool:
+        """Run a pass. False where it failed, after which the plan is made anew without it.
+
+        Raises what the layers raise that a pass runs, and any error of a pass that no plan does without.
+        """
+        try:
+            one.run(self, draft)
+        except Exception as error:
+            if one.always or (one.computes and isinstance(error, IRError)):
+                raise
+            if self.is_strict:
+                raise PassFailedError(f"pass {one.name} failed") from error
+            self._leave_out(one, error)
+            return False
+        return True
+
+    def _leave_out(self, one: Pass, error: Exception) -> None:
+        import logging  # passes do not fail
+
+        self.broken[one.name] = f"{type(error).__name__}: {error}"
+        logging.getLogger("ir_exec.plan").warning("pass %s failed, left out", one.name, exc_info=error)
+        if one.scope == "model":
+            # It may have changed a part of the constants.
+            self.folded, self.constants, self.has_layout = set(), None, False
+            self.matrices, self.filters, self.room.packed_bytes = None, None, 0
+            self.kernels.clear()
+
+    def pack(self) -> None:
+        """Keep packed weights. No result changes; the memory for them was counted with the first plan."""
+        for packed in (self.matrices, self.filters):
+            if packed is not None:
+                packed.pack()
+
+    def _unpacked(self) -> bool:
+        """Do without packed copies, from the first pass on, if there are any; True where there were."""
+        taken = self.room.packed_bytes
+        self.selection = self.selection.leaving_out("prepack_weights", "transform_filters")
+        if not taken or self.constants is None:
+            return False
+        if self.has_layout:
+            self.setting.budget.constants -= self.constant_bytes
+        self.constants, self.matrices, self.filters = None, None, None
+        self.room.packed_bytes = 0
+        self.has_layout = False
+        self.kernels.clear()
+        return True
 
     def inferred(self, given: dict[Value, TensorType]) -> Types:
         """The type of every value for these inputs."""
@@ -208,32 +281,63 @@ def fold_constants(compiler: Compiler, draft: Draft) -> None:
     }
     slots: list[Array | None] = [None] * len(graph.values)
     plan = Planner(compiler.setting, nodes, draft.types, slots, sorted(used), overwrite=draft.is_for_runs).plan()
+    if compiler.weights is not None and compiler.expand:
+        plan.steps = [letting_go(step, compiler.weights) for step in plan.steps]
     compiler.run(plan, slots)
     compiler.constants = [None if array is None else _kept(array) for array in slots]
     compiler.room.enter(compiler.constants)
 
 
 def prepack_weights(compiler: Compiler, draft: Draft) -> None:
-    """Keep matrices by which only MatMul multiplies in panels, and filters of convolutions as they are multiplied.
+    """Multiply by matrices that only MatMul reads in panels.
 
     The declared shapes say by how many rows, so that results do not depend on the sizes of the first run.
     """
     constants = compiler.constants
-    if compiler.packed is not None or constants is None:
+    if compiler.matrices is not None or constants is None or not any(map(may_be_panelled, constants)):
         return
-    if not (any(map(may_be_packed, constants)) or may_have_sums(compiler.graph)):
+    types = _declared_types(compiler, draft)
+    compiler.matrices = PackedMatrices(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
+    _compute_for_observers(compiler, constants, compiler.matrices.values)
+    if compiler.tier == "full":
+        compiler.matrices.pack()
+
+
+def transform_filters(compiler: Compiler, draft: Draft) -> None:
+    """Multiply by transformed filters, by declared shapes, as by matrices, and make one of several convolutions."""
+    constants = compiler.constants
+    if compiler.filters is not None or constants is None or not may_have_sums(compiler.graph):
         return
-    types = draft.types
-    # Bodies may declare what no longer fits.
-    with suppress(IRError):
-        types = compiler.types or infer_types(compiler.graph, weights=compiler.weights, given={}, ops=compiler.ops)
-    compiler.packed = PackedWeights(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
-    # What leads to them runs where the layers of the file do.
-    again = set(compiler.packed.values)
+    from ir_exec.plan.passes.conv_weights import PackedFilters  # networks without convolutions do without
+
+    types = _declared_types(compiler, draft)
+    compiler.filters = PackedFilters(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
+    _compute_for_observers(compiler, constants, compiler.filters.values)
+    if compiler.tier == "full":
+        compiler.filters.pack()
+
+
+def _compute_for_observers(compiler: Compiler, constants: Sequence[Array | None], values: Collection[Value]) -> None:
+    """Let what leads to values that nodes hold run where the layers of the file do."""
+    again = set(values)
     for node in reversed(compiler.graph.nodes):
         if not again.isdisjoint(node.outputs):
             again.update(value for value in node.values_in if constants[value.number] is None)
     compiler.folded -= again
+
+
+def _declared_types(compiler: Compiler, draft: Draft) -> Types:
+    """The types for the declared input shapes; those of the plan where a body declares what does not fit."""
+    faults: list[IRError] = []
+
+    def settle(node: Node, inferred: list[TensorType] | None, found: list[IRError]) -> list[TensorType]:
+        faults.extend(found)
+        return inferred_or_declared(node, inferred, found)
+
+    types = compiler.types or infer_types(
+        compiler.graph, weights=compiler.weights, given={}, ops=compiler.ops, settle=settle
+    )
+    return draft.types if faults else types
 
 
 def relayout_constants(compiler: Compiler, draft: Draft) -> None:
@@ -277,9 +381,10 @@ def sink_large_constants(compiler: Compiler, draft: Draft) -> None:
 
 def use_packed_weights(compiler: Compiler, draft: Draft) -> None:
     """Put nodes that hold a packed weight in the place of those that read it."""
-    if compiler.packed is not None:
-        results = [node.values_in[0] for node in compiler.graph.results]
-        draft.set_nodes(compiler.packed.replaced(draft.nodes, results))
+    results = [node.values_in[0] for node in compiler.graph.results]
+    for packed in (compiler.matrices, compiler.filters):
+        if packed is not None:
+            draft.set_nodes(packed.replaced(draft.nodes, results))
 
 
 def use_compressed_weights(compiler: Compiler, draft: Draft) -> None:
@@ -325,7 +430,9 @@ def fold_shapes(compiler: Compiler, draft: Draft) -> None:
     # Without `expand` these are left to be computed in every run.
     weights = frozenset() if compiler.expand else constant_values(compiler.graph)
     room = compiler.room.left_for_settled
-    now, kept, later = settled(draft.nodes, draft.types, draft.slots, draft.results, passing=weights, room=room)
+    now, kept, later = partition_precomputable(
+        draft.nodes, draft.types, draft.slots, draft.results, passing=weights, room=room
+    )
     draft.slots = draft.slots.copy()
     if now:
         draft.kept = _settle(compiler, now, kept, draft)
@@ -354,7 +461,7 @@ def _settle(compiler: Compiler, nodes: list[Node], kept: list[int], draft: Draft
 def hoist_gather_past_matmul(compiler: Compiler, draft: Draft) -> None:
     """Multiply a value that is the same in all iterations before a part of it is gathered in each."""
     if compiler.fixed:
-        nodes, draft.types = products_first(draft, draft.types, compiler.fixed, compiler.room.left_for_settled)
+        nodes, draft.types = hoist_past_matmul(draft, draft.types, compiler.fixed, compiler.room.left_for_settled)
         draft.set_nodes(nodes)
 
 
@@ -366,33 +473,31 @@ def hoist_loop_invariants(compiler: Compiler, draft: Draft) -> None:
     for number in compiler.fixed:
         known[number] = _GIVEN
     room = compiler.room.left_for_settled
-    now, kept, later = settled(draft.nodes, draft.types, known, draft.results, passing=frozenset(), room=room)
+    now, kept, later = partition_precomputable(
+        draft.nodes, draft.types, known, draft.results, passing=frozenset(), room=room
+    )
     draft.set_nodes(later)
     if now:
         draft.prologue = PlanGraph(now, draft.types, draft.slots, kept, draft.operator)
 
 
-def _fusing(name: str, rewrite: Rewrite) -> Callable[[Compiler, Draft], None]:
-    """The function of a pass that puts one node in the place of several, wherever they match."""
+def _fusing(name: str, rules: Sequence[FusionRule]) -> Callable[[Compiler, Draft], None]:
+    """The function of a pass that puts one node in the place of several, wherever one of its rules matches."""
 
-    def fuse(compiler: Compiler, draft: Draft) -> None:
+    def run(compiler: Compiler, draft: Draft) -> None:
         for graph in (draft, draft.prologue):
-            if graph is None:
-                continue
-            for node in graph.nodes:
-                if graph.holds(node) and (fusion := rewrite(graph, node)) is not None:
-                    graph.replace(fusion, name)
-            graph.settle()
+            if graph is not None:
+                fuse(graph, name, rules)
 
-    return fuse
+    return run
 
 
 def select_kernels(compiler: Compiler, draft: Draft) -> None:
     """Choose the kernel of each node and the buffer of each output, and make the steps."""
-    once = None
+    prologue = None
     if draft.prologue is not None:
         nodes, kept = draft.prologue.nodes, sorted(draft.prologue.keep)
-        once = Planner(compiler.setting, nodes, draft.types, draft.slots, kept, overwrite=True).plan()
+        prologue = Planner(compiler.setting, nodes, draft.types, draft.slots, kept, overwrite=True).plan()
     planner = Planner(
         compiler.setting,
         draft.nodes,
@@ -403,12 +508,12 @@ def select_kernels(compiler: Compiler, draft: Draft) -> None:
         kept=draft.kept,
     )
     draft.finished = planner.plan()
-    draft.finished.once = once
+    draft.finished.prologue = prologue
 
 
-def _fusion(name: str, exactness: Literal["bit-exact", "rounding"], what: str, rewrite: Rewrite) -> Pass:
+def _fusion(name: str, exactness: Literal["bit-exact", "rounding"], what: str, *rules: FusionRule) -> Pass:
     needs = ("eliminate_known_values",)
-    return Pass(name, exactness, "shapes", what, _fusing(name, rewrite), needs)
+    return Pass(name, exactness, "shapes", what, _fusing(name, rules), needs)
 
 
 PASSES: tuple[Pass, ...] = (
@@ -424,8 +529,16 @@ PASSES: tuple[Pass, ...] = (
         "prepack_weights",
         "rounding",
         "model",
-        "store matrices in panels and filters transformed, as their kernels read them",
+        "multiply by constant matrices in panels, as BLAS reads them",
         prepack_weights,
+        ("fold_constants",),
+    ),
+    Pass(
+        "transform_filters",
+        "rounding",
+        "model",
+        "transform filters as Winograd's algorithm reads them, and make one convolution of several",
+        transform_filters,
         ("fold_constants",),
     ),
     Pass(
@@ -450,9 +563,9 @@ PASSES: tuple[Pass, ...] = (
         "use_packed_weights",
         "rounding",
         "shapes",
-        "multiply by weights as they were stored by prepack_weights",
+        "multiply by weights as prepack_weights and transform_filters hold them",
         use_packed_weights,
-        ("prepack_weights", "sink_large_constants"),
+        ("prepack_weights", "transform_filters", "sink_large_constants"),
         for_runs=True,
     ),
     Pass(
@@ -480,6 +593,7 @@ PASSES: tuple[Pass, ...] = (
         "compute what follows from the input shapes",
         fold_shapes,
         ("eliminate_known_values",),
+        computes=True,
     ),
     Pass(
         "hoist_gather_past_matmul",
@@ -497,15 +611,13 @@ PASSES: tuple[Pass, ...] = (
         hoist_loop_invariants,
         ("fold_shapes",),
     ),
-    _fusion("fuse_rms_norm", "rounding", "RMS normalizations of several layers as one step", as_rms_norm),
-    _fusion("fuse_layer_norm", "rounding", "layer normalizations of several layers as one step", as_layer_norm),
-    _fusion("fuse_batch_norm", "bit-exact", "batch normalizations with known vectors in place", as_batch_norm),
-    _fusion(
-        "fuse_activation", "rounding", "Gelu, Swish, HSwish and Clamp of several layers as one step", as_activation
-    ),
-    _fusion("fuse_attention", "rounding", "attention block by block, without all scores in memory", as_attention),
-    _fusion("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", as_quantized),
-    _fusion("fuse_padding", "bit-exact", "the zeros of a Pad as those of its convolution", as_padding),
+    _fusion("fuse_rms_norm", "rounding", "RMS normalizations of several layers as one step", RMS_NORM),
+    _fusion("fuse_layer_norm", "rounding", "layer normalizations of several layers as one step", LAYER_NORM),
+    _fusion("fuse_batch_norm", "bit-exact", "batch normalizations with known vectors in place", KNOWN_BATCH_NORM),
+    _fusion("fuse_activation", "rounding", "Gelu, Swish, HSwish and Clamp of several layers as one step", *ACTIVATIONS),
+    _fusion("fuse_attention", "rounding", "attention block by block, without all scores in memory", ATTENTION),
+    _fusion("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", QUANTIZATION),
+    _fusion("fuse_padding", "bit-exact", "the zeros of a Pad as those of its convolution", PADDING),
     Pass(
         "select_kernels",
         "bit-exact",
@@ -531,7 +643,7 @@ _FOLLOWS_SHAPES = frozenset({"fold_shapes", "hoist_gather_past_matmul", "hoist_l
 """Passes without which a plan is made where what follows from the input shapes cannot be computed."""
 
 
-def _compact(array: Array, room: Room) -> Array:
+def _compact(array: Array, room: WeightMemoryBudget) -> Array:
     """An array that keeps no larger one in memory, and is read fast."""
     owner = owner_of(array)
     is_part = owner.flags.writeable and owner.nbytes > array.nbytes

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from ir_exec.graph import Graph, Node
+from ir_exec.kernels.choice import KernelChoice
+from ir_exec.ops.base.variants import choice_of
 from ir_exec.ops.infrastructure.values import Parameter, Result
-from ir_exec.plan.checked import Checked
 from ir_exec.plan.compiler import PASSES, Compiler
+from ir_exec.plan.dynamic_kernel import DynamicKernel
+from ir_exec.plan.graph import FusedNode, Skipped
 from ir_exec.plan.planner import Plan, Step
 
-__all__ = ["LayerPlan", "PlanReport", "kernel_name", "layer_names", "reported_plan", "shown_kernel"]
+__all__ = [
+    "LayerPlan",
+    "NearMatch",
+    "PassPlan",
+    "PlanReport",
+    "kernel_name",
+    "layer_names",
+    "reported_plan",
+    "shown_kernel",
+    "shown_variant",
+]
 
 Fate = Literal["step", "fused", "constant", "folded", "known from shapes", "left out"]
 
@@ -45,16 +59,43 @@ class LayerPlan(_PlanRecord):
     in_place_of: int | None = None
 
 
+class NearMatch(_PlanRecord):
+    """A fusion whose pattern matched in part, and was skipped.
+
+    layer: one that matched, or reads what does not. expected, found: what is there.
+    """
+
+    layer: str
+    expected: str
+    found: str
+
+
+class PassPlan(_PlanRecord):
+    """What a pass did to the plan.
+
+    layers: how many layers it decided about. skipped: what it nearly changed. error: why it failed; the plan is made
+    without it then.
+    """
+
+    name: str
+    exactness: Literal["bit-exact", "rounding"]
+    layers: int
+    skipped: tuple[NearMatch, ...] = ()
+    error: str | None = None
+
+
 class PlanReport(_PlanRecord):
     """The plan for a set of input shapes.
 
     steps: how many run. layers: every layer of the network, in its order; those of bodies are planned by themselves.
+    passes: those that decided about a layer, skipped a fusion or failed, in their order.
     note: why values that follow from the input shapes could not be computed beforehand.
     """
 
     format: Literal[1] = 1
     steps: int
     layers: tuple[LayerPlan, ...]
+    passes: tuple[PassPlan, ...] = ()
     note: str | None = None
 
     def __str__(self) -> str:
@@ -69,10 +110,33 @@ class PlanReport(_PlanRecord):
 def reported_plan(compiler: Compiler, plan: Plan) -> PlanReport:
     """The plan with a line for each layer."""
     names = dict(layer_names(compiler.graph))
-    every = [(step, one is not plan) for one in (plan, plan.once) if one is not None for step in one.steps]
+    every = [(step, one is not plan) for one in (plan, plan.prologue) if one is not None for step in one.steps]
     found = {node: layer for step, is_once in every for node, layer in _of_step(step, names, is_once=is_once)}
+    for packed, name in ((compiler.matrices, "panels"), (compiler.filters, "transformed filters")):
+        for node in found.keys() & (set() if packed is None else packed.left_out):
+            others = (*found[node].alternatives, f"{name}: no room for packed weights")
+            found[node] = found[node].model_copy(update={"alternatives": others})
     layers = [found.get(node) or _not_run(compiler, plan, node, names) for node in names]
-    return PlanReport(steps=len(plan.steps), layers=tuple(layers), note=compiler.failed)
+    passes = tuple(_passes(compiler, plan, layers, names))
+    return PlanReport(steps=len(plan.steps), layers=tuple(layers), passes=passes, note=compiler.failed)
+
+
+def _passes(
+    compiler: Compiler, plan: Plan, layers: Sequence[LayerPlan], names: Mapping[Node, str]
+) -> Iterator[PassPlan]:
+    counts = Counter(layer.made_by for layer in layers)
+    for one in PASSES:
+        skipped = tuple(_near_match(found, names) for found in plan.skipped if found.pass_name == one.name)
+        error = compiler.broken.get(one.name)
+        if counts[one.name] or skipped or error is not None:
+            yield PassPlan(
+                name=one.name, exactness=one.exactness, layers=counts[one.name], skipped=skipped, error=error
+            )
+
+
+def _near_match(found: Skipped, names: Mapping[Node, str]) -> NearMatch:
+    node = found.node.members[-1] if isinstance(found.node, FusedNode) else found.node
+    return NearMatch(layer=names.get(node, node.name), expected=found.expected, found=found.found)
 
 
 def layer_names(graph: Graph) -> Iterator[tuple[Node, str]]:
@@ -89,9 +153,10 @@ _WHAT = {one.name: one.what for one in PASSES}
 
 
 def _of_step(step: Step, names: Mapping[Node, str], *, is_once: bool) -> Iterator[tuple[Node, LayerPlan]]:
-    kernel, place = shown_kernel(step.evaluate)
+    _, place = shown_kernel(step.evaluate)
+    kernel = shown_variant(step)
     made_by = step.made_by or ("hoist_loop_invariants" if is_once else None)
-    reason, alternatives = _choice(step)
+    chosen = _choice(step)
     last = step.node
     for member in step.members or (step.node,):
         if member not in names:
@@ -117,23 +182,21 @@ def _of_step(step: Step, names: Mapping[Node, str], *, is_once: bool) -> Iterato
                 fate="step",
                 variant=kernel,
                 made_by=made_by,
-                reason=reason or _WHAT.get(made_by or ""),
-                alternatives=alternatives,
+                reason=chosen.reason if chosen else _WHAT.get(made_by or ""),
+                alternatives=chosen.alternatives if chosen else (),
                 in_place_of=place,
             ),
         )
 
 
-def _choice(step: Step) -> tuple[str | None, tuple[str, ...]]:
-    """Why a kernel is taken, and what else there is; kernels of one variant have nothing to say."""
+def _choice(step: Step) -> KernelChoice | None:
+    """Why a kernel is taken, and what else there is; None for kernels without variants."""
     kernel: Any = step.evaluate
-    while isinstance(kernel, partial):
+    while isinstance(kernel, partial) and not hasattr(kernel, "choice"):
         kernel = kernel.args[0] if getattr(kernel.func, "__name__", "") == "_overwrite" else kernel.func
     owner = getattr(kernel, "__self__", None)
-    chosen = getattr(kernel, "choice", None) or getattr(owner, "choice", None)
-    if chosen is None:
-        return None, ()
-    return chosen.reason, tuple(chosen.alternatives)
+    chosen: KernelChoice | None = getattr(kernel, "choice", None) or getattr(owner, "choice", None)
+    return chosen if chosen is not None or step.request is None else choice_of(step.op, step.request)
 
 
 def _not_run(compiler: Compiler, plan: Plan, node: Node, names: Mapping[Node, str]) -> LayerPlan:
@@ -146,9 +209,16 @@ def _not_run(compiler: Compiler, plan: Plan, node: Node, names: Mapping[Node, st
         fate, made_by = ("constant" if is_kept else "folded"), "fold_constants"
     elif any(plan.slots[number] is not None for number in numbers):
         fate, made_by = "known from shapes", "fold_shapes"
-    elif compiler.packed is not None and any(value in compiler.packed.values for value in node.outputs):
-        fate, made_by = "folded", "prepack_weights"
+    for packed, name in ((compiler.matrices, "prepack_weights"), (compiler.filters, "transform_filters")):
+        if packed is not None and any(value in packed.values for value in node.outputs):
+            fate, made_by = "folded", name
     return LayerPlan(name=names[node], type=node.type, fate=fate, made_by=made_by, reason=_WHAT[made_by])
+
+
+def shown_variant(step: Step) -> str:
+    """The type of the operator with the name of its variant, or the function that is called."""
+    chosen = _choice(step)
+    return f"{step.op.type_name}.{chosen.variant}" if chosen and chosen.variant else shown_kernel(step.evaluate)[0]
 
 
 def shown_kernel(kernel: Any) -> tuple[str, int | None]:
@@ -161,7 +231,7 @@ def shown_kernel(kernel: Any) -> tuple[str, int | None]:
 
 def kernel_name(kernel: Any) -> str:
     """The function that is called, with the class of its operator."""
-    if isinstance(kernel, Checked):
+    if isinstance(kernel, DynamicKernel):
         return f"{kernel_name(kernel._kernel)} after inference{', or better' * kernel._better}"
     if isinstance(kernel, partial):
         return kernel_name(kernel.func)

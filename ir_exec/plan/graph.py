@@ -15,13 +15,11 @@ __all__ = [
     "FusedNode",
     "Fusion",
     "PlanGraph",
-    "beside",
+    "Skipped",
     "changed",
     "is_known",
     "is_users",
     "is_vector",
-    "vector_beside",
-    "with_number",
 ]
 
 
@@ -46,7 +44,7 @@ class PlanGraph:
     """The nodes of a plan, before there are steps; passes change it.
 
     types: of every value of the graph. slots: what is known of the values before a run. keep: the numbers of the values
-    that are there at its end. operator: what runs for a node.
+    that are there at its end. operator: what runs for a node. skipped: what passes nearly changed, and why not.
     """
 
     def __init__(
@@ -62,7 +60,9 @@ class PlanGraph:
         self.types = types
         self.slots = slots
         self.keep = frozenset(keep)
+        self.skipped: list[Skipped] = []
         self._replaced: dict[Node, FusedNode | None] = {}
+        self._kinds: dict[Node, str] = {}
         self._enter()
 
     def _enter(self) -> None:
@@ -99,10 +99,39 @@ class PlanGraph:
     def kind(self, node: Node) -> str:
         """The type by whose formula a pattern knows the node; "" for operators of others and for changed ones.
 
-        By its name, since importing the class would load modules of operators that the network does not have.
+        By its name, since importing the class would load modules of operators that the network does not have. Operators
+        that passes have made have the name of their class.
         """
-        op = self.operator(node)
-        return op.type_name if is_known(op) else ""
+        found = self._kinds.get(node)
+        if found is None:
+            op = self.operator(node)
+            found = op.type_name if is_known(op) else self.plan_kind(type(op))
+            self._kinds[node] = found
+        return found
+
+    @staticmethod
+    def plan_kind(cls: type[Op]) -> str:
+        """The kind of nodes whose operator a pass has made, "" for other classes."""
+        return f"plan.{cls.__name__}" if cls.__module__.startswith("ir_exec.plan.") else ""
+
+    def producer(self, value: Value) -> Node | None:
+        """The node of the plan that computes the value; None where that has been replaced, or is none of the plan."""
+        node = self._makers.get(value.number)
+        return None if node in self._replaced else node
+
+    def reader_besides(self, value: Value, nodes: Collection[Node]) -> str | None:
+        """What reads a value besides these nodes, in words; None where nothing does."""
+        if value.number in self.keep:
+            return "an output of the plan"
+        others = [node for node in self._readers.get(value.number, ()) if node not in nodes]
+        return f'{others[0].type} "{others[0].name}"' if others else None
+
+    def described(self, value: Value) -> str:
+        """A value in words, for reasons."""
+        array = self.known(value)
+        if array is not None:
+            return f"the number {array.item():g}" if array.size == 1 else f"a constant, {TensorType.of(array)}"
+        return f'{value.node.type} "{value.name}", {self.type(value)}'
 
     def type(self, value: Value) -> TensorType:
         return self.types[value.number]
@@ -117,45 +146,9 @@ class PlanGraph:
         return None if array is None or array.size != 1 else float(array.reshape(()))
 
     def only_reader(self, value: Value) -> Node | None:
-        """The one node that reads the value, where nothing else does; None where that has been replaced."""
-        readers = self.readers(value)
-        return readers[0] if len(readers) == 1 else None
-
-    def readers(self, value: Value) -> list[Node]:
-        """The nodes that read the value, where they are all that is done with it, and have not been replaced."""
+        """The one node that reads the value, where nothing else does."""
         readers = self._readers.get(value.number, [])
-        return [] if value.number in self.keep or not self._replaced.keys().isdisjoint(readers) else readers
-
-    def maker(self, value: Value) -> Node | None:
-        """The node that computes a value which one other node reads, and nothing else; None where that is not so."""
-        node = self._makers.get(value.number)
-        return None if node is None or node in self._replaced or self.only_reader(value) is None else node
-
-
-def beside(node: Node, value: Value) -> Value | None:
-    """The other input of a node of two; None where both are `value`."""
-    others = [one for one in node.values_in if one is not value]
-    return others[0] if len(others) == 1 and len(node.values_in) == 2 else None
-
-
-def with_number(draft: PlanGraph, node: Node | None, *kinds: str) -> tuple[Value, float] | None:
-    """The first input of a node of one of these kinds, and the number that is the second one, or in the other order."""
-    if node is None or draft.kind(node) not in kinds:
-        return None
-    data, number = node.values_in
-    if draft.number(number) is None and draft.kind(node) not in ("Divide", "Power"):
-        data, number = number, data
-    found = draft.number(number)
-    return None if found is None else (data, found)
-
-
-def vector_beside(draft: PlanGraph, kind: str, node: Node, value: Value) -> Value | None:
-    """What a node of this kind combines with each vector along the last axis of the value: one vector, in its element
-    type. None where it is anything else."""
-    other = beside(node, value)
-    if draft.kind(node) != kind or other is None:
-        return None
-    return other if is_vector(draft.type(other), draft.type(value)) else None
+        return readers[0] if len(readers) == 1 and value.number not in self.keep else None
 
 
 def is_vector(vector: TensorType, data: TensorType) -> bool:
@@ -171,11 +164,23 @@ def is_vector(vector: TensorType, data: TensorType) -> bool:
 class FusedNode(Node):
     """A node of a plan that is in no graph.
 
-    members: the nodes of the graph that it computes, in their order. made_by: the pass that made it.
+    members: the nodes of the graph that it computes, in the order of the plan. made_by: the pass that made it.
     """
 
     members: tuple[Node, ...] = ()
     made_by: str = ""
+
+
+class Skipped(NamedTuple):
+    """A fusion whose pattern matched in part.
+
+    pass_name: the pass. node: one that matched, or reads what does not. expected, found: what is there.
+    """
+
+    pass_name: str
+    node: Node
+    expected: str
+    found: str
 
 
 class Fusion(NamedTuple):

@@ -67,9 +67,9 @@ def byte_size(type: TensorType) -> int:
 class Buffers:
     """The buffers of all values, for a walk through the nodes in their order; a buffer is named by its first value.
 
-    The outputs of an operator with `views` may share the buffers of any inputs, unless an output is larger than every
-    input; the outputs of all other operators have buffers of their own. Weights, variables and values from bodies lie
-    in buffers of others. A buffer is free after the last use of the last value in it, unless it is one of others.
+    The outputs of an operator with `may_alias` may share the buffers of any inputs, unless an output is larger than
+    every input; the outputs of all other operators have buffers of their own. Weights, variables and values from bodies
+    lie in buffers of others. A buffer is free after the last use of the last value in it, unless it is one of others.
     """
 
     def __init__(self, nodes: list[Node], types: Types, keep: Collection[int], dying: list[list[int]]) -> None:
@@ -92,7 +92,7 @@ class Buffers:
     def _enter_owners(self, node: Node, types: Types) -> None:
         assert node.op is not None, "networks with unsupported operators are refused before"
         inputs = [self._of(value.number) for value in node.values_in]
-        handed_on = frozenset[int]().union(*inputs) if node.op.views else frozenset[int]()
+        handed_on = frozenset[int]().union(*inputs) if node.op.may_alias else frozenset[int]()
         if node.op.evaluate_context:
             handed_on |= {_OTHERS}
             # A variable or a body may keep what it was given.

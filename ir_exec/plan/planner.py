@@ -23,8 +23,9 @@ from ir_exec.graph import Node, last_uses
 from ir_exec.infer import Types
 from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
-from ir_exec.plan.checked import Checked
-from ir_exec.plan.graph import FusedNode
+from ir_exec.ops.base.variants import KernelRequest
+from ir_exec.plan.dynamic_kernel import DynamicKernel
+from ir_exec.plan.graph import FusedNode, Skipped
 from ir_exec.plan.memory import Buffers, byte_size
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
@@ -40,7 +41,7 @@ OVERWRITE_FROM = 2**14
 """Bytes of an output from which on it pays to reuse the buffer of an input."""
 
 
-class Held(NamedTuple):
+class DynamicStepMemory(NamedTuple):
     """The memory around a step whose own memory shows itself in the run alone.
 
     beside: bytes of the tensors of known size that exist beside its outputs. outputs: the known bytes of each output.
@@ -57,7 +58,8 @@ class Step:
     inputs, outputs: slots, which are the numbers of the values. dying: slots that are empty after this step.
     held: None where planning has counted all memory of the step.
     members: the nodes that it computes, `node` last, where a rewrite has put several into one step.
-    op: what computes them. made_by: the pass that did so, "" for a layer of the file.
+    op: what computes them. made_by: the pass that did so, "" for a layer of the file. request: what its kernel was
+    chosen for; None where no variant could be taken.
     fetch: the arrays of the inputs, from the slots.
     """
 
@@ -66,10 +68,11 @@ class Step:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     dying: tuple[int, ...]
-    held: Held | None
+    held: DynamicStepMemory | None
     op: Op
     members: tuple[Node, ...] = ()
     made_by: str = ""
+    request: KernelRequest | None = None
     fetch: Callable[[list[Array | None]], Sequence[Any]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -90,7 +93,8 @@ class Plan:
 
     slots: what every slot holds when a run begins: constants, and values that follow from the input shapes.
     results: the slots that hold the outputs at the end.
-    once: what runs in the first iteration of a loop alone, before the steps; they read its results.
+    prologue: what runs in the first iteration of a loop alone, before the steps; they read its results.
+    skipped: fusions whose patterns matched in part.
     live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, without the
         inputs of the network and the constants. peak: the most of it. Both with the bytes that the plan keeps.
     """
@@ -100,7 +104,8 @@ class Plan:
     results: list[int]
     live: list[int] = field(default_factory=list)
     peak: int = 0
-    once: Plan | None = None
+    prologue: Plan | None = None
+    skipped: Sequence[Skipped] = ()
 
     def require_room(self, limits: Limits) -> None:
         """Raise ResourceError at the first layer at which a run by this plan is over the budget."""
@@ -187,30 +192,36 @@ class Planner:
         proven = self._is_static(inputs) and (bool(node.bodies) or self._is_static(outputs))
         sizes = tuple([self._buffers.size(number) for number in outputs])
         members = node.members if isinstance(node, FusedNode) else ()
+        kernel, request = self._kernel(index, op, context) if proven else (self._checked(node, op, context), None)
         return Step(
             node=members[-1] if members else node,
-            evaluate=self._kernel(index, op, context) if proven else self._checked(node, op, context),
+            evaluate=kernel,
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
-            held=None if proven and not node.bodies else Held(live - sum(sizes), sizes),
+            held=None if proven and not node.bodies else DynamicStepMemory(live - sum(sizes), sizes),
             op=op,
             members=members,
             made_by=node.made_by if isinstance(node, FusedNode) else "",
+            request=request,
         )
 
     def _is_static(self, numbers: tuple[int, ...]) -> bool:
         return all(self._types[number].shape.is_static for number in numbers)
 
-    def _kernel(self, index: int, op: Op, context: Context) -> Kernel:
-        """What computes a node whose types planning has proven."""
+    def _kernel(self, index: int, op: Op, context: Context) -> tuple[Kernel, KernelRequest | None]:
+        """What computes a node whose types planning has proven, and what it was chosen for."""
         node = self._nodes[index]
         better = self._kernel_for_any(node, op, context)
         if better is not None:
-            return better
-        kernel = self._kernel_for_types(node, op)
+            return better, None
+        request = self._request(node, op)
+        try:
+            kernel = op.kernel(*request.types, unread=request.unread)
+        except IRError as error:
+            raise error.located(node.location) from error.__cause__
         position = self._overwritten_input(index, op)
-        return kernel if position is None else partial(_overwrite, kernel, position)
+        return kernel if position is None else partial(_overwrite, kernel, position), request
 
     def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
         """What computes a node whose types are inferred from the arrays of the run."""
@@ -218,7 +229,7 @@ class Planner:
         slots = [self._slots[value.number] for value in node.values_in]
         fixed = {position: array for position, array in enumerate(slots) if array is not None}
         is_replaceable = better is None and self._overwrite
-        return Checked(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed)
+        return DynamicKernel(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed)
 
     def _kernel_for_any(self, node: Node, op: Op, context: Context) -> Kernel | None:
         """What is to be called instead of `evaluate` and of `kernel`, whatever the types are."""
@@ -226,22 +237,19 @@ class Planner:
             return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
         return None if isinstance(node, FusedNode) else self._setting.with_constants(node)
 
-    def _kernel_for_types(self, node: Node, op: Op) -> Kernel:
+    def _request(self, node: Node, op: Op) -> KernelRequest:
         inputs = [self._types[value.number] for value in node.values_in]
         numbers = [value.number for value in node.outputs]
         unread = frozenset(op.output_name(place) for place, number in enumerate(numbers) if number not in self._read)
-        try:
-            return op.kernel(*inputs, unread=unread if self._overwrite else frozenset())
-        except IRError as error:
-            raise error.located(node.location) from error.__cause__
+        return KernelRequest(inputs, unread if self._overwrite else frozenset())
 
     def _overwritten_input(self, index: int, op: Op) -> int | None:
         """The input whose memory becomes that of the output, None where there is no such input."""
         node = self._nodes[index]
         output = self._types[node.outputs[0].number]
-        if self._overwrite and op.overwrites and byte_size(output) >= OVERWRITE_FROM:
+        if self._overwrite and op.inplace_inputs and byte_size(output) >= OVERWRITE_FROM:
             for position, value in enumerate(node.values_in):
-                named = op.inputs[min(position, len(op.inputs) - 1)].name in op.overwrites
+                named = op.inputs[min(position, len(op.inputs) - 1)].name in op.inplace_inputs
                 if named and self._types[value.number] == output and self._buffers.may_overwrite(index, position):
                     return position
         return None

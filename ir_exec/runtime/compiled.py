@@ -29,10 +29,9 @@ from ir_exec.model import (
     described_in_html,
     read_model,
 )
-from ir_exec.plan.compiler import selection_of
+from ir_exec.plan.compiler import Tier, selection_of
 from ir_exec.plan.memory import MemoryPlan, default_budget, keep_some_freed_memory
 from ir_exec.plan.planner import Instrument
-from ir_exec.plan.selection import PassSelection
 from ir_exec.runtime.arguments import (
     bind_shapes,
     seconds,
@@ -47,7 +46,7 @@ from ir_exec.runtime.precision import (
     widened_type,
 )
 from ir_exec.runtime.requests import InferRequest, VariableState, states_of
-from ir_exec.runtime.sessions import Network, Session
+from ir_exec.runtime.sessions import RunnableNetwork, Session
 from ir_exec.runtime.specialising import Specialising
 from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
@@ -87,7 +86,7 @@ class CompiledModel(Session):
         threads: int | None = None,
         precision: Precision = "f32",
         outputs: Sequence[str] | None = None,
-        optimize: Optimize = True,
+        optimize: Optimize = "auto",
         passes: str | None = None,
         instrument: Instrument | None = None,
         budget: Budget | None = None,
@@ -133,13 +132,13 @@ class CompiledModel(Session):
             types=types,
             ops=wide.ops,
             instrument=instrument,
-            optimize=bool(optimize),
-            passes=_selection(passes, optimize),
+            tier=_tier(optimize),
+            passes=selection_of(passes),
         )
         stateful = {
             node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
         }
-        network = Network(
+        network = RunnableNetwork(
             model.graph,
             self._executor,
             self.inputs,
@@ -175,12 +174,12 @@ class CompiledModel(Session):
         return self._network.made if isinstance(self._network, Specialising) else []
 
     def _specialising(
-        self, model: PartialModel, instrument: Instrument | None, general: Network | None = None
+        self, model: PartialModel, instrument: Instrument | None, general: RunnableNetwork | None = None
     ) -> Specialising:
-        def compiled(whole: Model, budget: Budget, is_whole: bool) -> Network:
+        def compiled(whole: Model, budget: Budget, is_whole: bool) -> RunnableNetwork:
             options = {**self._options, **({} if is_whole else {"outputs": None})}
             made = CompiledModel(whole, **options, instrument=instrument if is_whole else None, budget=budget)
-            assert isinstance(made._network, Network), "it is made of a whole model"
+            assert isinstance(made._network, RunnableNetwork), "it is made of a whole model"
             return made._network
 
         # What cannot be used is found here, and not in the first call.
@@ -264,7 +263,7 @@ def compile_model(
     threads: int | None = None,
     precision: Precision = "f32",
     outputs: Sequence[str] | None = None,
-    optimize: Optimize = True,
+    optimize: Optimize = "auto",
     passes: str | None = None,
     engine: str | None = None,
     providers: Sequence[str] | None = None,
@@ -291,10 +290,10 @@ def compile_model(
         input whose element type the file leaves open. One that only moves such values runs in their types either way.
     outputs: names of tensors or layers (`split:1` where a layer has several outputs) whose values are the outputs, in
         this order, instead of those of the network. Only what they and the variables need is computed.
-    optimize: whether layers are put together into fewer, larger steps, which may change the last digits of a result.
-        Where a call has an observer, every layer runs by itself either way. "auto": all of it but what pays after a
-        dozen runs only, weights in another layout: the first output comes sooner, and all weights stay those of the
-        file. "full" is True.
+    optimize: "auto" fuses layers into fewer, larger steps, which may change the last digits of a result, and keeps
+        weights in the layout in which they are multiplied after a few runs, when that pays. "full", or True, keeps them
+        in the first run; the results are the same bits. False runs every layer by itself, as calls with an observer
+        do.
     passes: names of passes that make plans: "-fuse_attention,-prepack_weights" leaves some out, "fuse_attention" takes
         one alone, to find the one that changes a number. None: all. `explain` shows what each of them did.
     engine: "onnxruntime", or one that another package registers, runs the layers that it can run with the same meaning;
@@ -328,11 +327,10 @@ def compile_model(
     )
 
 
-def _selection(passes: str | None, optimize: Optimize) -> PassSelection:
+def _tier(optimize: Optimize) -> Tier:
     if optimize not in (True, False, "auto", "full"):
         raise EvaluationError(f"optimize is {optimize!r}, expected True, False, 'auto' or 'full'", code=Code.bad_value)
-    chosen = selection_of(passes)
-    return chosen.leaving_out("prepack_weights") if optimize == "auto" else chosen
+    return optimize if isinstance(optimize, str) else "full" if optimize else "plain"
 
 
 def _most_memory(max_memory: int | None) -> int:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Mapping
 from contextvars import ContextVar
+from threading import Lock
 from types import MappingProxyType
 
 from ir_exec.graph import BodyGraph, Graph, Node
-from ir_exec.infer import Types, infer_body
+from ir_exec.infer import OuterTypes, Types
 from ir_exec.kernels.limits import Budget, current_limits, owners
 from ir_exec.ops import Op
-from ir_exec.ops.base.bodies import Ties
-from ir_exec.ops.infrastructure.values import AssignsVariable, Parameter
-from ir_exec.plan.compiler import ALL_PASSES, Compiler
-from ir_exec.plan.passes.prepack import Room
-from ir_exec.plan.planner import MAX_PLANS, Context, Input, Instrument, Kernel, Plan, Plans, Setting
+from ir_exec.plan.compiler import ALL_PASSES, Compiler, Tier
+from ir_exec.plan.passes.prepack import WeightMemoryBudget
+from ir_exec.plan.planner import Context, Input, Instrument, Kernel, Plan, Plans, Setting
 from ir_exec.plan.selection import PassSelection
-from ir_exec.runtime.loop import Observer, run_steps
-from ir_exec.runtime.state import CurrentVariables
+from ir_exec.runtime.bodies import InterpretedBody
+from ir_exec.runtime.loop import Hooks, Observer, Observing, run_steps
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType
 
 __all__ = ["Executor"]
@@ -35,9 +35,10 @@ class Executor:
     types: the types of all values for the input types among them, so that these are not inferred again.
     ops: operators that run in place of those of their nodes, in bodies too.
     instrument: what every step goes through, in bodies too.
-    optimize: whether plans are rewritten where nobody observes the run, in bodies too.
+    tier: how much plans are changed where nobody observes the run, in bodies too.
     fixed: the positions of inputs that are the same in many runs, which share what follows from them.
     passes: which passes make plans, in bodies too.
+    The attribute `bodies` has the executors of the bodies of each layer.
     """
 
     def __init__(
@@ -50,33 +51,52 @@ class Executor:
         types: Types | None = None,
         ops: Mapping[Node, Op] = MappingProxyType({}),
         instrument: Instrument | None = None,
-        optimize: bool = True,
+        tier: Tier = "auto",
         fixed: Collection[int] = (),
         passes: PassSelection = ALL_PASSES,
     ) -> None:
         self.weights = context["weights"]
         self._plans = Plans(self._new_plan, budget.max_memory)
         self._parameters = [node.outputs[0].number for node in graph.parameters]
+        self._packing = Lock()
+        self._runs_until_packed = thresholds.RUNS_BEFORE_PACKING if tier == "auto" else -1
+
+        def inner(node: Node, body: BodyGraph) -> Executor:
+            # Of several bodies one runs, and only once.
+            fixed = body.ties.fixed if body.ties is not None and len(node.bodies) == 1 else ()
+            return Executor(
+                body.graph,
+                context,
+                budget,
+                expand_weights=expand_weights,
+                ops=ops,
+                instrument=instrument,
+                tier=tier,
+                passes=passes,
+                fixed=fixed,
+            )
+
+        self.bodies = {node: tuple([inner(node, body) for body in node.bodies]) for node in graph.nodes if node.bodies}
+        around = OuterTypes(self.weights, ops, None)
         bodies = {
             node: tuple(
                 [
-                    _Body(node, body, context, budget, expand_weights, ops, instrument, optimize, passes)
-                    for body in node.bodies
+                    InterpretedBody(body, around, context["state"], executor.run_body)
+                    for body, executor in zip(node.bodies, executors, strict=True)
                 ]
             )
-            for node in graph.nodes
-            if node.bodies
+            for node, executors in self.bodies.items()
         }
         self._setting = Setting(context, bodies, budget, self._with_constants, ops, instrument)
         self.compiler = Compiler(
             graph=graph,
             setting=self._setting,
             weights=self.weights,
-            room=Room(self.weights, budget, may_leave_file=expand_weights),
+            room=WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights),
             ops=ops,
             types=types,
             expand=expand_weights,
-            optimize=optimize,
+            tier=tier,
             fixed=[self._parameters[position] for position in fixed],
             selection=passes,
             run=_run,
@@ -93,32 +113,46 @@ class Executor:
         kept: where runs with the same fixed inputs keep what follows from these, by its number; first empty.
         """
         if observe is not None:
-            return self._run_observed(arrays, observe)
+            return self._run_observed(arrays, Observing(observe))
+        return self.run_body(arrays, kept)
+
+    def run_body(self, arrays: list[Array], kept: dict[int, Array] | None) -> list[Array]:
+        """As `run`: observed where the run around is."""
         return self._run(arrays, None, is_observed=_OBSERVED.get(), kept=kept)
 
-    def _run_observed(self, arrays: list[Array], observe: Observer) -> list[Array]:
+    def _run_observed(self, arrays: list[Array], hooks: Hooks) -> list[Array]:
         """A run by the layers of the file, in which the bodies run by theirs too."""
         token = _OBSERVED.set(True)
         try:
-            return self._run(arrays, observe, is_observed=True)
+            return self._run(arrays, hooks, is_observed=True, kept=None)
         finally:
             _OBSERVED.reset(token)
 
     def _run(
-        self, arrays: list[Array], observe: Observer | None, *, is_observed: bool, kept: dict[int, Array] | None = None
+        self, arrays: list[Array], hooks: Hooks | None, *, is_observed: bool, kept: dict[int, Array] | None
     ) -> list[Array]:
         plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=is_observed)
+        if self._runs_until_packed >= 0 and not is_observed:
+            self._count_run()
         slots = plan.slots.copy()
         for number, given in zip(self._parameters, arrays, strict=True):
             slots[number] = given
-        if plan.once is not None:
+        if plan.prologue is not None:
             kept = {} if kept is None else kept
-            if not kept.keys() >= set(plan.once.results):
-                kept |= _computed_once(plan.once, slots.copy(), owners(arrays))
-            for number in plan.once.results:
+            if not kept.keys() >= set(plan.prologue.results):
+                kept |= _computed_once(plan.prologue, slots.copy(), owners(arrays))
+            for number in plan.prologue.results:
                 slots[number] = kept[number]
-        _run(plan, slots, observe)
+        _run(plan, slots, hooks)
         return [array for number in plan.results if (array := slots[number]) is not None]
+
+    def _count_run(self) -> None:
+        """Keep packed weights before the first run after those that do without; other threads may run meanwhile."""
+        # Threads that count at the same time may count one run instead of two.
+        self._runs_until_packed -= 1
+        if self._runs_until_packed < 0:
+            with self._packing:
+                self.compiler.pack()
 
     def plan(self, inputs: list[Input]) -> Plan:
         """The plan for inputs of these dtypes and shapes."""
@@ -145,70 +179,7 @@ def _computed_once(plan: Plan, slots: list[Array | None], given: Container[int])
     return found
 
 
-def _run(plan: Plan, slots: list[Array | None], observe: Observer | None = None) -> None:
+def _run(plan: Plan, slots: list[Array | None], hooks: Hooks | None = None) -> None:
     limits = current_limits()
     plan.require_room(limits)
-    run_steps(plan.steps, slots, limits, observe)
-
-
-class _Body:
-    """A body with its executor; the RunningBody of the operator that holds it."""
-
-    def __init__(
-        self,
-        node: Node,
-        body: BodyGraph,
-        context: Context,
-        budget: Budget,
-        expand_weights: bool,
-        ops: Mapping[Node, Op],
-        instrument: Instrument | None,
-        optimize: bool,
-        passes: PassSelection,
-    ) -> None:
-        assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
-        self.ties: Ties = body.ties
-        self.depth = body.depth
-        self._graph = body.graph
-        self._ops = ops
-        self._executor = Executor(
-            body.graph,
-            context,
-            budget,
-            expand_weights=expand_weights,
-            ops=ops,
-            instrument=instrument,
-            optimize=optimize,
-            passes=passes,
-            # Of several bodies one runs, and only once.
-            fixed=body.ties.fixed if len(node.bodies) == 1 else (),
-        )
-        self._inferred: dict[object, list[TensorType]] = {}
-        self._state: CurrentVariables = context["state"]
-        self._assigned = frozenset(
-            node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, AssignsVariable)
-        )
-
-    def infer(self, types: list[TensorType]) -> list[TensorType]:
-        key = None if any(type.source for type in types) else tuple([(type.element_type, type.shape) for type in types])
-        found = self._inferred.get(key)
-        if found is None:
-            found = infer_body(self._graph, types, self._executor.weights, ops=self._ops)
-            if key is not None and len(self._inferred) < MAX_PLANS:
-                self._inferred[key] = found
-        return found
-
-    def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
-        return self._executor.run(arrays, kept=kept)
-
-    def advance(self) -> None:
-        if self._assigned:
-            self._state.advance(self._assigned)
-
-    def parameter_types(self) -> list[TensorType]:
-        return [_declared(self._ops.get(node, node.op)) for node in self._graph.parameters]
-
-
-def _declared(op: Op | None) -> TensorType:
-    assert isinstance(op, Parameter)
-    return op.infer()
+    run_steps(plan.steps, slots, limits, hooks)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ir_exec.build.draft import LayerDraft, Place
+from ir_exec.build.draft import LayerDraft, LayerPort
 from ir_exec.errors import raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import infer_types
@@ -37,7 +37,7 @@ def folded(model: Model) -> Model:
     types = infer_types(graph, weights=model.weights)
     draft = LayerDraft(document.layers, document.edges)
     held: dict[int, Array] = {}
-    readers: dict[Place, list[Place]] = {}
+    readers: dict[LayerPort, list[LayerPort]] = {}
     for target, source in draft.sources.items():
         readers.setdefault(source, []).append(target)
     for node, outputs in _computed(graph, types, model):
@@ -49,9 +49,9 @@ def folded(model: Model) -> Model:
         for port, constant in zip(layer.outputs[1:], constants[1:], strict=True):
             made = constant.model_copy(update={"id": str(draft.new_id()), "name": draft.new_name(layer.name)})
             draft.put_behind([made], [layer.id])
-            for target in readers.get(Place(layer.id, port.id), ()):
+            for target in readers.get(LayerPort(layer.id, port.id), ()):
                 if target in draft.sources:
-                    draft.sources[target] = Place(made.id, port.id)
+                    draft.sources[target] = LayerPort(made.id, port.id)
     layers, edges = draft.kept()
     changed = document.model_copy(update={"layers": layers, "edges": edges})
     weights = HeldWeights(held, model.weights)

@@ -1,4 +1,4 @@
-"""The loop: fetch, evaluate, observe, store, free."""
+"""The loop: fetch, evaluate, store, free. Whoever looks at the values of a run, or changes them, does so by hooks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Node
 from ir_exec.kernels.limits import Limits, owners
 from ir_exec.plan.memory import read_only
-from ir_exec.plan.planner import Held, Step
+from ir_exec.plan.planner import DynamicStepMemory, Step
 from ir_exec.types import Array
 
-__all__ = ["Observer", "placed", "run_steps"]
+__all__ = ["Hooks", "Observer", "Observing", "placed", "run_steps"]
 
 Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
 """Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only.
@@ -24,7 +24,33 @@ They are what is computed: f32 where the file says f16 or bf16, unless the model
 """
 
 
-def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, observe: Observer | None = None) -> None:
+class Hooks:
+    """What is done at every step of a run; a subclass overrides what it needs.
+
+    What a hook raises ends the run as it is.
+    """
+
+    def before(self, step: Step, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Return the arrays that the step is computed from: `inputs`, or others in their place."""
+        return inputs
+
+    def after(self, step: Step, inputs: Sequence[Array], outputs: Sequence[Array]) -> Sequence[Array]:
+        """Return the arrays that the later steps read: `outputs`, or others in their place."""
+        return outputs
+
+
+class Observing(Hooks):
+    """Shows every step to an observer."""
+
+    def __init__(self, observe: Observer) -> None:
+        self._observe = observe
+
+    def after(self, step: Step, inputs: Sequence[Array], outputs: Sequence[Array]) -> Sequence[Array]:
+        self._observe(step.node, [read_only(array) for array in inputs], [read_only(array) for array in outputs])
+        return outputs
+
+
+def run_steps(steps: Sequence[Step], slots: list[Array | None], limits: Limits, hooks: Hooks | None = None) -> None:
     """Run the steps in order on the arrays in `slots`; a slot is None before its value and after the last use.
 
     limits: what the run may take; what planning did not know is counted in it.
@@ -33,6 +59,8 @@ def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, obse
     around, is_timed = limits.planned, limits.is_timed
     for step in steps:
         arrays: Sequence[Array] = step.fetch(slots)
+        if hooks is not None:
+            arrays = hooks.before(step, arrays)
         try:
             if is_timed:
                 limits.check_time()
@@ -43,14 +71,13 @@ def run_steps(steps: list[Step], slots: list[Array | None], limits: Limits, obse
                 _keep(step.held, arrays, result, limits)
         except Exception as error:
             raise placed(error, step.node) from (error.__cause__ if isinstance(error, IRError) else error)
+        if hooks is not None:
+            result = tuple(hooks.after(step, arrays, result if isinstance(result, tuple) else (result,)))
         if type(result) is tuple:
             for slot, output in zip(step.outputs, result, strict=False):
                 slots[slot] = output
         elif step.outputs:  # files may leave out the output port of an Assign
             slots[step.outputs[0]] = result
-        if observe is not None:
-            outputs = result if isinstance(result, tuple) else [result]
-            observe(step.node, [read_only(array) for array in arrays], [read_only(array) for array in outputs])
         for slot in step.dying:
             slots[slot] = None
     limits.planned = around
@@ -60,7 +87,7 @@ SMALL = 2**10
 """Bytes of an output up to which it is not counted: a layer takes more than that itself."""
 
 
-def _keep(held: Held, arrays: Sequence[Array], result: Any, limits: Limits) -> None:
+def _keep(held: DynamicStepMemory, arrays: Sequence[Array], result: Any, limits: Limits) -> None:
     if type(result) is not tuple and result.nbytes <= SMALL:
         return
     outputs = result if type(result) is tuple else (result,)

@@ -10,7 +10,7 @@ well, and leaves the rounding of Convert out too; bf16 it rounds on processors t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -115,7 +115,7 @@ def run_as_f32(model: Model) -> Widened:
 
 def _computes(node: Node, types: Mapping[Value, TensorType]) -> bool:
     """Whether a layer does more with 16-bit floats than to move them."""
-    is_mover = node.op is not None and node.op.moves
+    is_mover = node.op is not None and node.op.is_data_movement
     return not is_mover and any(kind in _SHORT for kind in _kinds((*node.values_in, *node.outputs), types))
 
 
@@ -194,24 +194,32 @@ def _named_types(op: Op) -> dict[str, ElementType]:
     return {name: value for name, value in vars(op).items() if isinstance(value, ElementType)}
 
 
+_FLAGS = (
+    "input_name",
+    "output_name",
+    *(
+        name
+        for name in Op.__annotations__
+        if not name.startswith("_") and name not in ("infer", "evaluate", "inplace_inputs", "type_name", "since")
+    ),
+)
+"""What the class of an operator says of it, and an operator that stands for it repeats."""
+
+
 def _wide(op: Op, narrow: Mapping[int, ElementType]) -> Op:
     """An operator that computes what `op` does, and gives f32 for 16-bit floats.
 
     narrow: inputs, by position, that it still gets in these types of the file.
     """
-    return changed(op, _wide_class(type(op)), {"_op": op, "_narrow": narrow})  # type: ignore[arg-type]  # mypy takes a class for one of its objects
+    return _standing_for(op, _Wide, {"_narrow": narrow})
 
 
-@cache
-def _wide_class(cls: type[Op]) -> type[Op]:
-    # A class of its own, so that all that the class of an operator says holds for it.
-    return type(cls.__name__, (_Wide, cls), {})
+def _standing_for(op: Op, cls: type[_Wide], values: Mapping[str, Any]) -> Op:
+    return changed(op, cls, {**{name: getattr(op, name) for name in _FLAGS}, "_op": op, **values})
 
 
 class _Wide(Op):
-    """Goes before the class of an operator `_op`: 16-bit floats that this computes become f32."""
-
-    overwrites = ()
+    """Computes what an operator `_op` does, of which it has the attributes and flags; 16-bit floats become f32."""
 
     _op: Op
     _narrow: Mapping[int, ElementType]
@@ -226,12 +234,27 @@ class _Wide(Op):
     def evaluate(self, *arrays: Array, **context: Any) -> Any:
         return self._call(self._op.evaluate, *arrays, **context)
 
+    def evaluate_known(self, *arrays: Array) -> Any:
+        return self._call(self._op.evaluate_known, *arrays)
+
+    def evaluate_bounds(self, *inputs: Any) -> Bounds | None:
+        return _as_f32_bounds(partial(self._op.evaluate_bounds, *inputs))
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
+        return self._op.multiply_adds(inputs, outputs)
+
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return partial(self._call, self._op.kernel(*self._types(types), unread=unread))
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         better = self._op.with_constants({place: self._array(place, array) for place, array in constants.items()})
         return None if better is None else partial(self._call, better)
+
+    def _values(self) -> tuple[Any, ...]:
+        return self._op, tuple(sorted(self._narrow.items()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._op!r})"
 
     def _call(self, function: Callable[..., Any], *arrays: Array, **context: Any) -> Any:
         outputs = function(*[self._array(place, array) for place, array in enumerate(arrays)], **context)
@@ -252,12 +275,7 @@ class _Wide(Op):
 
 def _filled(op: Op, kind: ElementType) -> Op:
     """An operator whose outputs hold the lowest value of `kind` where they held that of f32."""
-    return changed(op, _filled_class(type(op)), {"_op": op, "_narrow": {}, "_kind": kind})  # type: ignore[arg-type]  # as above
-
-
-@cache
-def _filled_class(cls: type[Op]) -> type[Op]:
-    return type(cls.__name__, (_Filled, cls), {})
+    return _standing_for(op, _Filled, {"_narrow": {}, "_kind": kind})
 
 
 class _Filled(_Wide):

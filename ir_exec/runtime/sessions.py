@@ -37,7 +37,7 @@ from ir_exec.runtime.state import VARIABLES, Drawers, Snapshot, Variables
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
 
-__all__ = ["Network", "Results", "Session", "States"]
+__all__ = ["Results", "RunnableNetwork", "Session", "States"]
 
 
 class _NoSuchOutputError(NoSuchKeyError, IndexError):
@@ -100,7 +100,7 @@ class Results(Mapping[PortKey, Array]):
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class RunnableNetwork:
     """What the sessions of a compiled model share.
 
     variables: with the types that their values have. drawers: what may keep sequences of random numbers; a run depends
@@ -122,7 +122,7 @@ class Network:
     is_wide: bool
     rounded: Mapping[str, ElementType]
 
-    def chosen(self, inputs: Inputs | None) -> tuple[Network, Inputs | None]:
+    def chosen(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs | None]:
         """The network for these inputs: itself for all."""
         return self, inputs
 
@@ -198,7 +198,7 @@ class Session:
     session wait for each other; calls of other networks, and of other sessions, run side by side.
     """
 
-    def __init__(self, network: Network | Specialising) -> None:
+    def __init__(self, network: RunnableNetwork | Specialising) -> None:
         self._network = network
         self._variables = Variables(network.rounded)
         self._lock = RLock()
@@ -228,14 +228,14 @@ class Session:
                 raise
         return self._called(*other, observe)
 
-    def _otherwise(self, inputs: Inputs | None) -> tuple[Network, Inputs] | None:
+    def _otherwise(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs] | None:
         """The network for inputs of which a general one assumes too much."""
         try:
             return self._network.otherwise(inputs)
         except IRError:
             return None
 
-    def _called(self, network: Network, inputs: Inputs | None, observe: Observer | None) -> Results:
+    def _called(self, network: RunnableNetwork, inputs: Inputs | None, observe: Observer | None) -> Results:
         arrays = bind_inputs(inputs, network.inputs)
         if network.weights is not None:
             network.weights.require_unchanged()
@@ -268,7 +268,7 @@ class Session:
             self._variables.restore(snapshot, self._network.drawers)
 
     def _run_in_turn(
-        self, network: Network, arrays: list[Array], observe: Observer | None, limits: Limits
+        self, network: RunnableNetwork, arrays: list[Array], observe: Observer | None, limits: Limits
     ) -> list[Array]:
         with self._lock:
             if network is not self._network:

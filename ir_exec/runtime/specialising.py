@@ -20,7 +20,7 @@ from ir_exec.runtime.state import Drawers
 from ir_exec.types import Array, ElementType, Shape
 
 if TYPE_CHECKING:
-    from ir_exec.runtime.sessions import Network
+    from ir_exec.runtime.sessions import RunnableNetwork
 
 __all__ = ["ForCalls", "Specialising", "for_calls"]
 
@@ -92,9 +92,9 @@ class Specialising:
         self,
         model: PartialModel,
         outputs: list[ModelPort],
-        compiled: Callable[[Model, Budget, bool], Network],
+        compiled: Callable[[Model, Budget, bool], RunnableNetwork],
         max_memory: int,
-        general: Network | None = None,
+        general: RunnableNetwork | None = None,
     ) -> None:
         self.inputs = model.inputs
         self.outputs = outputs
@@ -122,7 +122,7 @@ class Specialising:
         with self._lock:
             return [dict(one.shown) for one in self._kept.values()]
 
-    def chosen(self, inputs: Any) -> tuple[Network, Any]:
+    def chosen(self, inputs: Any) -> tuple[RunnableNetwork, Any]:
         """The network for these inputs, and its inputs. Raises what binding the inputs and the conversion raise."""
         bound = self._model.bound(inputs)
         made = self._found(bound)
@@ -130,14 +130,14 @@ class Specialising:
             return self._general, inputs
         return self._made_for(bound, made)
 
-    def otherwise(self, inputs: Any) -> tuple[Network, Any] | None:
+    def otherwise(self, inputs: Any) -> tuple[RunnableNetwork, Any] | None:
         """The network for inputs which the general one refuses, as that for all did; None where there is no other."""
         if self._general is None:
             return None
         bound = self._model.bound(inputs)
         return None if self._found(bound) is not None else self._made_for(bound, None)
 
-    def _made_for(self, bound: Mapping[str, Any], made: _Made | None) -> tuple[Network, list[Array]]:
+    def _made_for(self, bound: Mapping[str, Any], made: _Made | None) -> tuple[RunnableNetwork, list[Array]]:
         if made is None:
             with self._making:
                 # Another thread may have made it meanwhile.
@@ -190,7 +190,9 @@ class Specialising:
 class _Made:
     """A network for the inputs of some calls, and what these have in common."""
 
-    def __init__(self, network: Network, budget: _SharedBudget, found: Specialised, shown: Mapping[str, str]) -> None:
+    def __init__(
+        self, network: RunnableNetwork, budget: _SharedBudget, found: Specialised, shown: Mapping[str, str]
+    ) -> None:
         self.network = network
         self.budget = budget
         self.arrays = found.arrays

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels.gemm.blas import CLAIM, Claim
+from ir_exec.kernels.gemm.blas import CLAIM, BlasThreadLimit
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.runtime.arguments import whole_number
 from ir_exec.tuning.machine import machine
@@ -22,7 +22,7 @@ class RunThreads:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._claim = Claim()
+        self._claim = BlasThreadLimit()
 
     def __enter__(self) -> None:
         self._around = THREADS.set(self._count), CLAIM.set(self._claim)

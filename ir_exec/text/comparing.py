@@ -15,8 +15,9 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.api import compare
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused
 from ir_exec.errors import EvaluationError
-from ir_exec.text.decoders import decoder_of
+from ir_exec.text.folder_decoder import decoder_of
 from ir_exec.text.generation import Pipeline
+from ir_exec.text.sampling import Chooser, GenerationSettings
 
 __all__ = ["TokenComparison", "TokenDifference", "Trial", "compare_tokens"]
 
@@ -131,8 +132,15 @@ def compare_tokens(
     if not ids:
         raise EvaluationError("there is no prompt: give text or tokens", code=Code.bad_value)
     tell("running the network")
-    ours = list(pipeline.generate(ids, max_new_tokens=len(theirs), ignore_eos=True).ids)
-    first = _first(pipeline, ids, ours, theirs)
+    # The child takes the likeliest token of OpenVINO's runtime itself, without penalties.
+    is_plain = reference == "openvino"
+    settings = GenerationSettings() if is_plain else pipeline.settings().with_options({"min_new_tokens": 0})
+    ours = list(
+        pipeline.generate(
+            ids, max_new_tokens=len(theirs), ignore_eos=True, follow_settings=not is_plain, min_new_tokens=0
+        ).ids
+    )
+    first = _first(pipeline, settings, ids, ours, theirs)
     trials: list[Trial] = []
     if first is not None and ask is not None and reference in ("openvino", "genai"):
         for name, options in (
@@ -172,13 +180,18 @@ def _layer(pipeline: Pipeline, ids: list[int], device: str, timeout: float) -> s
     return report.faults[0].layer_name if report.faults else None
 
 
-def _first(pipeline: Pipeline, ids: list[int], ours: list[int], theirs: list[int]) -> TokenDifference | None:
+def _first(
+    pipeline: Pipeline, settings: GenerationSettings, ids: list[int], ours: list[int], theirs: list[int]
+) -> TokenDifference | None:
     position = _leaving(ours, theirs)
     if position is None:
         return None
     decoder = decoder_of(pipeline.folder)
     decoder.reset()
-    logits = decoder.next_logits([*ids, *ours[:position]]).astype(np.float64)
+    before = [*ids, *ours[:position]]
+    scores = Chooser(settings).scores(before, len(ids), decoder.next_logits(before))
+    # A token that the settings forbid counts as the least likely one.
+    logits = np.maximum(scores.astype(np.float64), scores[np.isfinite(scores)].min())
     mine, other = ours[position], theirs[position]
     best = np.sort(logits)[-2:]
     margin, spread = float(logits[mine] - logits[other]), float(np.ptp(logits)) or 1.0

@@ -1,6 +1,6 @@
 """Networks that give the logits of the next token, whatever they keep of the tokens before: one interface for all.
 
-decoder = decoder_of(folder)
+decoder = Decoder(model, compile)
 logits = decoder.next_logits([1, 15, 7])   # of the prompt
 logits = decoder.next_logits([9])          # of one token more
 """
@@ -13,27 +13,30 @@ from typing import Any
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, GraphError, Location
-from ir_exec.model import Model, read_model
+from ir_exec.errors import EvaluationError
+from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import ReadsVariable
-from ir_exec.runtime import compile_model
-from ir_exec.text.folder import Folder, FolderPart
-from ir_exec.types import Array
+from ir_exec.types import Array, Shape
 
-__all__ = ["Compile", "Decoder", "decoder_of"]
+__all__ = ["Compile", "Decoder"]
 
 Compile = Callable[[Model], Any]
 """Makes what runs of a network: `compile_model`, also with options."""
 
 
 class Decoder:
-    """A network of a language model, one text at a time.
+    """A network of a language model, for one text or a batch of texts.
 
     The cache is where the network has it: in variables, in inputs and outputs (`past_key_values...`, `present...`), or
-    nowhere; then all tokens are computed again for each new one.
+    nowhere; then all tokens are computed again for each new one. Shorter texts of a batch are padded on the left.
 
-    fixed: inputs that stay the same for a text: the states of an encoder, embeddings of images.
+    fixed: inputs that stay the same for a text: the states of an encoder.
     embed: makes embeddings of tokens, for networks that take these.
+    images: embeddings for the tokens `image_token` of the prompt, in order, [tokens, channels].
+    pad_token: stands in front of shorter texts.
+    is_mask_short: after the prompt the mask is that of the new token, not of the whole text.
+
+    What is given of `inputs_embeds`, `position_ids`, `attention_mask` and `token_type_ids` is of the prompt alone.
     """
 
     def __init__(
@@ -43,28 +46,50 @@ class Decoder:
         *,
         fixed: Mapping[str, Array] | None = None,
         embed: Callable[[Array], Array] | None = None,
+        images: Array | None = None,
+        image_token: int | None = None,
+        pad_token: int = 0,
+        is_mask_short: bool = False,
     ) -> None:
         self._run = compile(model)
         self._ports = {port.name: port for port in model.inputs}
         self._names = {name for port in model.inputs for name in (port.name, *port.names)}
-        self._past = [port.name for port in model.inputs if port.name.startswith("past")]
-        self._has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
-        self._fixed = dict(fixed or {})
+        self._past = [port.name for port in model.inputs if port.name.startswith(_PAST)]
+        variables = [node.op for node in model.graph.all_nodes() if isinstance(node.op, ReadsVariable)]
+        self._has_state = bool(variables)
+        self._conv_size = _conv_size(model)
+        given = dict(fixed or {})
+        self._first = {name: given.pop(name) for name in _OF_PROMPT & given.keys()}
+        self._fixed = given
         self._embed = embed
+        self._images, self._image_token, self._pad = images, image_token, pad_token
+        self._is_mask_short = is_mask_short
         self._kept: dict[str, Array] = {}
-        self._tokens: list[int] = []
-        unknown = self._names - _KNOWN - set(self._fixed) - set(self._past)
-        unknown = {name for port in model.inputs for name in [port.name] if {port.name, *port.names} <= unknown}
+        self._tokens = np.zeros((1, 0), np.int64)
+        self._mask = np.zeros((1, 0), np.int64)
+        self._embeddings: Array | None = None
+        self._prompt_width = 0
+        self._require_known(model)
+
+    def _require_known(self, model: Model) -> None:
+        known = _KNOWN | self._fixed.keys() | self._first.keys() | set(self._past)
+        if self._embed is None:
+            known -= {"inputs_embeds"} - self._first.keys()
+        unknown = sorted(port.name for port in model.inputs if not known & {port.name, *port.names})
         if unknown:
-            names = ", ".join(sorted(unknown))
-            hint = "give them in `inputs`"
-            raise EvaluationError(
-                f"it is not known what to give to the inputs {names}", code=Code.unknown_input, hint=hint
-            )
+            message = f"it is not known what to give to the inputs {', '.join(unknown)}"
+            raise EvaluationError(message, code=Code.unknown_input, hint="give them in `inputs`")
+
+    @property
+    def takes_mask(self) -> bool:
+        """True if the network can leave out padding, so that a batch may have texts of several lengths."""
+        return "attention_mask" in self._names
 
     def reset(self) -> None:
         """Forget the text."""
-        self._tokens.clear()
+        self._tokens = self._tokens[:, :0]
+        self._mask = self._mask[:, :0]
+        self._embeddings = None
         self._kept.clear()
         if self._has_state:
             self._run.reset_state()
@@ -72,7 +97,8 @@ class Decoder:
     def first_inputs(self, tokens: Sequence[int]) -> dict[str, Array]:
         """What each input gets where these tokens are the whole text."""
         self.reset()
-        return self._inputs(tokens, 0)
+        self._append([tokens])
+        return self._inputs(0)
 
     def next_logits(self, tokens: Sequence[int]) -> Array:
         """The logits of the token after the text so far and these tokens, f32, [vocabulary]."""
@@ -81,49 +107,122 @@ class Decoder:
 
     def all_logits(self, tokens: Sequence[int]) -> Array:
         """The logits after each of these tokens, which go on the text, f32, [tokens, vocabulary]."""
-        seen = len(self._tokens)
-        self._tokens += tokens
-        given = list(tokens) if self._has_state or self._past else self._tokens
-        start = seen if self._has_state or self._past else 0
-        outputs = self._run(self._inputs(given, start))
+        found: Array = self._logits([tokens])[0, -len(tokens) :]
+        return found
+
+    def next_logits_of(self, rows: Sequence[Sequence[int]]) -> Array:
+        """The logits of the token after each text of a batch and these tokens, f32, [texts, vocabulary]."""
+        found: Array = self._logits(rows)[:, -1]
+        return found
+
+    def _logits(self, rows: Sequence[Sequence[int]]) -> Array:
+        seen = self._tokens.shape[1]
+        self._append(rows)
+        outputs = self._run(self._inputs(seen if self._has_state or self._past else 0))
         for name in self._past:
             self._kept[name] = outputs[_present_of(name, outputs)]
-        logits = np.asarray(outputs["logits"] if "logits" in self._output_names(outputs) else outputs[0], np.float32)
-        return logits[0, -len(tokens) :]
+        names = {name for names in outputs.names() for name in names}
+        return np.asarray(outputs["logits"] if "logits" in names else outputs[0], np.float32)
 
-    def _output_names(self, outputs: Any) -> set[str]:
-        return {name for names in outputs.names() for name in names}
+    def _append(self, rows: Sequence[Sequence[int]]) -> None:
+        """Add tokens to each text; shorter rows are padded on the left."""
+        given = self._first.get("inputs_embeds") if not self._tokens.size else None
+        width = max(map(len, rows)) if given is None else given.shape[1]
+        tokens = np.full((len(rows), width), self._pad, np.int64)
+        mask = np.zeros_like(tokens)
+        for place, row in enumerate(rows):
+            tokens[place, width - len(row) :] = row
+            mask[place, width - len(row) :] = 1
+        if given is not None:
+            mask[:] = 1
+        if not self._tokens.size:
+            self._prompt_width = width
+            self._tokens, self._mask = np.zeros((2, len(rows), 0), np.int64)
+        if "inputs_embeds" in self._names:
+            new = given if given is not None else self._embedded(tokens)
+            old = self._embeddings
+            self._embeddings = new if old is None else np.concatenate([old, new], 1)
+        self._tokens = np.concatenate([self._tokens, tokens], 1)
+        self._mask = np.concatenate([self._mask, mask], 1)
 
-    def _inputs(self, tokens: Sequence[int], start: int) -> dict[str, Array]:
-        """What each input gets for these tokens, which begin at position `start`."""
-        row = np.array([tokens], np.int64)
-        length = start + len(tokens)
+    def _embedded(self, tokens: Array) -> Array:
+        """The embeddings of tokens, with those of images in their places."""
+        assert self._embed is not None, "it was asked for when the decoder was made"
+        found = self._embed(tokens)
+        places = tokens == self._image_token
+        if self._images is not None and not self._tokens.size:
+            if int(places.sum()) != len(self._images):
+                message = (
+                    f"the prompt has {int(places.sum())} tokens {self._image_token} for images, "
+                    f"expected {len(self._images)}, one for each embedding"
+                )
+                raise EvaluationError(message, code=Code.bad_value)
+            found = np.array(found)
+            found[places] = self._images
+        return found
+
+    def _inputs(self, start: int) -> dict[str, Array]:
+        """What each input gets for the tokens from position `start` on."""
+        tokens, mask = self._tokens[:, start:], self._mask
+        positions = np.maximum(np.cumsum(mask, 1) - 1, 0)
+        is_first = not start
         values: dict[str, Array] = {
-            "input_ids": row,
-            "decoder_input_ids": row,
-            "attention_mask": np.ones((1, length), np.int64),
-            "decoder_attention_mask": np.ones((1, length), np.int64),
-            "position_ids": np.arange(start, length)[None],
-            "cache_position": np.arange(start, length),
-            "beam_idx": np.zeros(1, np.int64),
-            "token_type_ids": np.zeros_like(row),
-            "use_cache_branch": np.array([start > 0]),
+            "input_ids": tokens,
+            "decoder_input_ids": tokens,
+            "attention_mask": mask,
+            "decoder_attention_mask": mask,
+            "position_ids": positions[:, start:],
+            "cache_position": np.arange(start, mask.shape[1]),
+            "beam_idx": np.arange(len(tokens)),
+            "token_type_ids": np.zeros_like(tokens),
+            "use_cache_branch": np.array([not is_first]),
         }
-        if "inputs_embeds" in self._names and self._embed is not None:
-            values["inputs_embeds"] = self._embed(row)
+        if self._images is not None:
+            values["token_type_ids"] = (tokens == self._image_token).astype(np.int64)
+        if is_first and self._conv_size is not None:
+            # As optimum exports Mamba: the prompt fills all columns of the convolution.
+            values["cache_position"] = np.arange(self._conv_size)
+        if not is_first and self._is_mask_short:
+            values["attention_mask"] = np.ones_like(tokens)
+        if self._embeddings is not None:
+            values["inputs_embeds"] = self._embeddings[:, start:]
         values |= self._fixed | self._kept
+        self._add_first(values, start)
         for name in self._past:
             if name not in values:
                 dims = self._ports[name].shape.dims or ()
-                # A batch of one text, and no positions yet.
+                # No positions yet.
                 sizes = [dim.size if dim.is_static else 0 for dim in dims]
-                values[name] = np.zeros([1, *sizes[1:]], self._ports[name].element_type.dtype)
-        given = {}
+                values[name] = np.zeros([len(tokens), *sizes[1:]], self._ports[name].element_type.dtype)
+        return self._by_port(values)
+
+    def _add_first(self, values: dict[str, Array], start: int) -> None:
+        """Add what was given for the prompt, continued for the tokens after it."""
+        count = self._tokens.shape[1] - self._prompt_width
+        for name, given in self._first.items():
+            if name == "inputs_embeds":
+                continue
+            rest = np.full((*given.shape[:-1], count), int(name == "attention_mask"), given.dtype)
+            if name == "position_ids":
+                # One position for all axes of an image, after the greatest.
+                axes = (0, -1) if given.ndim == 3 else -1
+                rest = np.broadcast_to(given.max(axis=axes, keepdims=True) + 1 + np.arange(count), rest.shape)
+            whole = np.concatenate([given, rest], -1)
+            values[name] = whole if name == "attention_mask" else whole[..., start:]
+
+    def _by_port(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """The value of each input by its name, in its element type and rank."""
+        found = {}
         for name, port in self._ports.items():
-            found = next((values[one] for one in (name, *port.names) if one in values), None)
-            if found is not None:
-                given[name] = found.astype(port.element_type.dtype, copy=False)
-        return given
+            value = next((values[one] for one in (name, *port.names) if one in values), None)
+            if value is None:
+                continue
+            if name == "position_ids" and port.shape.rank == 3 and value.ndim == 2:
+                # A position for each of time, height and width: text has the same in all.
+                axes = port.shape[0].size if port.shape[0].is_static else 3
+                value = np.broadcast_to(value, (axes, *value.shape))
+            found[name] = value.astype(port.element_type.dtype, copy=False)
+        return found
 
 
 _KNOWN = frozenset(
@@ -142,6 +241,27 @@ _KNOWN = frozenset(
 )
 """Inputs for which there is a value; any other must be given."""
 
+_OF_PROMPT = frozenset({"inputs_embeds", "position_ids", "attention_mask", "token_type_ids"})
+"""Inputs that, where they are given, are of the prompt alone."""
+
+_PAST = ("past", "cache_params.past")
+"""How the names of inputs begin that hold what was kept of the tokens before."""
+
+_RECURRENT = "cache_params.past.conv"
+"""The name of what networks with convolutions over time keep (Mamba and hybrids), as optimum names it."""
+
+
+def _conv_size(model: Model) -> int | None:
+    """The columns that the convolutions of a recurrent network keep; None for other networks."""
+    for port in model.inputs:
+        if port.name.startswith(_RECURRENT) and port.shape.rank:
+            return port.shape[-1].size if port.shape[-1].is_static else None
+    for node in model.graph.all_nodes():
+        if isinstance(node.op, ReadsVariable) and _RECURRENT in str(getattr(node.op, "variable_id", "")):
+            shape = getattr(node.op, "variable_shape", Shape.unknown())
+            return shape[-1].size if shape.rank and shape[-1].is_static else None
+    return None
+
 
 def _present_of(past: str, outputs: Any) -> str:
     """The output that is the past of the next token."""
@@ -149,45 +269,3 @@ def _present_of(past: str, outputs: Any) -> str:
         if any(name in names for names in outputs.names()):
             return name
     raise EvaluationError(f"no output goes on the input {past}", code=Code.unknown_input)
-
-
-def decoder_of(folder: Folder, inputs: Mapping[str, Array] | None = None, compile: Compile = compile_model) -> Decoder:
-    """The decoder of a folder, ready for a text.
-
-    inputs: what the folder's networks cannot know: `input_features` of speech, `input_ids` of the text for an encoder,
-        embeddings of images.
-
-    Raises GraphError (IR801) for a folder without one.
-    """
-    given = {name: np.asarray(value) for name, value in (inputs or {}).items()}
-    part = folder.decoder
-    if part is None:
-        message = f"{folder.path} has no network that gives logits: it is {folder.kind}"
-        raise GraphError(message, code=Code.missing_part).located(Location(path=folder.path))
-    embed = None
-    if "text embeddings" in folder.parts:
-        embeddings = compile(read_model(folder.parts["text embeddings"].path))
-        embed = lambda row: embeddings([row])[0]  # noqa: E731  # one line, and used once
-    if "encoder" in folder.parts:
-        given = _encoded(folder.parts["encoder"], given, compile) | {
-            name: value for name, value in given.items() if name not in ("input_ids", "attention_mask")
-        }
-    return Decoder(read_model(part.path), compile, fixed=given, embed=embed)
-
-
-def _encoded(part: FolderPart, given: Mapping[str, Array], compile: Compile) -> dict[str, Array]:
-    """The states of an encoder, by the names that decoders have for them."""
-    model = read_model(part.path)
-    values = dict(given)
-    if "input_ids" in values:
-        values["input_ids"] = np.atleast_2d(values["input_ids"]).astype(np.int64)
-        values.setdefault("attention_mask", np.ones_like(values["input_ids"]))
-    wanted = {}
-    for port in model.inputs:
-        found = next((values[name] for name in (port.name, *port.names) if name in values), None)
-        if found is None:
-            raise EvaluationError(f"the encoder needs the input {port.name}", code=Code.unknown_input)
-        wanted[port.name] = found
-    states = compile(model)(wanted)[0]
-    mask = values.get("attention_mask", np.ones(states.shape[:2], np.int64))
-    return {"encoder_hidden_states": states, "encoder_attention_mask": mask, "encoder_outputs": states}

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ir_exec.graph.compressed import compressed_weights
 from ir_exec.ops.infrastructure.values import Const, ReadsVariable
 from ir_exec.text.folder import Folder, FolderPart
 from ir_exec.text.pipeline_rules import templates_of
@@ -151,14 +152,19 @@ _FEWEST = 256
 def _formats(part: FolderPart) -> list[WeightFormat]:
     """The formats of the weights, the one of most elements first."""
     counts: Counter[tuple[ElementType, int | None]] = Counter()
+    graphs = [] if part.loaded is None else [part.loaded.graph]
+    graphs += [body.graph for node in part.nodes for body in node.bodies]
+    chains = [chain for graph in graphs for chain in compressed_weights(graph).values()]
+    inside = {node for chain in chains for node in chain.nodes}
+    for chain in chains:
+        elements = prod(chain.constant.shape.static)
+        if elements >= _FEWEST:
+            counts[chain.element_type, chain.group_size] += elements
     for node in part.nodes:
-        if isinstance(node.op, Const) and node.op.shape.is_static and prod(node.op.shape.static) >= _FEWEST:
-            shape, kind = node.op.shape.static, node.op.element_type
-            if shape[-1] == 1:
-                # Scales and zero points, one for each group.
-                continue
-            is_grouped = kind.bits <= 8 and len(shape) == 3
-            counts[kind, shape[-1] if is_grouped else None] += prod(shape)
+        if node in inside or not isinstance(node.op, Const) or not node.op.shape.is_static:
+            continue
+        if prod(node.op.shape.static) >= _FEWEST:
+            counts[node.op.element_type, None] += prod(node.op.shape.static)
     total = sum(counts.values())
     return [
         WeightFormat(part=part.name, format=kind.name, group_size=group, elements=count, share=count / total)

@@ -264,6 +264,10 @@ def _read_settings(path: str) -> SettingsFile:
 _SPEECH = frozenset({"whisper", "speech_to_text", "moonshine", "speecht5"})
 
 
+_STATES = frozenset({"last_hidden_state", "token_embeddings", "sentence_embedding"})
+"""Outputs of models that give embeddings, those that were trained as language models included."""
+
+
 def _is_causal(architectures: str) -> bool:
     return "CausalLM" in architectures or "LMHead" in architectures
 
@@ -283,6 +287,8 @@ def _kind(parts: Mapping[str, FolderPart], settings: Mapping[str, SettingsFile])
     if model is None:
         # The settings say that there should be one.
         return "tokenizer" if not architectures else "language model" if _is_causal(architectures) else "embeddings"
+    if _STATES & model.outputs.keys() and "beam_idx" not in model.inputs:
+        return "embeddings"
     # The architecture comes first: a fault may be that an output has lost its name.
     if _is_causal(architectures):
         return "language model"

@@ -8,39 +8,49 @@ print(generation.ids, generation.text)
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, GraphError, Location
+from ir_exec.errors import GraphError, Location
 from ir_exec.model import read_model
 from ir_exec.runtime import compile_model
-from ir_exec.text.decoders import Compile, Decoder, decoder_of
+from ir_exec.text.audio import Wave, log_mel, read_wav
+from ir_exec.text.chat import render_chat
+from ir_exec.text.decoders import Compile, Decoder
 from ir_exec.text.folder import Folder, open_folder
-from ir_exec.text.libraries import library
-from ir_exec.text.pipeline_rules import templates_of
+from ir_exec.text.folder_decoder import decoder_of, image_embeddings_of, image_token_of, padded, with_image_tokens
+from ir_exec.text.limits import context_of, require_prompt
+from ir_exec.text.offsets import Offsets, byte_offsets, ends_in_common
+from ir_exec.text.sampling import Chooser, GenerationOptions, GenerationSettings, settings_from
+from ir_exec.text.speech import start_tokens
+from ir_exec.text.streaming import TextStream
 from ir_exec.types import Array
 
 __all__ = ["Generation", "Pipeline", "load"]
+
+StoppedBy = Literal["end token", "length", "stop string", "context"]
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
     """What was generated.
 
-    ids: the new tokens. text: of these alone; None for a folder without a detokenizer. stopped_by: `end token` or
-    `length`. first_seconds: until the first token. seconds: all. logits: f32, [new tokens, vocabulary], if asked for.
+    ids: the new tokens. text: of these alone, up to a stop string; None for a folder without a detokenizer.
+    stopped_by: `end token`, `length`, `stop string`, or `context` where the model takes no more tokens.
+    first_seconds: until the first token. seconds: all. logits: f32, [new tokens, vocabulary], if asked for: those of
+    the network, before penalties and temperature.
     """
 
     prompt_ids: tuple[int, ...]
     ids: tuple[int, ...]
     text: str | None
-    stopped_by: Literal["end token", "length"]
+    stopped_by: StoppedBy
     first_seconds: float
     seconds: float
     logits: Array | None = None
@@ -69,9 +79,20 @@ class Pipeline:
         """
         found = self._tokenizer([_strings(text)])["input_ids"][0].tolist()
         if not special_tokens:
-            empty = self._tokenizer([_strings("")])["input_ids"][0].tolist()
-            found = _without_ends(found, empty)
+            first, last = ends_in_common(found, self._tokenizer([_strings("")])["input_ids"][0].tolist())
+            found = found[first : len(found) - last]
         return [int(token) for token in found]
+
+    def offsets(self, text: str, ids: Sequence[int] | None = None) -> Offsets:
+        """Where each token of a text begins and ends, in bytes of UTF-8; None from the first that is not found.
+
+        ids: those of `encode`, which are computed where they are not given. Special tokens around the text are empty.
+        """
+        ids = self.encode(text) if ids is None else ids
+        part = self.folder.parts.get("tokenizer")
+        if part is None:
+            return [None] * len(ids)
+        return byte_offsets(part, text, ids, ends_in_common(ids, self.encode("")))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of tokens; special ones are left out."""
@@ -105,92 +126,133 @@ class Pipeline:
         text = part.rt_info("eos_token_id") if part is not None else None
         return frozenset({int(text)}) if text is not None and text.isdecimal() else frozenset()
 
+    def settings(self) -> GenerationSettings:
+        """The settings of generation_config.json, or of config.json where it is missing; `do_sample` is left out.
+
+        Raises EvaluationError (IR704) for values of the wrong type or out of range.
+        """
+        files = self.folder.settings
+        file = next((name for name in ("generation_config.json", "config.json") if name in files), None)
+        found = dict(files[file].data) if file is not None else {}
+        return settings_from(file or "", found | {"eos_token_id": sorted(self.end_tokens)})
+
     def chat(self, messages: Sequence[Mapping[str, Any]]) -> str:
         """The text that the chat template makes of messages (`role`, `content`), by jinja2 in a sandbox.
 
         Raises GraphError (IR807) for a folder without a template, and EvaluationError (IR704) where it fails.
         """
-        found = list(templates_of(self.folder))
-        if not found:
-            message = f"{self.folder.path} has no chat template"
-            raise GraphError(message, code=Code.chat_template).located(Location(path=self.folder.path))
-        jinja2 = library("jinja2", "a chat template")
-        sandbox = library("jinja2.sandbox", "a chat template")
-        environment = sandbox.ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-        )
-        environment.globals["raise_exception"] = _raise
-        values = {f"{kind}_token": self._special(kind) for kind in ("bos", "eos", "pad", "unk")}
-        try:
-            template = environment.from_string(found[-1][2])
-            return str(template.render(messages=list(messages), add_generation_prompt=True, **values))
-        except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError) as error:
-            message = f"the chat template of {found[-1][0]} fails: {error}"
-            raise EvaluationError(message, code=Code.bad_value).located(found[-1][1]) from None
+        return render_chat(self.folder, messages)
 
-    def _special(self, kind: str) -> str:
-        found = self.folder.setting("tokenizer_config.json", f"{kind}_token")
-        return str(found.get("content") if isinstance(found, Mapping) else found or "")
+    def features(self, audio: str | os.PathLike[str] | Array) -> Array:
+        """The features of audio for the encoder, as preprocessor_config.json describes them.
+
+        audio: the path of a .wav file, or samples of one channel at the model's rate, -1 to 1.
+        """
+        if isinstance(audio, str | os.PathLike):
+            return log_mel(read_wav(audio), self.folder)
+        rate = self.folder.setting("preprocessor_config.json", "sampling_rate")
+        return log_mel(Wave(np.asarray(audio, np.float32).ravel(), rate or 16000), self.folder)
 
     def generate(
         self,
-        prompt: str | Sequence[int],
+        prompt: str | Sequence[int] = (),
         *,
-        max_new_tokens: int = 100,
         ignore_eos: bool = False,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
         seed: int = 0,
         inputs: Mapping[str, Array] | None = None,
+        audio: str | os.PathLike[str] | Array | None = None,
+        language: str | None = None,
+        task: str | None = None,
         keep_logits: bool = False,
         on_text: Callable[[str], None] | None = None,
+        follow_settings: bool = True,
+        **options: Unpack[GenerationOptions],
     ) -> Generation:
         """Go on a text, or tokens, by the most likely token each time, or by drawn ones with a temperature.
 
-        temperature: 0 takes the most likely token. top_k: draw among so many. top_p: draw among those that together
-            have this probability. seed: of the draws.
-        inputs: arrays that the folder's networks need besides tokens, by name.
-        on_text: called with each new piece of text.
+        Penalties, forbidden tokens, end tokens and lengths are those of generation_config.json unless `options` has
+        others (`GenerationOptions`). Its `do_sample` is not followed: draws need a temperature, or `do_sample=True`.
 
-        An encoder reads the prompt, and the decoder begins with its start token.
+        ignore_eos: go on after end tokens. seed: of the draws.
+        inputs: arrays that the folder's networks need besides tokens, by name: `input_features`, `pixel_values`,
+            `inputs_embeds` of the prompt.
+        audio: the path of a .wav file, or samples, for a speech model. language, task: of a speech model; by default
+            the language is found by the model. Tokens as prompt replace both.
+        on_text: called with each new piece of text.
+        follow_settings: False takes no values of generation_config.json but end tokens.
+
+        An encoder reads the prompt or the features, and the decoder begins with its start token.
+        """
+        given = {name: np.asarray(value) for name, value in (inputs or {}).items()}
+        start = perf_counter()
+        if audio is not None:
+            given["input_features"] = self.features(audio)
+        ids = self.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt]
+        settings = self.settings() if follow_settings else GenerationSettings(eos_token_id=tuple(self.end_tokens))
+        settings = settings.with_options(options)
+        if "encoder" in self.folder.parts:
+            decoder, first = self._with_encoder([ids], given, language, task)
+        else:
+            images = image_embeddings_of(self.folder, given, self._compile)
+            if images is not None:
+                ids = with_image_tokens(ids, image_token_of(self.folder), images)
+            ids = require_prompt(self.folder, ids, given)
+            decoder, first = decoder_of(self.folder, given, self._compile, images=images), [ids]
+        stream = TextStream(self.decode, on_text, settings.stop_strings) if on_text is not None else None
+        texts = [_Text(self, ids, first[0], settings, seed, ignore_eos, keep_logits, stream, start)]
+        _run(decoder, texts, context_of(self.folder))
+        return texts[0].result()
+
+    def generate_batch(
+        self,
+        prompts: Sequence[str | Sequence[int]],
+        *,
+        ignore_eos: bool = False,
+        seed: int = 0,
+        keep_logits: bool = False,
+        **options: Unpack[GenerationOptions],
+    ) -> list[Generation]:
+        """Go on several texts at once; each gets the tokens that it gets alone.
+
+        Shorter prompts are padded on the left, and the mask leaves the padding out. A network without a mask runs the
+        prompts after each other. The parameters are those of `generate`.
         """
         start = perf_counter()
-        ids = self.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt]
-        decoder, first = self._decoder(ids, dict(inputs or {}))
-        choose = _Chooser(temperature, top_k, top_p, seed)
-        ends = frozenset() if ignore_eos else self.end_tokens
-        stream = _Stream(self, on_text) if on_text is not None else None
-        new: list[int] = []
-        kept: list[Array] = []
-        first_seconds = 0.0
-        stopped_by: Literal["end token", "length"] = "length"
-        given = first
-        for logits in _steps(decoder, given, new, max_new_tokens):
-            token = choose(logits)
-            new.append(token)
-            first_seconds = first_seconds or perf_counter() - start
-            if keep_logits:
-                kept.append(logits)
-            if stream is not None:
-                stream.add(token)
-            if token in ends:
-                stopped_by = "end token"
-                break
-        seconds = perf_counter() - start
-        text = self.decode(new) if "detokenizer" in self.folder.parts and new else "" if not new else None
-        if stream is not None:
-            stream.end()
-        every = np.stack(kept) if kept else None
-        return Generation(tuple(ids), tuple(new), text, stopped_by, first_seconds, seconds, every)
+        rows = [self.encode(one) if isinstance(one, str) else [int(token) for token in one] for one in prompts]
+        if not rows:
+            return []
+        settings = self.settings().with_options(options)
+        if "encoder" in self.folder.parts:
+            decoder, first = self._with_encoder(rows, {}, None, None)
+        else:
+            rows = [require_prompt(self.folder, ids, {}) for ids in rows]
+            decoder, first = decoder_of(self.folder, {}, self._compile, pad_token=self._pad_token), rows
+        texts = [
+            _Text(self, ids, begin, settings, seed, ignore_eos, keep_logits, None, start)
+            for ids, begin in zip(rows, first, strict=True)
+        ]
+        is_one_run = decoder.takes_mask or len({len(begin) for begin in first}) == 1
+        for group in [texts] if is_one_run else [[text] for text in texts]:
+            _run(decoder, group, context_of(self.folder))
+        return [text.result() for text in texts]
 
-    def _decoder(self, ids: list[int], inputs: dict[str, Array]) -> tuple[Decoder, list[int]]:
-        """The decoder, and the tokens that it is given first."""
-        if "encoder" not in self.folder.parts:
-            return decoder_of(self.folder, inputs, self._compile), ids
-        is_speech = "input_features" in inputs
-        if not is_speech:
-            inputs["input_ids"] = np.array([ids], np.int64)
+    @property
+    def _pad_token(self) -> int:
+        for file in ("generation_config.json", "config.json"):
+            value = self.folder.setting(file, "pad_token_id")
+            if isinstance(value, int) and value >= 0:
+                return value
+        return min(self.end_tokens, default=0)
+
+    def _with_encoder(
+        self, rows: list[list[int]], given: dict[str, Array], language: str | None, task: str | None
+    ) -> tuple[Decoder, list[list[int]]]:
+        """The decoder after the encoder read its inputs, and the tokens with which it begins."""
+        is_speech = self.folder.kind == "speech" or "input_features" in given
+        if not is_speech and "input_ids" not in given:
+            for ids in rows:
+                require_prompt(self.folder, ids, given)
+            given |= padded(rows, self._pad_token)
         begin = next(
             (
                 value
@@ -200,88 +262,105 @@ class Pipeline:
             ),
             0,
         )
-        return decoder_of(self.folder, inputs, self._compile), (ids or [begin]) if is_speech else [begin]
+        decoder = decoder_of(self.folder, given, self._compile)
+        if not is_speech:
+            return decoder, [[begin]] * len(rows)
+        if rows[0]:
+            return decoder, [require_prompt(self.folder, rows[0], given)]
+
+        def logits(tokens: Sequence[int]) -> Array:
+            decoder.reset()
+            return decoder.next_logits(tokens)
+
+        return decoder, [start_tokens(self.folder, begin, logits, language, task)]
 
 
-def _steps(decoder: Decoder, first: list[int], new: list[int], most: int) -> Iterator[Array]:
-    """The logits for each new token; the tokens that were chosen are taken from `new`."""
-    if not first:
-        raise EvaluationError("the prompt has no tokens", code=Code.bad_value)
+class _Text:
+    """One text of a batch while it grows."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        prompt: list[int],
+        begin: list[int],
+        settings: GenerationSettings,
+        seed: int,
+        ignore_eos: bool,
+        keep_logits: bool,
+        stream: TextStream | None,
+        start: float,
+    ) -> None:
+        self.begin = begin
+        self.new: list[int] = []
+        self.stopped_by: StoppedBy | None = None if settings.max_new_tokens else "length"
+        self._pipeline, self._prompt, self._settings = pipeline, prompt, settings
+        self._ends = frozenset() if ignore_eos else frozenset(settings.eos_token_id)
+        self._choose = Chooser(settings, seed, has_encoder="encoder" in pipeline.folder.parts)
+        self._stream, self._keeps_logits, self._start = stream, keep_logits, start
+        self._kept: list[Array] = []
+        self._first_seconds = self._seconds = 0.0
+
+    def add(self, logits: Array) -> None:
+        """Choose the next token, and notice where the text ends."""
+        token = self._choose([*self.begin, *self.new], len(self.begin), logits)
+        self.new.append(token)
+        self._first_seconds = self._first_seconds or perf_counter() - self._start
+        if self._keeps_logits:
+            self._kept.append(logits)
+        if self._stream is not None:
+            self._stream.add(token)
+        if token in self._ends:
+            self.stop("end token")
+        elif self._settings.stop_strings and self._end_of_text(self._pipeline.decode(self.new)) is not None:
+            self.stop("stop string")
+        elif len(self.new) == self._settings.max_new_tokens:
+            self.stop("length")
+
+    def stop(self, reason: StoppedBy) -> None:
+        """End the text."""
+        self.stopped_by = reason
+        self._seconds = perf_counter() - self._start
+
+    def _end_of_text(self, text: str) -> int | None:
+        """Where the first stop string begins."""
+        return min((at for one in self._settings.stop_strings if (at := text.find(one)) >= 0), default=None)
+
+    def result(self) -> Generation:
+        """What was generated."""
+        assert self.stopped_by is not None, "it ran until it stopped"
+        text = self._pipeline.decode(self.new) if self.new and "detokenizer" in self._pipeline.folder.parts else None
+        if text is not None:
+            text = text[: self._end_of_text(text)]
+        if self._stream is not None:
+            self._stream.end()
+        logits = np.stack(self._kept) if self._kept else None
+        prompt, new = tuple(self._prompt), tuple(self.new)
+        times = self._first_seconds, self._seconds
+        return Generation(prompt, new, text if new else "", self.stopped_by, *times, logits)
+
+
+def _run(decoder: Decoder, texts: Sequence[_Text], context: int | None) -> None:
+    """Add tokens to all texts until each has stopped; those that have get the last token again, which is left out."""
     decoder.reset()
-    given: Sequence[int] = first
-    for _ in range(most):
-        yield decoder.next_logits(given)
-        given = new[-1:]
-
-
-class _Chooser:
-    """Chooses a token by its logits."""
-
-    def __init__(self, temperature: float, top_k: int, top_p: float, seed: int) -> None:
-        if temperature < 0 or top_k < 0 or not 0 < top_p <= 1:
-            message = (
-                f"temperature {temperature}, top_k {top_k} and top_p {top_p}: expected 0 or more, and 0 < top_p <= 1"
-            )
-            raise EvaluationError(message, code=Code.bad_value)
-        self._temperature, self._top_k, self._top_p = temperature, top_k, top_p
-        self._random = np.random.default_rng(seed)
-
-    def __call__(self, logits: Array) -> int:
-        if not self._temperature:
-            return int(np.argmax(logits))
-        scaled = logits.astype(np.float64) / self._temperature
-        order = np.argsort(-scaled, kind="stable")
-        if self._top_k:
-            order = order[: self._top_k]
-        weights = np.exp(scaled[order] - scaled[order[0]])
-        weights /= weights.sum()
-        count = int(np.searchsorted(np.cumsum(weights), self._top_p)) + 1
-        weights = weights[:count] / weights[:count].sum()
-        return int(self._random.choice(order[:count], p=weights))
-
-
-class _Stream:
-    """Tells new text as soon as its characters are whole."""
-
-    def __init__(self, pipeline: Pipeline, tell: Callable[[str], None]) -> None:
-        self._pipeline = pipeline
-        self._tell = tell
-        self._ids: list[int] = []
-        self._told = ""
-
-    def add(self, token: int) -> None:
-        self._ids.append(token)
-        text = self._pipeline.decode(self._ids)
-        if not text.endswith("\ufffd") and text.startswith(self._told):
-            self._tell_new(text)
-
-    def end(self) -> None:
-        if self._ids:
-            self._tell_new(self._pipeline.decode(self._ids))
-
-    def _tell_new(self, text: str) -> None:
-        if len(text) > len(self._told):
-            self._tell(text[len(self._told) :])
-            self._told = text
-
-
-def _raise(message: str) -> None:
-    raise ValueError(message)
+    given = [text.begin for text in texts]
+    if all(text.stopped_by is not None for text in texts):
+        return
+    while True:
+        logits = decoder.next_logits_of(given)
+        for text, row in zip(texts, logits, strict=True):
+            if text.stopped_by is None:
+                text.add(row)
+                if text.stopped_by is None and context is not None and len(text.begin) + len(text.new) >= context:
+                    text.stop("context")
+        if all(text.stopped_by is not None for text in texts):
+            return
+        given = [text.new[-1:] or text.begin[-1:] for text in texts]
 
 
 def _strings(text: str) -> Array:
     found = np.empty(1, object)
     found[0] = text
     return found
-
-
-def _without_ends(tokens: list[int], empty: list[int]) -> list[int]:
-    """The tokens without those that stand at the ends of an empty text too."""
-    first = 0
-    while first < min(len(tokens), len(empty)) and tokens[first] == empty[first]:
-        first += 1
-    rest = len(empty) - first
-    return tokens[first : len(tokens) - rest] if rest else tokens[first:]
 
 
 def load(path: str | os.PathLike[str], compile: Compile = compile_model) -> Pipeline:

@@ -10,6 +10,7 @@ from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.comparison.report_text import told
 from ir_exec.debug.diffs.diffing import ChangedLayer
 from ir_exec.debug.pairing.structure import Side, paired
+from ir_exec.debug.quantization.weights import weight_line
 from ir_exec.graph import Graph, Node
 from ir_exec.view.data import BodyView, ChangeView, GraphView, InputView, LayerView, Section
 from ir_exec.view.networks import OpenedFile
@@ -52,7 +53,24 @@ def changes_of(
             node = a.of_path(layer.path, layer.layer_id)
             if node is not None:
                 mine[node] = ChangeView.model_validate({"kind": kind, "lines": tuple(_lines(layer))})
+    for weight in found.quantized:
+        line = shown(weight_line(weight))
+        sides = (a, mine, "removed"), (b, theirs, "added")
+        of_weight = (weight.path, weight.layer_ids), (weight.partner, weight.partner_ids)
+        ours = of_weight if weight.side == "a" else of_weight[::-1]
+        for (places, said, kind), (path, ids) in zip(sides, ours, strict=True):
+            for node in _layers_of(places, path, ids):
+                said[node] = ChangeView(kind="changed", lines=(line,)) if node.id == ids[0] else ChangeView(kind=kind)
     return mine, theirs
+
+
+def _layers_of(places: LayerPlaces, path: str, ids: Sequence[str]) -> list[Node]:
+    """The layers of a weight. path: of its constant, whose id is the first."""
+    constant = places.of_path(path, ids[0])
+    if constant is None:
+        return []
+    scope = places.scopes[constant]
+    return [node for node, one in places.scopes.items() if one == scope and node.id in ids]
 
 
 def _lines(layer: ChangedLayer) -> Iterator[str]:

@@ -195,13 +195,15 @@ def _known(type: TensorType) -> str | None:
 
 def finding_view(found: Diagnostic, places: LayerPlaces | None) -> FindingView:
     """A finding, at its layer; places: None where there is no network."""
+    source = None if found.source is None else f"source: {found.source}"
+    hint = "; ".join(filter(None, (found.hint, source)))
     node = None if places is None else places.of_location(found.location)
     return FindingView(
         code=found.code,
         rule=found.name,
         severity=found.severity,
         message=shown(found.message, 1000),
-        hint=None if found.hint is None else shown(found.hint, 1000),
+        hint=shown(hint, 1000) if hint else None,
         means=rule_of(found.code).summary,
         layer=None if node is None or places is None else places.keys[node],
         port=None if found.location.port is None else shown(found.location.port),

@@ -37,7 +37,7 @@ def client() -> Iterator[Any]:
         yield client
 
 
-def values(results: list[batch.Result]) -> list[Any]:
+def values(results: list[batch.ItemResult]) -> list[Any]:
     return [None if result.outputs is None else result.outputs[0].tolist() for result in results]
 
 

@@ -38,7 +38,7 @@ def processes() -> Iterator[Processes]:
     pool.close(at_once=True)
 
 
-def check(results: list[batch.Result], count: int, failed: set[int] = frozenset()) -> None:  # type: ignore[assignment]  # nobody adds to it
+def check(results: list[batch.ItemResult], count: int, failed: set[int] = frozenset()) -> None:  # type: ignore[assignment]  # nobody adds to it
     assert [result.index for result in results] == list(range(count))
     assert {result.index for result in results if result.error is not None} == failed
     for result in results:

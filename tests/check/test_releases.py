@@ -11,7 +11,9 @@ import pytest
 from ir_exec import check_model
 from ir_exec.check.releases import Release
 from ir_exec.codes import Code
+from ir_exec.ops.base.known_extensions import EXTENSION_MODULES
 from ir_exec.ops.base.registry import LAST_OPSET, canonical, newest, resolve
+from tests.helpers.facts import facts
 
 ROOT = Path(__file__).parents[2]
 NETWORKS = Path(__file__).parents[1] / "networks"
@@ -151,6 +153,47 @@ def test_the_table_names_types_as_files_do() -> None:
     assert {name for name in names if newest(name) is None or canonical(name) != name} == set()
 
 
+def test_operators_of_tokenizers() -> None:
+    folder = ROOT / "tests" / "text" / "tokenizers"
+    requires = check_model(folder / "llama3_tokenizer.xml").requires
+    assert requires is not None
+    assert Release.parse(requires.release) >= Release(2024, 0)
+    codes = [one.code for one in check_model(folder / "llama3_tokenizer.xml", target="2023.3").errors]
+    assert set(codes) == {Code.newer_than_target}
+    assert len(codes) > 3
+
+
+@pytest.mark.parametrize(
+    ("type_name", "inputs", "release"),
+    [
+        ("Truncate", 4, "2025.2"),
+        ("BPETokenizer", 11, "2024.0"),
+        ("BPETokenizer", 15, "2024.2"),
+        ("BPETokenizer", 18, "2024.4"),
+        ("RegexSplit", 6, "2024.0"),
+        ("RegexSplit", 7, "2024.5"),
+        ("RaggedToDense", 6, "2025.3"),
+        ("ContribStringJoin", 2, "2026.3"),
+    ],
+)
+def test_generations_of_operators_of_tokenizers(type_name: str, inputs: int, release: str) -> None:
+    xml = net(type_name, 1, inputs=inputs).replace(
+        f'type="{type_name}" version="opset1"'.encode(), f'type="{type_name}" version="extension"'.encode()
+    )
+    assert needed(xml)[0] == release
+
+
+def test_the_table_has_every_operator_of_tokenizers() -> None:
+    table = json.loads((ROOT / "ir_exec" / "check" / "releases.json").read_text("utf-8"))
+    names = {name.lower() for entry in table["extensions"] for name in entry["types"]}
+    tokenizers = {
+        name
+        for name, module in EXTENSION_MODULES.items()
+        if module.rpartition(".")[2] not in ("grouped_attention", "internal", "recurrences")
+    }
+    assert names == tokenizers
+
+
 def test_empty_constants_were_always_read() -> None:
     xml = net("ReLU", 1).decode()
     constant = (
@@ -204,7 +247,7 @@ def test_a_target(target: str, is_read: bool) -> None:
     assert [error.code for error in report.errors] == ([] if is_read else [Code.newer_than_target])
     if not is_read:
         assert report.errors[0].location.layer_name == "relu"
-        assert report.errors[0].message == "ReLU of opset15 needs OpenVINO 2024.5, and the target is 2024.4"
+        assert facts(report.errors[0].message) == ["2024.4", "2024.5", "OpenVINO", "ReLU", "opset15"]
 
 
 def test_a_target_that_is_none() -> None:
@@ -219,4 +262,4 @@ def test_a_file_that_cannot_be_read_needs_nothing() -> None:
 def test_a_layer_that_is_too_new_twice_is_one_error() -> None:
     report = check_model(net("MaxPool", 14, 'rounding_type="ceil_torch"'), target="2023.3")
     (error,) = [error for error in report.errors if error.code == Code.newer_than_target]
-    assert error.message == "rounding_type='ceil_torch' of MaxPool needs OpenVINO 2024.1, and the target is 2023.3"
+    assert facts(error.message) == ["2023.3", "2024.1", "MaxPool", "OpenVINO", "ceil_torch", "rounding_type"]

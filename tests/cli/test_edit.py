@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 import ir_exec
 from ir_exec import build
 from ir_exec.cli import main
+from ir_exec.graph.compressed import CompressedWeight, compressed_weights
 
 
 @pytest.fixture
@@ -157,3 +158,76 @@ def test_only_xml_is_written(path: Path) -> None:
     result = CliRunner().invoke(main, ["edit", str(path), "-o", "out.bin"])
     assert result.exit_code == 2
     assert "must end in .xml" in result.stderr
+
+
+def linear(path: Path) -> np.ndarray:
+    """Write a model of a product, and return its weight."""
+    weight = np.random.default_rng(0).standard_normal((8, 64)).astype(np.float32)
+    x = build.parameter([None, 64], "f32", name="x")
+    model = build.model(build.result(build.matmul(x, build.constant(weight, name="w"), transpose_b=True), name="y"))
+    model.save(path)
+    return weight
+
+
+def weight_of(model: ir_exec.Model) -> CompressedWeight:
+    (found,) = compressed_weights(model.graph).values()
+    return found
+
+
+def test_weights_in_a_format(path: Path) -> None:
+    weight = linear(path)
+    model = edited(path, "--weights", "int4_sym", "--group-size", "16")
+    found = weight_of(model)
+    assert model.weights is not None
+    assert (found.format(model.weights), found.group_size, found.codes.name) == ("int4_sym", 16, "w")
+    assert np.abs(found.expand(model.weights) - weight).max() < 0.5
+    np.savez(path.with_name("in.npz"), x=np.float32([[*range(64)]]))
+    errors = []
+    for options in (("--inputs", str(path.with_name("in.npz"))), ()):
+        model = edited(path, "--weights", "int4_sym", *options)
+        assert model.weights is not None
+        error = weight_of(model).expand(model.weights) - weight
+        errors.append((error**2 * np.arange(64) ** 2).sum())
+    assert errors[0] < errors[1]
+
+
+def test_weights_in_formats_of_a_file(path: Path) -> None:
+    linear(path)
+    mixed = path.with_name("mixed.json")
+    mixed.write_text('{"layers": {"w*": "nf4"}, "group_size": 32}')
+    found = weight_of(edited(path, "--weights", str(mixed)))
+    assert (found.element_type.name, found.group_size) == ("nf4", 32)
+    for text in ("{", "[]", '{"group": 3}', '{"ratio": true}', '{"layers": {"w": 4}}', '{"layers": {"q": "int8"}}'):
+        mixed.write_text(text)
+        assert edit(path, "--weights", str(mixed)).exit_code == 2
+
+
+def test_weights_of_a_file_and_a_format(path: Path) -> None:
+    linear(path)
+    path.with_suffix(".bin").rename(path.with_name("other.bin"))
+    model = edited(path, "--weights", str(path.with_name("other.bin")), "--weights", "int8")
+    assert weight_of(model).element_type.name == "u8"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--weights", "int7"),
+        ("--weights", "int4", "--weights", "int8"),
+        ("--weights", "int4", "--group-size", "7"),
+        ("--group-size", "8"),
+        ("--ratio", "0.5"),
+        ("--weights", "int4", "--inputs", "nothing.npz"),
+    ],
+)
+def test_weights_that_cannot_be_compressed(path: Path, options: tuple[str, ...]) -> None:
+    linear(path)
+    result = edit(path, *options)
+    assert result.exit_code == 2
+    assert len(result.output.strip().splitlines()) <= 3
+
+
+def test_a_network_without_weights(path: Path) -> None:
+    result = edit(path, "--weights", "int8")
+    assert result.exit_code == 2
+    assert not path.with_name("out.xml").exists()

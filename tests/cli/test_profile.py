@@ -83,3 +83,24 @@ def test_what_cannot_be_done(arguments: tuple[str, ...], code: int, message: str
 def test_the_schema_is_current() -> None:
     printed = CliRunner().invoke(main, ["schema", "profile"]).stdout
     assert printed == SCHEMA.read_text("utf-8"), "run: ir-exec schema profile > schemas/profile.schema.json"
+
+
+@pytest.mark.parametrize("engine", [(), ("--engine", "onnxruntime")])
+def test_plan_as_json(engine: tuple[str, ...]) -> None:
+    if engine:
+        pytest.importorskip("onnxruntime")
+    result = run("--plan", ROOT / "tests" / "networks" / "conv_zoo.xml", "--format", "json", *engine)
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    jsonschema.validate(report, json.loads((ROOT / "schemas" / "plan.schema.json").read_text()))
+    passes = {one["name"]: one for one in report["passes"]}
+    assert passes["fold_constants"]["layers"] > 0
+    (near,) = passes["fuse_activation"]["skipped"]
+    assert near["layer"] == "aten::glu/Sigmoid"
+
+
+def test_plan_as_text_shows_fusions_that_nearly_matched() -> None:
+    result = run("--plan", ROOT / "tests" / "networks" / "conv_zoo.xml")
+    assert result.exit_code == 0, result.output
+    row = result.stdout[result.stdout.index("Fusions that nearly matched") :]
+    assert "aten::glu/Sigmoid" in row

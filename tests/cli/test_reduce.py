@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -108,7 +110,7 @@ def test_inputs_are_handed_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((GNN,), "Missing option '--until'"),
+        ((GNN,), "--passes"),
         ((GNN, "--until", "true"), "does not say where {model} goes"),
         ((GNN, "--until", "true {model}"), "the whole network does not fail"),
         ((GNN, "--until", "no-such-program {model}"), "cannot start 'no-such-program'"),
@@ -124,3 +126,37 @@ def test_what_cannot_be(arguments: tuple[str | Path, ...], words: str) -> None:
     assert result.exit_code == 2, result.output
     assert words in result.stderr
     assert "Traceback" not in result.stderr
+
+
+NETWORKS = ROOT / "tests" / "networks"
+
+
+def passes_of(name: str, *arguments: str) -> Result:
+    return run("reduce", NETWORKS / f"{name}.xml", "--passes", "--inputs", NETWORKS / f"{name}.inputs.npz", *arguments)
+
+
+def test_passes_that_change_outputs() -> None:
+    result = passes_of("keras")
+    assert result.exit_code == 0, result.output
+    assert "fuse_layer_norm" in result.stdout
+    assert "functional_1/dense_1/Gelu/mul_2" in result.stdout
+
+
+def test_passes_as_json() -> None:
+    result = passes_of("keras", "--format", "json", "--atol", "1e-12")
+    assert result.exit_code == 1, result.output
+    report = json.loads(result.stdout)
+    jsonschema.validate(report, json.loads((ROOT / "schemas" / "passes.schema.json").read_text()))
+    assert {name for effect in report["effects"] for name in effect["passes"]} == {"fuse_layer_norm", "fuse_activation"}
+
+
+def test_passes_that_change_nothing() -> None:
+    result = passes_of("conv_zoo")
+    assert (result.exit_code, "fuse" in result.stdout) == (0, False)
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--passes", "--until", "x {model}"), ("--until", "x {model}", "--rtol", "1")]
+)
+def test_questions_that_cannot_be_asked_together(arguments: tuple[str, ...]) -> None:
+    assert run("reduce", GNN, *arguments).exit_code == 2

@@ -212,8 +212,8 @@ def _careful_outputs(case: Case) -> tuple[tuple[Array, ...], list[str]]:
     for position, (array, original) in enumerate(zip(inputs, case.inputs, strict=True)):
         if not _same_bits(array, original):
             faults.append(f"evaluate changed input {position}")
-    if not ours.operator(case).views and any(np.may_share_memory(one, other) for one in found for other in inputs):
-        faults.append("an output shares memory with an input, but `views` is not declared")
+    if not ours.operator(case).may_alias and any(np.may_share_memory(one, other) for one in found for other in inputs):
+        faults.append("an output shares memory with an input, but `may_alias` is not declared")
     return found, faults
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ir_exec.errors import raise_error
 from ir_exec.ops import Op, resolve
+from ir_exec.ops.base.variants import KernelRequest
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
 from tests.conformance.build import Form, parameter_shape
 from tests.conformance.case import Case
 
-__all__ = ["evaluate", "infer", "operator"]
+__all__ = ["evaluate", "infer", "operator", "requests"]
 
 
 def operator(case: Case) -> Op:
@@ -38,6 +39,19 @@ def evaluate(case: Case, inputs: Sequence[Array] | None = None) -> tuple[Array, 
     """The outputs for these inputs, those of the case if none are given, as in a run on one thread."""
     with RunThreads(1), np.errstate(all="ignore"):
         return _several(operator(case).evaluate(*(case.inputs if inputs is None else inputs)))
+
+
+def requests(case: Case) -> Iterator[KernelRequest]:
+    """What kernels of the case may be chosen for: with and without the values of its inputs, with all outputs read and
+    with the first one alone."""
+    layer = operator(case)
+    known = [TensorType.of(array) for array in case.inputs]
+    for types in (known, [TensorType(type.element_type, type.shape) for type in known]):
+        outputs = _several(layer.infer(*types))
+        if all(output.shape.is_static for output in outputs):
+            yield KernelRequest(types)
+            if len(outputs) > 1:
+                yield KernelRequest(types, frozenset(map(layer.output_name, range(1, len(outputs)))))
 
 
 def _input_type(case: Case, position: int, form: Form) -> TensorType:

@@ -270,8 +270,8 @@ def test_a_constant_says_how_its_elements_are_stored(element_type):
     xml = net([const(0, element_type, [1], 0, 4), result(1)], [(0, 0, 1, 0)])
     faults: list[IRError] = []
     build_graph(read_document(xml), Weights.of_bytes(b"abcd"), report=faults.append)
-    assert [(fault.code, fault.location.layer_id) for fault in faults] == [(Code.invalid_attribute, "0")]
-    assert "a type of which elements can be stored" in str(faults[0])
+    assert [(fault.code, fault.location.layer_id) for fault in faults] == [(Code.untyped_constant, "0")]
+    assert faults[0].severity == "error"
 
 
 def test_layers_with_equal_attributes_share_an_operator_unless_it_draws():

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import ir_exec
-from ir_exec import EvaluationError
+from ir_exec import EvaluationError, ShapeError, build
 from ir_exec.cli import main
-from ir_exec.plan.compiler import PASSES, selection_of
+from ir_exec.plan import compiler
+from ir_exec.plan.compiler import PASSES, Compiler, Draft, PassFailedError, selection_of
 from ir_exec.plan.explain import PlanReport
+from tests.helpers.examples import blocks_of, run_example
 
 NETWORKS = Path(__file__).parent.parent / "networks"
 CHOSEN = ("bert_tiny_fp16", "conv_zoo", "keras", "llama_int4_asym", "index_ops", "branches", "gnn_gcn_gat")
@@ -106,3 +112,95 @@ def test_the_commands() -> None:
     assert CliRunner().invoke(main, ["run", path, "--passes=-fuse_activation"]).exit_code == 0
     assert CliRunner().invoke(main, ["run", path, "--passes", "unknown"]).exit_code == 1
     assert CliRunner().invoke(main, ["profile", path, "--passes", "-fuse_padding"]).exit_code == 2
+
+
+def test_fusions_that_nearly_matched_have_a_reason() -> None:
+    """Scores that a cache holds; a sigmoid that gates another value."""
+    query, value = (build.parameter([1, 2, 64, 8], "f32", name=name) for name in ("query", "value"))
+    scores = build.softmax(build.matmul(query, query, transpose_b=True, name="product"), axis=-1, name="softmax")
+    attended = build.matmul(scores, value)
+    gated = build.multiply(build.sigmoid(query, name="gate"), value)
+    report = ir_exec.compile_model(build.model([attended, gated])).explain()
+    found = {one.name: one.skipped for one in report.passes if one.skipped}
+    assert found.keys() == {"fuse_attention", "fuse_activation"}
+    (attention,), (swish,) = found["fuse_attention"], found["fuse_activation"]
+    assert (attention.layer, swish.layer) == ("product", "gate")
+    assert "[1,2,64,64]" in attention.found
+    assert "query" in swish.found
+
+
+def test_passes_count_the_layers_that_they_decide_about() -> None:
+    report = explained("bert_tiny_fp16")
+    (found,) = [one for one in report.passes if one.name == "fuse_layer_norm"]
+    assert found.layers == sum(layer.made_by == "fuse_layer_norm" for layer in report.layers)
+    assert (found.exactness, found.error) == ("rounding", None)
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
+    """Let a pass fail after it has changed a part of the plan; one of the model changes constants too."""
+
+    def run(compiler: Compiler, draft: Draft) -> None:
+        draft.set_nodes(draft.nodes[1:])
+        if compiler.constants is not None and scopes[name] == "model":
+            compiler.constants[:] = [None] * len(compiler.constants)
+        raise error
+
+    scopes = {one.name: one.scope for one in PASSES}
+    passes = tuple(replace(one, run=run) if one.name == name else one for one in PASSES)
+    monkeypatch.setattr(compiler, "PASSES", passes)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("fuse_layer_norm", ValueError("broken")),
+        ("fuse_layer_norm", ShapeError("broken")),
+        ("prepack_weights", ShapeError("broken")),
+        ("fold_shapes", KeyError("broken")),
+    ],
+)
+def test_a_pass_that_fails_is_left_out(
+    name: str, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = outputs("bert_tiny_fp16", f"-{name}")
+    monkeypatch.setattr(Compiler, "is_strict", False)
+    failing(monkeypatch, name, error)
+    for found, plain in zip(outputs("bert_tiny_fp16", None), expected, strict=True):
+        np.testing.assert_array_equal(found, plain)
+    assert [record.levelname for record in caplog.records if record.name == "ir_exec.plan"] == ["WARNING"]
+    (left_out,) = [one for one in explained("bert_tiny_fp16").passes if one.error is not None]
+    assert left_out.name == name
+    assert left_out.error == f"{type(error).__name__}: {error}"
+
+
+def test_a_pass_that_fails_is_an_error_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, "fuse_layer_norm", ShapeError("broken"))
+    with pytest.raises(PassFailedError):
+        outputs("bert_tiny_fp16", None)
+
+
+def test_the_fusion_of_the_architecture_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of "Adding a fusion in five steps" is run, added to the passes, and found in a network."""
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text("utf-8")
+    (block,) = blocks_of(page, "python")
+    names: dict[str, Any] = {}
+    run_example(block, names)
+    (arguments,) = re.findall(r"`_fusion\((.*), SOFTSIGN\)`", page)
+    name, exactness, what = ast.literal_eval(f"({arguments})")
+    added = compiler._fusion(name, exactness, what, names["SOFTSIGN"])
+    monkeypatch.setattr(compiler, "PASSES", (*PASSES[:-1], added, PASSES[-1]))
+    data = build.parameter([2, 3], "f32")
+    softsign = build.divide(data, build.add(build.abs(data), build.constant(np.float32(1))), name="softsign")
+    compiled = ir_exec.compile_model(build.model(softsign))
+    made = [layer for layer in compiled.explain().layers if layer.made_by == name]
+    assert [layer.type for layer in made if layer.fate == "fused"] == ["Abs", "Add"]
+    x = np.array([[-2, -0.5, 0], [0.25, 1, 8]], np.float32)
+    np.testing.assert_array_equal(compiled([x])[0], x / (1 + np.abs(x)))
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_running_the_fusions_twice_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    once = explained(name).layers
+    fusions = [one for one in PASSES if one.name.startswith("fuse_")]
+    monkeypatch.setattr(compiler, "PASSES", (*PASSES[:-1], *fusions, PASSES[-1]))
+    assert explained(name).layers == once

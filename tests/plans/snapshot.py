@@ -42,17 +42,19 @@ def _lines(executor: Executor, graph: Graph, scope: str) -> Iterator[str]:
     for number, plan in enumerate(plans):
         yield f"## {scope or 'network'}, plan {number + 1}: {len(plan.steps)} steps for {len(names)} layers"
         yield from _plan(executor, plan, names)
-        if plan.once is not None:
+        if plan.prologue is not None:
             yield "once:"
-            yield from (_step(step, plan.once, names) for step in plan.once.steps)
-    for node, bodies in executor._setting.bodies.items():
-        for body, inner in zip(node.bodies, bodies, strict=True):
-            yield from _lines(inner._executor, body.graph, f"{scope}{names[node]}/{body.name}/")
+            yield from (_step(step, plan.prologue, names) for step in plan.prologue.steps)
+    for node, executors in executor.bodies.items():
+        for body, inner in zip(node.bodies, executors, strict=True):
+            yield from _lines(inner, body.graph, f"{scope}{names[node]}/{body.name}/")
 
 
 def _plan(executor: Executor, plan: Plan, names: dict[Node, str]) -> Iterator[str]:
     yield from (_step(step, plan, names) for step in plan.steps)
-    ran = {member for one in (plan, plan.once) if one for step in one.steps for member in step.members or (step.node,)}
+    ran = {
+        member for one in (plan, plan.prologue) if one for step in one.steps for member in step.members or (step.node,)
+    }
     groups: dict[str, list[str]] = {}
     for node, name in names.items():
         if node not in ran:

@@ -10,7 +10,7 @@ import pytest
 
 import ir_exec
 from ir_exec.infer import infer_body
-from ir_exec.runtime import executor
+from ir_exec.runtime import bodies
 from ir_exec.types import Array, TensorType
 from tests.conformance.build import IRFile
 from tests.conformance.compare import type_faults, value_faults
@@ -550,7 +550,7 @@ def test_what_the_other_branch_would_give_is_asked_once(monkeypatch: pytest.Monk
         asked.append(arguments)
         return infer_body(*arguments, **further)
 
-    monkeypatch.setattr(executor, "infer_body", counted)
+    monkeypatch.setattr(bodies, "infer_body", counted)
     file = branches(same, total).file()
     compiled = ir_exec.compile_model(file.xml, weights=file.weights)
     compiled([np.array(False), VECTOR])

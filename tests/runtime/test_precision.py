@@ -414,7 +414,7 @@ class Turned(Op):
     """The elements of data in reverse order."""
 
     inputs = (In("data"),)
-    moves = True
+    is_data_movement = True
 
     def infer(self, data: TensorType) -> TensorType:
         return data.without_values()
@@ -424,11 +424,11 @@ class Turned(Op):
 
 
 @pytest.mark.usefixtures("forgotten_extensions")
-@pytest.mark.parametrize("moves", [True, False])
-def test_an_operator_of_users_may_say_that_it_only_moves(moves: bool) -> None:
-    register_op("Turned", version="extension")(type("Turned", (Turned,), {"moves": moves}))
+@pytest.mark.parametrize("is_mover", [True, False])
+def test_an_operator_of_users_may_be_data_movement(is_mover: bool) -> None:
+    register_op("Turned", version="extension")(type("Turned", (Turned,), {"is_data_movement": is_mover}))
     model = build.model([build.op("Turned", build.parameter([2], "f16"), opset="extension")])
-    assert (run_as_f32(model) is AS_IN_FILE) is moves
+    assert (run_as_f32(model) is AS_IN_FILE) is is_mover
     (found,) = ir_exec.compile_model(model)([of("f16", 0.1, 0.2)]).values()
     assert np.array_equal(found, of("f16", 0.2, 0.1))
 
@@ -474,3 +474,23 @@ def test_what_fills_up_is_the_lowest_value_of_the_file(kind: str, precision: Any
     found = ir_exec.compile_model(model, precision=precision)([data])
     assert found[0].astype(np.float64).tolist() == [4.0, lowest, -np.inf, lowest]
     assert found[1].astype(np.float64).ravel().tolist() == [lowest, lowest, 2.0, 4.0, 4.0]
+
+
+def test_no_class_is_made_for_a_network() -> None:
+    """Operators that stand for others repeat what their classes say, without classes of their own."""
+    data = build.parameter([1, 2, 6, 6], "f16", name="x")
+    pooled = build.op(
+        "MaxPool", data, strides=[2, 2], dilations=[1, 1], kernel=[2, 2], pads_begin=[0, 0], pads_end=[0, 0]
+    )
+    converted = build.op("Convert", pooled[0], destination_type="f16")
+    model = build.model([pooled[1], build.op("Add", converted, np.array([2], np.float16))])
+    classes = set(Op.__subclasses__())
+    ops = run_as_f32(model).ops
+    assert {node.type for node in ops} >= {"MaxPool", "Const"}
+    (pool,) = [(node, op) for node, op in ops.items() if node.type == "MaxPool"]
+    assert pool[0].op is not None
+    assert [pool[1].output_name(position) for position in (0, 1)] == [
+        pool[0].op.output_name(position) for position in (0, 1)
+    ]
+    assert (pool[1].outputs, pool[1].fills_with_lowest) == (pool[0].op.outputs, True)
+    assert set(Op.__subclasses__()) == classes

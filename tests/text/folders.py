@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from ir_exec import Model, build
+from ir_exec.types import Array
 
-__all__ = ["ROWS", "language_model", "pipeline"]
+__all__ = ["IMAGE", "ROWS", "encoder_decoder", "language_model", "pipeline", "speech", "vision"]
 
 TOKENIZERS = Path(__file__).parent / "tokenizers"
 ROWS = len(json.loads((TOKENIZERS / "llama3.json").read_text("utf-8"))["model"]["vocab"])
@@ -28,8 +30,15 @@ CONFIG = {
 }
 
 
-def language_model(seed: int = 0) -> Model:
-    """One layer of attention over a cache of keys and values, with heads of four channels."""
+IMAGE = ROWS - 1
+"""The token that stands for a part of an image."""
+
+
+def language_model(seed: int = 0, projection: Callable[[build.Value], build.Value] | None = None) -> Model:
+    """One layer of attention over a cache of keys and values, with heads of four channels.
+
+    projection: applied to states of eight channels before the logits.
+    """
     draw = np.random.default_rng(seed)
     tokens = build.parameter([None, None], "i64", name="input_ids")
     mask = build.parameter([None, None], "i64", name="attention_mask")
@@ -52,6 +61,7 @@ def language_model(seed: int = 0) -> Model:
     scores = build.add(build.matmul(query, past[0][0], transpose_b=True), bias)
     mixed = build.transpose(build.matmul(build.softmax(scores, axis=-1), past[1][0]), [0, 2, 1, 3])
     states = build.add(hidden, build.reshape(mixed, [0, 0, 8], special_zero=True))
+    states = states if projection is None else projection(states)
     logits = build.matmul(states, table, transpose_b=True)
     return build.model(build.result(logits, name="logits"), sinks=[node for _, node in past])
 
@@ -73,3 +83,70 @@ def pipeline(folder: Path) -> Path:
         (folder / name).write_text(json.dumps(content, indent=1), "utf-8")
     (folder / "chat_template.jinja").write_text("{% for one in messages %}{{ one['content'] }}{% endfor %}", "utf-8")
     return folder
+
+
+def _table() -> Array:
+    return np.random.default_rng(5).normal(size=(ROWS, 8)).astype(np.float32)
+
+
+def _masked_mean(states: build.Node, mask: build.Node) -> build.Node:
+    weights = build.convert(build.unsqueeze(mask, [2]), "f32")
+    total = build.reduce_sum(build.multiply(states, weights), [1], keep_dims=True)
+    return build.divide(total, build.reduce_sum(weights, [1], keep_dims=True))
+
+
+def _decoder() -> Model:
+    """The running sum of the tokens, and the mean of the states that are no padding."""
+    tokens = build.parameter([None, None], "i64", name="decoder_input_ids")
+    states = build.parameter([None, None, 8], "f32", name="encoder_hidden_states")
+    mask = build.parameter([None, None], "i64", name="encoder_attention_mask")
+    summed = build.cum_sum(build.gather(_table(), tokens, 0), 1)
+    hidden = build.add(summed, build.multiply(_masked_mean(states, mask), 20.0))
+    return build.model(build.result(build.matmul(hidden, _table(), transpose_b=True), name="logits"))
+
+
+def encoder_decoder(folder: Path) -> Path:
+    """Write the files of a model that reads tokens and writes others."""
+    pipeline(folder)
+    (folder / "openvino_model.xml").unlink()
+    tokens = build.parameter([None, None], "i64", name="input_ids")
+    mask = build.parameter([None, None], "i64", name="attention_mask")
+    states = build.gather(_table(), tokens, 0)
+    whole = build.add(states, _masked_mean(states, mask))
+    build.model(build.result(whole, name="last_hidden_state")).save(folder / "openvino_encoder_model.xml")
+    _decoder().save(folder / "openvino_decoder_model.xml")
+    _write(folder, "config.json", CONFIG | {"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]})
+    _write(folder, "generation_config.json", {"decoder_start_token_id": 5, "pad_token_id": 1, "eos_token_id": 1})
+    return folder
+
+
+def speech(folder: Path) -> Path:
+    """Write the files of a model that reads a log-mel spectrogram of 8 bands, of at most one second."""
+    encoder_decoder(folder)
+    features = build.parameter([None, 8, 100], "f32", name="input_features")
+    states = build.transpose(features, [0, 2, 1])
+    build.model(build.result(states, name="last_hidden_state")).save(folder / "openvino_encoder_model.xml")
+    _write(folder, "config.json", CONFIG | {"model_type": "whisper", "max_target_positions": 12})
+    kind = {"feature_extractor_type": "WhisperFeatureExtractor", "feature_size": 8, "chunk_length": 1}
+    _write(folder, "preprocessor_config.json", kind)
+    return folder
+
+
+def vision(folder: Path) -> Path:
+    """Write the files of a model that reads images of 2 x 4 pixels with two channels, a token for each row."""
+    pipeline(folder)
+    (folder / "openvino_model.xml").unlink()
+    tokens = build.parameter([None, None], "i64", name="input")
+    build.model(build.gather(_table(), tokens, 0)).save(folder / "openvino_text_embeddings_model.xml")
+    pixels = build.parameter([None, 2, 2, 4], "f32", name="pixel_values")
+    rows = build.reshape(build.transpose(pixels, [0, 2, 1, 3]), [0, 0, 8], special_zero=True)
+    build.model(rows).save(folder / "openvino_vision_embeddings_model.xml")
+    states = build.parameter([None, None, 8], "f32", name="inputs_embeds")
+    logits = build.matmul(build.cum_sum(states, 1), _table(), transpose_b=True)
+    build.model(build.result(logits, name="logits")).save(folder / "openvino_language_model.xml")
+    _write(folder, "config.json", CONFIG | {"model_type": "llava", "image_token_index": IMAGE})
+    return folder
+
+
+def _write(folder: Path, name: str, content: object) -> None:
+    (folder / name).write_text(json.dumps(content), "utf-8")

@@ -26,8 +26,19 @@ class OpenVINO:
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
 
-    def run(self, path: Path, inputs: Sequence[Array]) -> list[Array]:
-        """The outputs of the network in a file."""
+    def run(self, path: Path, inputs: Sequence[Array], *, is_compiled: bool = False) -> list[Array]:
+        """The outputs of the network in a file.
+
+        is_compiled: the file holds a model as the CPU plugin caches it, internal operators included.
+        """
+        request = {"xml": str(path), "inputs": [_request(array) for array in inputs], "compiled": is_compiled}
+        return [_array(value) for value in self._ask(request)["outputs"]]
+
+    def save(self, path: Path, to: Path) -> None:
+        """Write the network of a file as IR, as OpenVINO reads it."""
+        self._ask({"xml": str(path), "to": str(to)})
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._process is None:
             command = [sys.executable, "-P", str(Path(__file__).parent / "worker.py")]
             self._process = subprocess.Popen(
@@ -35,7 +46,6 @@ class OpenVINO:
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        request = {"xml": str(path), "inputs": [_request(array) for array in inputs]}
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
@@ -45,10 +55,10 @@ class OpenVINO:
         if not line:
             self.close()
             raise Refused("OpenVINO has crashed")
-        answer = json.loads(line)
+        answer: dict[str, Any] = json.loads(line)
         if "refused" in answer:
             raise Refused(answer["refused"])
-        return [_array(value) for value in answer["outputs"]]
+        return answer
 
     def close(self) -> None:
         """End the process."""

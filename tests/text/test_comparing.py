@@ -6,6 +6,7 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -34,6 +35,22 @@ def test_tokens_of_openvino(loaded: Pipeline, ours: list[int]) -> None:
     found = compare_tokens(loaded, "openvino", PROMPT, count=5)
     assert (found.equal, found.first, found.trials) == (True, None, ())
     assert list(found.theirs) == list(found.ours) == ours
+
+
+def test_settings_of_the_folder(loaded: Pipeline, ours: list[int], tmp_path: Path) -> None:
+    other = pipeline(tmp_path / "model")
+    (other / "generation_config.json").write_text(json.dumps({"eos_token_id": 1, "repetition_penalty": 50.0}), "utf-8")
+    penalised = load(other).generate(PROMPT, max_new_tokens=5, ignore_eos=True)
+    assert list(penalised.ids) != ours
+    # Files hold what a runtime gave that follows the settings.
+    tokens = stored(tmp_path, {"prompt_ids": PROMPT, "ids": list(penalised.ids)})
+    assert compare_tokens(load(other), tokens, []).first is None
+    plain = compare_tokens(load(other), stored(tmp_path, {"ids": ours}), PROMPT).first
+    assert plain is not None
+    assert np.isfinite([plain.margin, plain.gap]).all()
+    if find_spec("openvino") is not None:
+        found = compare_tokens(load(other), "openvino", PROMPT, count=5)
+        assert (found.first, list(found.ours)) == (None, ours)
 
 
 def stored(folder: Path, content: object) -> str:

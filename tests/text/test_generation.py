@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import ir_exec
-from ir_exec import EvaluationError, GraphError, Model, build
+from ir_exec import EvaluationError, GraphError, Model, WeightsError, build
 from ir_exec.cli import main
 from ir_exec.text.generation import Pipeline, load
 from ir_exec.types import Array
@@ -145,6 +145,166 @@ def test_inputs_that_are_not_known(tmp_path: Path) -> None:
     assert caught.value.code == "IR705"
     given = {"temperature_of_the_room": np.zeros(1, np.float32)}
     assert load(other).generate(PROMPT, inputs=given, max_new_tokens=2).ids == (0, 0)
+
+
+def edited(folder: Path, **settings: Any) -> Pipeline:
+    """A folder whose generation_config.json has these settings."""
+    other = pipeline(folder)
+    (other / "generation_config.json").write_text(json.dumps({"eos_token_id": 1} | settings), "utf-8")
+    return load(other)
+
+
+def test_the_settings_of_the_folder_hold(loaded: Pipeline, tmp_path: Path) -> None:
+    plain = loaded.generate(PROMPT, max_new_tokens=8, ignore_eos=True).ids
+    other = edited(tmp_path / "model", repetition_penalty=50.0, max_new_tokens=8, do_sample=True, temperature=9.0)
+    found = other.generate(PROMPT, ignore_eos=True).ids
+    # No token of the prompt comes again, and nothing is drawn.
+    assert len(found) == len({*found, *PROMPT}) - len(set(PROMPT)) == 8
+    assert other.generate(PROMPT, ignore_eos=True, seed=5).ids == found
+    assert other.generate(PROMPT, ignore_eos=True, repetition_penalty=1.0).ids == plain
+    drawn = [other.generate(PROMPT, ignore_eos=True, do_sample=True, seed=seed).ids for seed in (5, 5, 6)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_several_end_tokens(loaded: Pipeline) -> None:
+    plain = loaded.generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids
+    found = loaded.generate(PROMPT, max_new_tokens=6, eos_token_id=[499, plain[0]])
+    assert (found.ids, found.stopped_by) == (plain[:1], "end token")
+    later = loaded.generate(PROMPT, max_new_tokens=6, eos_token_id=[499, plain[0]], min_new_tokens=3)
+    assert len(later.ids) >= 3
+    assert not {499, plain[0]} & set(later.ids[:3])
+
+
+def test_stop_strings(loaded: Pipeline) -> None:
+    plain = loaded.generate("a layer", max_new_tokens=6, ignore_eos=True, repetition_penalty=9.0)
+    assert plain.text is not None
+    stop = plain.text[2:4]
+    pieces: list[str] = []
+    settings: dict[str, Any] = {"ignore_eos": True, "repetition_penalty": 9.0, "stop_strings": ["never", stop]}
+    found = loaded.generate("a layer", max_new_tokens=6, on_text=pieces.append, **settings)
+    assert found.stopped_by == "stop string"
+    assert found.text == plain.text[: plain.text.index(stop)] == "".join(pieces)
+    assert found.ids == plain.ids[: len(found.ids)]
+
+
+def test_a_batch_of_prompts(loaded: Pipeline) -> None:
+    prompts: list[str | list[int]] = ["a layer", PROMPT, [9], "The shapes of a network"]
+    settings: dict[str, Any] = {"max_new_tokens": 6, "eos_token_id": [1, 2]}
+    for more in ({}, {"do_sample": True, "seed": 4, "top_k": 20}):
+        found = loaded.generate_batch(prompts, **settings, **more)
+        alone = [loaded.generate(prompt, **settings, **more) for prompt in prompts]
+        assert [one.ids for one in found] == [one.ids for one in alone]
+        assert [one.text for one in found] == [one.text for one in alone]
+        assert [one.prompt_ids for one in found] == [one.prompt_ids for one in alone]
+    assert loaded.generate_batch([]) == []
+
+
+def test_a_batch_for_a_network_without_a_mask(tmp_path: Path) -> None:
+    other = pipeline(tmp_path / "model")
+    without_state(language_model()).save(other / "openvino_model.xml")
+    loaded = load(other)
+    found = loaded.generate_batch([PROMPT, [9]], max_new_tokens=3, ignore_eos=True)
+    alone = [loaded.generate(row, max_new_tokens=3, ignore_eos=True) for row in (PROMPT, [9])]
+    assert [one.ids for one in found] == [one.ids for one in alone]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "code"),
+    [([], "IR704"), ([0, 500], "IR701"), ([-1], "IR701"), ([5] * 21, "IR704"), ([2**40], "IR701")],
+    ids=["empty", "above", "below", "long", "huge"],
+)
+def test_prompts_that_cannot_be(prompt: list[int], code: str, tmp_path: Path) -> None:
+    other = pipeline(tmp_path / "model")
+    config = json.loads((other / "config.json").read_text("utf-8"))
+    (other / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 20}), "utf-8")
+    loaded = load(other)
+    for generate in (loaded.generate, lambda one: loaded.generate_batch([[0], one])):
+        with pytest.raises(EvaluationError) as caught:
+            generate(prompt)  # type: ignore[operator]  # both take a prompt
+        assert caught.value.code == code
+    found = loaded.generate([5] * 18, max_new_tokens=9, ignore_eos=True)
+    assert (len(found.ids), found.stopped_by) == (2, "context")
+
+
+def test_weights_that_are_cut_off(tmp_path: Path) -> None:
+    other = pipeline(tmp_path / "model")
+    weights = other / "openvino_model.bin"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(WeightsError) as caught:
+        load(other).generate(PROMPT)
+    assert caught.value.code == "IR202"
+    tokenizer = other / "openvino_tokenizer.bin"
+    tokenizer.write_bytes(tokenizer.read_bytes()[:100])
+    with pytest.raises(WeightsError) as caught:
+        load(other).encode("text")
+    assert caught.value.code == "IR202"
+
+
+def test_logits_that_are_no_numbers(tmp_path: Path) -> None:
+    other = pipeline(tmp_path / "model")
+    tokens = build.parameter([None, None], "i64", name="input_ids")
+    logits = build.log(build.negative(build.convert(build.unsqueeze(tokens, [2]), "f32")))
+    build.model(build.result(logits, name="logits")).save(other / "openvino_model.xml")
+    with pytest.raises(EvaluationError) as caught:
+        load(other).generate([3, 4])
+    assert caught.value.code == "IR704"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ raise_exception('roles must alternate') }}",
+        "{% for %}",
+        "{{ messages[5].role }}",
+        "{{ 1 / 0 }}",
+        "{{ [].pop() }}",
+    ],
+)
+def test_templates_that_fail(template: str, tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    other = pipeline(tmp_path / "model")
+    (other / "chat_template.jinja").write_text(template, "utf-8")
+    with pytest.raises(EvaluationError) as caught:
+        load(other).chat([{"role": "user", "content": "a"}])
+    assert caught.value.code == "IR704"
+    assert caught.value.location.path == str(other / "chat_template.jinja")
+
+
+def test_settings_of_the_wrong_type(tmp_path: Path) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        edited(tmp_path / "model", repetition_penalty="much").generate(PROMPT)
+    assert caught.value.code == "IR704"
+
+
+def test_options_of_the_command(folder: Path, tmp_path: Path) -> None:
+    arguments = ["generate", str(folder), "--ignore-eos", "--format", "json", "--max-new-tokens", "4"]
+
+    def record(*more: str) -> Any:
+        result = CliRunner().invoke(main, [*arguments, *more])
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    one, penalised = record("--ids", "0,45,120,7"), record("--ids", "0,45,120,7", "--repetition-penalty", "50")
+    assert len(set(penalised["ids"])) == 4 != len(set(one["ids"]))
+    logits = tmp_path / "logits.npz"
+    batch = record("--ids", "0,45,120,7", "--ids", "9", "--logits", str(logits))
+    assert batch["generations"][0]["ids"] == one["ids"]
+    with np.load(logits) as stored:
+        assert stored["ids.1"].tolist() == batch["generations"][1]["ids"]
+    drawn = [record("--prompt", "a", "--sample", "--seed", seed)["ids"] for seed in ("1", "1", "2")]
+    assert drawn[0] == drawn[1] != drawn[2]
+    ended = record("--ids", "0,45,120,7", "--eos", str(one["ids"][0]), "--stop", "never")
+    assert ended["ids"] == one["ids"]
+    for wrong in (
+        ["--ids", "1", "--eos", "a"],
+        ["--ids", "1", "--prompt", "a"],
+        ["--audio", "a.wav", "--ids", "1", "--ids", "2"],
+    ):
+        assert CliRunner().invoke(main, [*arguments, *wrong]).exit_code == 2
+    missing = CliRunner().invoke(main, [*arguments, "--ids", "1", "--inputs", str(tmp_path / "none.npz")])
+    assert missing.exit_code == 2
+    assert CliRunner().invoke(main, [*arguments, "--ids", "99999"]).exit_code == 1
+    assert CliRunner().invoke(main, [*arguments, "--ids", "1", "--top-p", "7"]).exit_code == 1
 
 
 def test_the_command(folder: Path, tmp_path: Path) -> None:

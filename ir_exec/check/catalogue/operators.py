@@ -32,6 +32,16 @@ ATTRIBUTE_RULES = (
         bad='<data axis="1" PrimitivesPriority=""/>',
         good='<data axis="1"/>',
     ),
+    Rule(
+        Code.untyped_constant,
+        "error",
+        "A constant has the element type dynamic.",
+        why="OpenVINO writes such constants, without elements, for the inputs that a GroupQueryAttention or a "
+        "PagedAttentionExtension does not have, and reads no file with them. There they are a warning; the layer runs "
+        "without that input.",
+        bad='<data element_type="dynamic" shape="0,3" offset="0" size="1"/>',
+        good='<data element_type="f32" shape="0,3" offset="0" size="1"/>',
+    ),
 )
 
 ELEMENT_TYPE_RULES = (
@@ -271,9 +281,9 @@ UNCHECKED_RULES = (
     Rule(
         Code.extension_operator,
         "info",
-        "The operator belongs to an extension; its types are as declared.",
+        "The operator belongs to an extension or is internal to OpenVINO; without a class its types are as declared.",
         why="Only who wrote the extension knows what the layer does. OpenVINO reads the file only where the extension "
-        "is loaded.",
+        "is loaded, and its own internal operators in no file: they come from compiled or transformed models.",
         bad='<layer id="1" name="mine" type="MyOp" version="my_extension">',
         good='<layer id="1" name="mine" type="ReLU" version="opset1">',
     ),

@@ -101,8 +101,9 @@ PIPELINE_RULES = (
     Rule(
         Code.refused_by_target,
         "error",
-        "A device or a pipeline that was asked about by `--for` refuses the network.",
-        why="It is said before the model is compiled on a machine that has the device; the hint names the document.",
+        "A device or a pipeline that `--for` names refuses the model, or is not documented to take it.",
+        why="The finding comes before a machine with the device is needed, and cites the public document that states "
+        "the limit. What no document states is an info: it is not known.",
         bad="ir-exec check model --for npu   (an input of [?,3,224,224])",
         good="ir-exec check model --for npu   (an input of [1,3,224,224])",
         in_files=False,

@@ -41,6 +41,7 @@ def _command(path: str | None, found: Diagnostic, places: Places) -> str:
     # The log of a job shows only the message, so it repeats the place.
     message = printable(f"{replace(found.location, path=file)}: {found.message}")
     hint = f"\nhint: {printable(found.hint)}" if found.hint else ""
+    hint += f"\nsource: {printable(str(found.source))}" if found.source else ""
     return f"::{_LEVELS[found.severity]} {text}::{_data(message + hint)}"
 
 

@@ -77,6 +77,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _result(report: Report, found: Diagnostic, identity: str, index: dict[str, int], places: Places) -> dict[str, Any]:
     hint = f"\nhint: {printable(found.hint)}" if found.hint else ""
+    hint += f"\nsource: {printable(str(found.source))}" if found.source else ""
     result: dict[str, Any] = {
         "ruleId": found.code,
         "level": _SARIF_LEVELS[found.severity],

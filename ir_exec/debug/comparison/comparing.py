@@ -20,7 +20,16 @@ from ir_exec.debug.comparison.cancellation import cancelling_terms
 from ir_exec.debug.comparison.discontinuities import jump_of, on_steps
 from ir_exec.debug.comparison.fusions import Own, from_undoubted, in_doubt, is_doubtful
 from ir_exec.debug.comparison.judging import elements_not_compared, fits, judged_outputs, verdict_of
-from ir_exec.debug.comparison.known import SAME, Anchor, BodyPair, Found, Takers, as_type_of, maker_of, unmatched_of
+from ir_exec.debug.comparison.known import (
+    SAME,
+    Anchor,
+    BodyPair,
+    LayerFindings,
+    Takers,
+    as_type_of,
+    maker_of,
+    unmatched_of,
+)
 from ir_exec.debug.comparison.metrics import (
     Difference,
     Settings,
@@ -34,6 +43,9 @@ from ir_exec.debug.comparison.rounded import ROUNDED, RoundedWeights, same_stora
 from ir_exec.debug.comparison.sensitivity import Untested, driven_values, untested
 from ir_exec.debug.draw.record import Drawn
 from ir_exec.debug.pairing.partners import given_by_key, partners_of
+from ir_exec.debug.quantization.pairing import FoldedWeights
+from ir_exec.debug.quantization.ranges import RangeCounter, range_line
+from ir_exec.debug.quantization.weights import QuantizedNote, QuantizedWeight, weight_line
 from ir_exec.debug.references.reference import Adviser, IRReference, Reference
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of, holder_names
@@ -76,7 +88,10 @@ def compare_with(
     """
     ours = list(entries_of(model))
     theirs = reference.entries()
-    partners, pairings = partners_of(ours, reference, asked or {})
+    folded = FoldedWeights(model, ours, reference)
+    partners, pairings = partners_of(folded.ours, folded.theirs, reference, asked or {})
+    folded.unfold(partners)
+    folded.pass_through(partners)
     stored, conversions = same_storage(ours, theirs, partners)
     partners |= stored
     if not any(not entry.is_input and not entry.is_constant for entry in ours if entry.key in partners):
@@ -84,11 +99,12 @@ def compare_with(
         hint = "name an output of each that go together: --map OURS=THEIRS"
         raise EvaluationError(message, code=Code.unknown_input, hint=hint)
     wanted = {partner.key for partner in partners.values()}
-    comparing = _Comparing(model, reference, by_key(ours), partners, settings)
+    comparing = _Comparing(model, reference, by_key(ours), partners, settings, folded)
     pending = list(calls)
     while pending:
         arrays = pending.pop(0)
         reference.run(given_by_key(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
+        comparing.quantized = folded.judge(reference)
         comparing.settings = replace(comparing.settings, computes_in=reference.computes_in)
         comparing.run(arrays)
         if reference.failure is not None:
@@ -96,14 +112,17 @@ def compare_with(
         if not pending and further is not None and comparing.calls < _MOST_CALLS and comparing.not_run():
             pending.append(further(comparing.calls))
     shapes = {port.name: array.shape for port, array in zip(model.inputs, calls[0], strict=True)}
-    theirs = [entry for entry in theirs if entry.key not in conversions]
+    theirs = [entry for entry in theirs if entry.key not in conversions and entry.key not in folded.other_parts]
     found = comparing.report(ours, theirs, name)
     seed = None if drawn is None else drawn.seed
     return found.model_copy(update={"seed": seed, "drawn": drawn, "inputs": shapes, "pairings": tuple(pairings)})
 
 
 class _Comparing:
-    """The visitor of our runs. calls: how many there were. settings: may be others for each call."""
+    """The visitor of our runs. calls: how many there were. settings: may be others for each call.
+
+    quantized: compressed weights, by the keys of the values that they end in.
+    """
 
     def __init__(
         self,
@@ -112,6 +131,7 @@ class _Comparing:
         entries: Mapping[Key, Entry],
         partners: Mapping[Key, Entry],
         settings: Settings,
+        folded: FoldedWeights,
     ) -> None:
         self._model = model
         self._reference = reference
@@ -124,7 +144,7 @@ class _Comparing:
         self._assigned: dict[str, Array] = {}
         self._kept: dict[str, Array] = {}
         self._frames: list[tuple[Where, dict[int, Anchor]]] = []
-        self._found: dict[tuple[tuple[str, ...], str], Found] = {}
+        self._found: dict[tuple[tuple[str, ...], str], LayerFindings] = {}
         self._output_errors: dict[tuple[Key, int], Difference | None] = {}
         self._visible_errors: dict[tuple[Key, int], Difference] = {}
         self._output_shapes: dict[Key, tuple[int, ...]] = {}
@@ -135,6 +155,9 @@ class _Comparing:
         self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
         self._bodies: dict[tuple[str, ...], BodyPair] = {}
         self._rounded = RoundedWeights()
+        self._folded = folded
+        self.quantized: Mapping[Key, QuantizedWeight] = {}
+        self._ranges: dict[Key, RangeCounter] = {}
         self._takers = Takers(model.graph)
 
     def run(self, arrays: Sequence[Array]) -> None:
@@ -182,7 +205,7 @@ class _Comparing:
         partner = self._partners.get((where.scope, node.id, 0))
         return partner is None or partner.is_constant
 
-    def _is_same_iteration(self, graph: Graph, where: Where, values: Mapping[int, Array]) -> bool:
+    def _is_same_iteration(self, graph: Graph, where: Where, values: Sequence[Array]) -> bool:
         """Whether nothing is to be added to what is known of the layers of a body but that they ran once more."""
         assert isinstance(self._reference, IRReference), "others hold no iterations"
         if self.settings.metrics:
@@ -383,6 +406,8 @@ class _Comparing:
         if wanted is None:
             if entry.output:
                 self._output_errors[output] = None
+            if entry.key in self._folded.parts:
+                return ComparedLayer(**layer, status="skipped", note=self._folded.parts[entry.key]), made is ours
             return ComparedLayer(**layer, status="unmatched"), made is ours
         settings = self.settings
         kinds = ElementType.of(ours), computed_type(wanted)
@@ -416,6 +441,12 @@ class _Comparing:
                 status = "close"
                 own = carried = difference(ours, wanted, ROUNDED, settings.metrics)
         partner = self._partners[entry.key]
+        note = self._quantized(visit, entry, made, inputs)
+        if note is not None and made is not None:
+            own = difference(made, wanted, ROUNDED, settings.metrics)
+            carried = own if made is ours else carried
+            status = "wrong" if note.is_fault else "close" if carried.is_within else "carried"
+            layer["note"] = note.text
         found = {
             "status": status,
             "own": own,
@@ -424,6 +455,20 @@ class _Comparing:
             "includes": includes[-_MOST_INCLUDED:] if status == "wrong" else (),
         }
         return ComparedLayer(**layer, **found), same
+
+    def _quantized(
+        self, visit: Visit, entry: Entry, made: Array | None, inputs: Sequence[Array] | None
+    ) -> QuantizedNote | None:
+        """What is to be said of a value that the reference has before quantization; None for all others."""
+        weight = self.quantized.get(entry.key)
+        if weight is not None:
+            return QuantizedNote(weight_line(weight), weight.is_fault)
+        levels = getattr(visit.node.op, "levels", None)
+        if entry.key not in self._folded.passed or levels is None or made is None:
+            return None
+        counter = self._ranges.setdefault(entry.key, RangeCounter(entry.path, entry.layer_id, int(levels)))
+        unexplained = counter.add(visit.inputs if inputs is None else inputs, made)
+        return QuantizedNote(range_line(counter.result()), unexplained > 0)
 
     def _is_rounded(self, constant: Const, entry: Entry, ours: Array, wanted: Array, own: Difference) -> bool:
         """Return True for weights that are those of the reference in another type; the tolerances then follow it."""
@@ -476,7 +521,7 @@ class _Comparing:
         place = (visit.where.scope, layer.layer_id)
         known = self._found.get(place)
         if known is None:
-            self._found[place] = Found(layer, self._untested(visit))
+            self._found[place] = LayerFindings(layer, self._untested(visit))
             return
         known.ran(visit.node, visit.outputs)
         # The first call that shows what is the matter with a layer tells more than later ones, which follow from it.
@@ -514,9 +559,15 @@ class _Comparing:
             first_carried=min(beyond, key=lambda one: one.call).path if beyond else None,
             layers=tuple(layers),
             outputs=tuple(entry.path for entry in ours if entry.output),
-            unmatched=tuple(unmatched_of(ours, theirs, self._partners, self._found)),
+            unmatched=tuple(
+                unmatched_of(
+                    [one for one in ours if one.key not in self._folded.parts], theirs, self._partners, self._found
+                )
+            ),
             notes=tuple(self._reference.notes),
             weights=self._rounded.note(),
+            quantized=tuple(self.quantized.values()),
+            ranges=tuple([counter.result() for counter in self._ranges.values()]),
             calls=self.calls,
             rounds=self._reference.rounds,
             failure=self._reference.failure,

@@ -190,7 +190,7 @@ def jump_of(
 
     None where this output has no steps, or where an input is beyond the tolerance, `within` for its element types.
     """
-    if ElementType.of(output).is_float and not (node.op is not None and node.op.jumps):
+    if ElementType.of(output).is_float and not (node.op is not None and node.op.is_discontinuous):
         return None
     apart = [
         (position, *pair) for position, pair in enumerate(zip(inputs, theirs, strict=True)) if not same_bits(*pair)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from ir_exec.debug.comparison.known import Anchor, Found, Place
+from ir_exec.debug.comparison.known import Anchor, LayerFindings, Place
 from ir_exec.debug.comparison.metrics import Settings, difference
 from ir_exec.debug.comparison.report import ComparedLayer
 from ir_exec.debug.traces.walk import Visit
@@ -47,7 +47,7 @@ def from_undoubted(
     anchors: Sequence[Anchor],
     values: Sequence[Array | None],
     settings: Settings,
-    found: MutableMapping[Place, Found],
+    found: MutableMapping[Place, LayerFindings],
 ) -> Computed:
     """Compute a layer from the reference's values or, where these are in doubt and do not give its value, from ours.
 
@@ -80,7 +80,7 @@ def _agree(outputs: Sequence[Array] | None, values: Sequence[Array | None], sett
     return True
 
 
-def _skip(anchors: Sequence[Anchor], found: MutableMapping[Place, Found]) -> None:
+def _skip(anchors: Sequence[Anchor], found: MutableMapping[Place, LayerFindings]) -> None:
     """Mark the layers between these anchors and the reference's values as not comparable."""
     for place in dict.fromkeys(place for anchor in anchors for place in anchor.inside):
         known = found.get(place)

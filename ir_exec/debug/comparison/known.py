@@ -14,7 +14,7 @@ from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.graph import Graph, Node
 from ir_exec.types import STRING, Array, ElementType, convert
 
-__all__ = ["SAME", "Anchor", "BodyPair", "Found", "Place", "Takers", "as_type_of", "maker_of", "unmatched_of"]
+__all__ = ["SAME", "Anchor", "BodyPair", "LayerFindings", "Place", "Takers", "as_type_of", "maker_of", "unmatched_of"]
 
 
 Place: TypeAlias = tuple[tuple[str, ...], str]
@@ -51,7 +51,7 @@ SAME = Anchor(_ours, same=True)
 
 
 @dataclass(slots=True)
-class Found:
+class LayerFindings:
     """What is known of a layer after some of its runs. untested: why none of them could have shown a fault."""
 
     layer: ComparedLayer
@@ -82,9 +82,9 @@ class BodyPair(NamedTuple):
 
     scope: tuple[str, ...]
     numbers: list[tuple[int, int]]
-    layers: list[tuple[Node, Found]]
+    layers: list[tuple[Node, LayerFindings]]
 
-    def is_same(self, ours: Mapping[int, Array], theirs: Mapping[int, Array]) -> bool:
+    def is_same(self, ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
         """Whether the values of an iteration are the same."""
         return all(same_bits(ours[number], theirs[other]) for number, other in self.numbers)
 
@@ -118,7 +118,7 @@ def unmatched_of(
     ours: Sequence[Entry],
     theirs: Sequence[Entry],
     partners: Mapping[Key, Entry],
-    found: Mapping[tuple[tuple[str, ...], str], Found],
+    found: Mapping[tuple[tuple[str, ...], str], LayerFindings],
 ) -> list[Unmatched]:
     """Every value of either side that nothing stands for; what did not run on either side is not told of."""
     listed = []

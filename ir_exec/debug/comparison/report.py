@@ -16,6 +16,8 @@ from ir_exec.debug.comparison.sensitivity import Untested
 from ir_exec.debug.draw.record import Drawn
 from ir_exec.debug.isolation.report import Isolation, PartStatus
 from ir_exec.debug.pairing.ends import Pairing
+from ir_exec.debug.quantization.ranges import QuantizedRange
+from ir_exec.debug.quantization.weights import QuantizedWeight
 from ir_exec.debug.values.facts import Record
 
 __all__ = [
@@ -46,7 +48,8 @@ Status = Literal["equal", "close", "carried", "step", "reference", "wrong", "fai
 step: differs in ties or on steps alone, by itself or for inputs that differ within the tolerance. reference: beyond the
 tolerance, where the reference differs from itself: another way in which it computes the layer agrees with this network.
 wrong: beyond the tolerance by itself. failed: cannot be run on the reference's inputs. unmatched: the reference has no
-value for it. skipped: inside a fusion of the reference, whose values there are not those of the layers."""
+value for it. skipped: inside a fusion of the reference, whose values there are not those of the layers, or inside a
+compressed weight that is compared as a whole."""
 
 _SEVERITY: dict[Status, int] = {
     "unmatched": 0,
@@ -181,6 +184,8 @@ class Comparison(Record):
     too. failure: why it could not give all its values, None where it could: `equal` is false then.
     computes_in: the type in which the reference computed, where that is coarser than its values.
     weights: what the weights of one side are rounded to, where they are; no constant is wrong for it.
+    quantized: compressed weights of either side against those of the other. ranges: FakeQuantize layers that the
+    reference does not have.
     modules: those of a recording, in its order. first_module: the innermost module that has the first wrong layer.
     isolation: each part by itself on the device, where that was asked for.
     """
@@ -210,6 +215,8 @@ class Comparison(Record):
     failure: str | None = None
     computes_in: str | None = None
     weights: WeightsNote | None = None
+    quantized: tuple[QuantizedWeight, ...] = ()
+    ranges: tuple[QuantizedRange, ...] = ()
     modules: tuple[ComparedModule, ...] = ()
     first_module: str | None = None
     isolation: Isolation | None = None

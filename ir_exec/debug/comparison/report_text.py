@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.report import ComparedLayer, Comparison, LayerFault
+from ir_exec.debug.quantization.ranges import range_line
+from ir_exec.debug.quantization.weights import summary_of, weight_line
 
 __all__ = [
     "beyond",
@@ -53,12 +56,14 @@ def headline(report: Comparison) -> str:
         return f"not compared: {_blind(report)}{calls}{_untested(report)}"
     if report.verdict == "equal":
         weights = "" if report.weights is None else f"; {report.weights}"
+        weights += "".join(f"; {one}" for one in summary_of(report.quantized))
         limits = weights + _not_compared(report) + _untested(report) + _beyond(report)
         return f"equal: {_agreement(report)}{calls}{_paired(report)}{limits}"
     what = _differing(report)
     if report.verdict == "reference":
         return f"the reference differs from itself: {what}{calls}{_second_opinion(report)}{_not_compared(report)}"
     weights = "" if report.weights is None else f"; {report.weights}"
+    weights += "".join(f"; {one}" for one in summary_of(report.quantized))
     return f"different: {what}{weights}{_not_compared(report)}{_cause(report)}"
 
 
@@ -212,6 +217,7 @@ def details(report: Comparison) -> Iterator[str]:
     yield from _modules(report)
     for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
         yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"
+    yield from _quantized(report)
     steps = [layer for layer in report.layers if layer.status == "step"]
     for layer in steps[:_MOST_LISTED]:
         yield f"  no fault: {layer.path} ({layer.type}): {layer.note}"
@@ -227,6 +233,23 @@ def details(report: Comparison) -> Iterator[str]:
             yield f"  {title}: {len(listed)}: {_some(names)}"
     for note in report.notes:
         yield f"  note: {note}"
+
+
+def _quantized(report: Comparison) -> Iterator[str]:
+    """The compressed weights of the greatest error, and the ranges that clip most."""
+    weights = sorted(report.quantized, key=lambda one: (not one.is_fault, _order(one.error.sqnr_db)))
+    for weight in weights[:_MOST_LISTED]:
+        yield f"  weight {weight.path}: {weight_line(weight)}"
+    ranges = sorted(report.ranges, key=lambda one: (-one.unexplained, -one.outside))
+    for one in ranges[:_MOST_LISTED]:
+        yield f"  range {one.path}: {range_line(one)}"
+    more = len(weights[_MOST_LISTED:]), len(ranges[_MOST_LISTED:])
+    if any(more):
+        yield f"  ... {more[0]:,} more weights, {more[1]:,} more ranges"
+
+
+def _order(sqnr_db: float | str | None) -> float:
+    return inf if sqnr_db is None else float(sqnr_db)
 
 
 def _modules(report: Comparison) -> Iterator[str]:

@@ -31,7 +31,7 @@ from ir_exec.runtime.compiled import compile_model
 from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array
 
-__all__ = ["Fails", "Reduced", "ReductionInterrupted", "reduce"]
+__all__ = ["Fails", "Reduced", "ReductionInterrupted", "fewest", "reduce"]
 
 Fails: TypeAlias = Callable[..., bool]
 """Whether a network still fails: called with the Model, and with its inputs by name where there are inputs."""
@@ -164,11 +164,11 @@ class _State:
         return inside, len(graph.results), bytes
 
 
-class _Limit(Exception):  # noqa: N818  # no error: it ends the search
+class _SearchEnded(Exception):  # noqa: N818  # no error: it ends the search
     """Enough networks were tried."""
 
 
-class _Values:
+class _ReductionValues:
     """The values of a network, for the inputs of its parts: of a run, drawn where it did not come so far."""
 
     def __init__(self, state: _State, threads: int | None) -> None:
@@ -256,16 +256,16 @@ class _Reducer:
             while True:
                 before = self.best.size
                 for step in (self._fewest_layers, self._fewest_outputs, self._bypassed, self._inside):
-                    with closing(_Values(self.best, self._threads)) as values:
+                    with closing(_ReductionValues(self.best, self._threads)) as values:
                         step(self.best, values)
                 if self.best.size >= before:
                     break
-            with closing(_Values(self.best, self._threads)) as values:
+            with closing(_ReductionValues(self.best, self._threads)) as values:
                 self._smaller_constants(self.best, values)
-        except _Limit:
+        except _SearchEnded:
             pass
 
-    def _fewest_layers(self, state: _State, values: _Values) -> None:
+    def _fewest_layers(self, state: _State, values: _ReductionValues) -> None:
         region = state.region
         layers = [one for one in region.graph.nodes if is_counted(one) and not isinstance(one.op, AssignsVariable)]
 
@@ -273,18 +273,18 @@ class _Reducer:
             keep = with_variables(region, kept)
             return self._holds(values, lambda: cut(region, keep, constants=_constants(region, keep, values)))
 
-        _fewest(layers, holds)
+        fewest(layers, holds)
 
-    def _fewest_outputs(self, state: _State, values: _Values) -> None:
+    def _fewest_outputs(self, state: _State, values: _ReductionValues) -> None:
         region = state.region
         outputs = list(dict.fromkeys(source(node.values_in[0]) for node in region.graph.results))
 
         def holds(kept: Sequence[Value]) -> bool:
             return self._holds(values, lambda: cut(region, below(region, kept), kept))
 
-        _fewest(outputs, holds)
+        fewest(outputs, holds)
 
-    def _bypassed(self, state: _State, values: _Values) -> None:
+    def _bypassed(self, state: _State, values: _ReductionValues) -> None:
         """Try for each layer whether one of its inputs does as well as what it computes."""
         region = state.region
         replaced: dict[Value, Value] = {}
@@ -311,7 +311,7 @@ class _Reducer:
                         break
                     del replaced[value]
 
-    def _inside(self, state: _State, values: _Values) -> None:
+    def _inside(self, state: _State, values: _ReductionValues) -> None:
         """Try bodies alone, with the inputs of their first iterations."""
         holders = state.region.graph.holder_names()
         for node in state.region.graph.nodes:
@@ -331,7 +331,7 @@ class _Reducer:
         arrays = None if state.arrays is None else [found[value] for value in part.inputs]
         return self._accepted(part, arrays)
 
-    def _smaller_constants(self, state: _State, values: _Values) -> None:
+    def _smaller_constants(self, state: _State, values: _ReductionValues) -> None:
         region = state.region
         outputs = list(dict.fromkeys(source(node.values_in[0]) for node in region.graph.results))
         keep = below(region, outputs)
@@ -343,7 +343,7 @@ class _Reducer:
             if self._holds(values, lambda tried=(*opened, value): cut(region, keep, outputs, opened=tried)):  # type: ignore[misc]  # mypy does not infer lambdas with defaults
                 opened.append(value)
 
-    def _holds(self, values: _Values, made: Callable[[], Cut]) -> bool:
+    def _holds(self, values: _ReductionValues, made: Callable[[], Cut]) -> bool:
         """Whether a part fails as well; then it is the best so far."""
         try:
             part = made()
@@ -354,7 +354,7 @@ class _Reducer:
 
     def _accepted(self, part: Cut, arrays: list[Array] | None) -> bool:
         if self._limit is not None and self.runs >= self._limit:
-            raise _Limit
+            raise _SearchEnded
         try:
             written = self._written(part.model, arrays)
         except IRError as error:
@@ -389,7 +389,7 @@ class _Reducer:
         return bool(fails)
 
 
-def _constants(region: Region, keep: set[Node], values: _Values) -> dict[Value, Array]:
+def _constants(region: Region, keep: set[Node], values: _ReductionValues) -> dict[Value, Array]:
     """Of what the layers read from others, the values that inference knows or that follow from weights."""
     found: dict[Value, Array] = {}
     constant = constant_values(region.graph)
@@ -412,9 +412,9 @@ def _bytes(region: Region, value: Value) -> int:
     return int(type.shape.size.lo * max(type.element_type.bits, 8) // 8)
 
 
-def _fewest(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool]) -> None:
-    """Delta debugging (Zeller and Hildebrandt, 2002): ask for parts of a list that hold, down to one from which no
-    single item can be left out."""
+def fewest(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool]) -> list[Item]:
+    """Delta debugging (Zeller and Hildebrandt, 2002): the part of a list that holds and from which no single item can
+    be left out."""
     left = list(items)
     parts = 2
     while len(left) > 1:
@@ -433,9 +433,10 @@ def _fewest(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool]) -> N
                     break
             else:
                 if parts == len(left):
-                    return
+                    return left
                 parts *= 2
             continue
         if parts == len(left):
-            return
+            return left
         parts *= 2
+    return left

@@ -1,48 +1,47 @@
 """What differs between two networks, whatever the ids, the order and the generated names of their layers.
 
-Constants are compared as arrays, and by what weights in few bits stand for; `listed` gives programs that compare lines
-a network as text without ids.
+Constants are compared as arrays, and compressed weights as what they expand to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from hashlib import blake2b
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
 from ir_exec.debug.comparison.report_text import told
 from ir_exec.debug.comparison.rounded import WeightsNote
+from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.diffs.stored import StoredWeights
 from ir_exec.debug.pairing.structure import Side, is_generated, paired, plain_attributes
-from ir_exec.debug.values.facts import Record, as_numbers
-from ir_exec.errors import IRError, raise_error
+from ir_exec.debug.quantization.ranges import QuantizedRange
+from ir_exec.debug.quantization.weights import (
+    QuantizedWeight,
+    as_reported,
+    compared_weight,
+    summary_of,
+    weight_line,
+    weight_side,
+)
+from ir_exec.debug.values.facts import Record
 from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph.compressed import CompressedWeight, chain_of, numbers_of
 from ir_exec.ir import RtInfo, Weights
-from ir_exec.model import Loaded, Model, Source, WeightsSource, load
+from ir_exec.model import Loaded, Model, Source, WeightsSource
 from ir_exec.ops.base.registry import canonical, type_key
 from ir_exec.ops.infrastructure.values import Const, Result
-from ir_exec.printable import printable
-from ir_exec.types import STRING, Array
+from ir_exec.types import STRING
 
 __all__ = [
     "Change",
     "ChangedLayer",
     "NetworkDiff",
-    "Place",
+    "UnmatchedLayer",
     "constant_difference",
-    "constants_behind",
     "diff",
-    "listed",
-    "numbers_behind",
-    "opened",
 ]
 
 
-class Place(Record):
+class UnmatchedLayer(Record):
     """A layer that one network has alone. path: `loop/body/name`. outputs: types. inputs: names of what it reads."""
 
     layer_id: str
@@ -83,7 +82,9 @@ class NetworkDiff(Record):
     .bin hides. order: what stands in another order, and what differs in the network itself. consequences: layers whose
     types or dims differ because those of their inputs do; they do not make networks differ by themselves.
     weights: constants that one network holds in a shorter type of float than the other, where that is all by which they
-    differ; they and their conversions are in no other list.
+    differ; they and their conversions are in no other list. quantized: weights that one network holds compressed, or
+    both in different formats; neither they nor the layers that expand them are in any other list. ranges: FakeQuantize
+    layers over computed values, where one network alone has such layers.
     """
 
     a: str
@@ -92,11 +93,13 @@ class NetworkDiff(Record):
     unchanged: int
     constants_not_compared: int = 0
     order: tuple[str, ...] = ()
-    added: tuple[Place, ...] = ()
-    removed: tuple[Place, ...] = ()
+    added: tuple[UnmatchedLayer, ...] = ()
+    removed: tuple[UnmatchedLayer, ...] = ()
     changed: tuple[ChangedLayer, ...] = ()
     consequences: tuple[ChangedLayer, ...] = ()
     weights: WeightsNote | None = None
+    quantized: tuple[QuantizedWeight, ...] = ()
+    ranges: tuple[QuantizedRange, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -110,6 +113,9 @@ class NetworkDiff(Record):
         if self.constants_not_compared:
             parts.append(f"{self.constants_not_compared:,} constants not compared: a .bin is missing")
         stored = "" if self.weights is None else f"{self.weights}; "
+        stored += "".join(f"{one}; " for one in summary_of(self.quantized))
+        if self.ranges:
+            stored += f"{len(self.ranges):,} values are quantized to a range; "
         return ("equal" if self.equal else "different") + f": {stored}layers: {'; '.join(parts)}"
 
     def lines(self, *, every: bool = False) -> Iterator[tuple[str, str]]:
@@ -119,6 +125,13 @@ class NetworkDiff(Record):
         for sign, role, places in (("-", "removed", self.removed), ("+", "added", self.added)):
             for place in places:
                 yield role, f"{sign} {_told(place)}"
+        for one in self.quantized:
+            name = repr(one.path) if one.path == one.partner else f"{one.path!r} for {one.partner!r}"
+            yield "removed" if one.is_fault else "changed", f"~ {name} (weight)"
+            yield "", f"    {weight_line(one)}"
+        for one_range in self.ranges:
+            yield "changed", f"~ {one_range.path!r} (FakeQuantize)"
+            yield "", f"    {one_range.levels:,} levels in [{one_range.low:.4g}, {one_range.high:.4g}]"
         shown = (*self.changed, *(self.consequences if every else ()))
         for layer in shown:
             yield "changed", f"~ {_of_layer(layer)}"
@@ -140,7 +153,7 @@ def _of_layer(layer: ChangedLayer) -> str:
     return f"{name} ({layer.type})"
 
 
-def _told(place: Place) -> str:
+def _told(place: UnmatchedLayer) -> str:
     outputs = f" -> {', '.join(place.outputs)}" if place.outputs else ""
     return f"{place.path!r} ({place.type} of {place.opset}) of ({', '.join(place.inputs)}){outputs}"
 
@@ -167,7 +180,15 @@ def diff(
     return NetworkDiff(
         a=mine.graph.path or mine.graph.name,
         b=theirs.graph.path or theirs.graph.name,
-        equal=not (found.added or found.removed or found.changed or found.order or weights_note),
+        equal=not (
+            found.added
+            or found.removed
+            or found.changed
+            or found.order
+            or weights_note
+            or found.quantized
+            or found.ranges
+        ),
         unchanged=found.unchanged,
         constants_not_compared=found.not_compared,
         order=tuple(found.order),
@@ -176,29 +197,9 @@ def diff(
         changed=tuple(found.changed),
         consequences=tuple(found.consequences),
         weights=weights_note,
+        quantized=as_reported(found.quantized),
+        ranges=tuple(found.ranges),
     )
-
-
-class Opened(NamedTuple):
-    """A network whose types are not inferred. weights: None where the .bin is missing."""
-
-    graph: Graph
-    weights: Weights | None
-    rt_info: RtInfo
-
-
-def opened(source: Model | Loaded | Source, weights: WeightsSource | None) -> Opened:
-    """The network of a file, with its weights if these are there."""
-    if isinstance(source, (Model, Loaded)):
-        return Opened(source.graph, source.weights, source.document.rt_info)
-    loaded = load(source, weights, report=_unless_missing if weights is None else raise_error)
-    assert loaded is not None, "a reader that raises leaves nothing unread"
-    return Opened(loaded.graph, loaded.weights, loaded.document.rt_info)
-
-
-def _unless_missing(fault: IRError) -> None:
-    if fault.code != Code.weights_missing:
-        raise_error(fault)
 
 
 class _Diff:
@@ -210,16 +211,21 @@ class _Diff:
         self.unchanged = 0
         self.not_compared = 0
         self.order: list[str] = []
-        self.added: list[Place] = []
-        self.removed: list[Place] = []
+        self.added: list[UnmatchedLayer] = []
+        self.removed: list[UnmatchedLayer] = []
         self.changed: list[ChangedLayer] = []
         self.consequences: list[ChangedLayer] = []
         self.stored = StoredWeights(weights)
+        self.quantized: list[QuantizedWeight] = []
+        self.ranges: list[QuantizedRange] = []
+        self._sides: tuple[Side, ...] = ()
 
     def graphs(self, a: Graph, b: Graph, scope: tuple[str, ...], *, is_touched: bool) -> None:
         """Compare two graphs. is_touched: whether what comes from the graph around them differs."""
         mine, theirs = Side(a, self._weights[0]), Side(b, self._weights[1])
         pairs = paired(mine, theirs)
+        self._sides += (mine, theirs)
+        self.ranges += [_range(node, scope, side.weights) for side in (mine, theirs) for node in side.ranges]
         partners = set(pairs.values())
         removed = [node for node in mine.nodes if node not in pairs]
         added = [node for node in theirs.nodes if node not in partners]
@@ -235,8 +241,26 @@ class _Diff:
             is_below = any(value.node in touched for value in node.values_in) or node in touched
             if node in conversions:
                 continue
+            if node in pairs and self._compared_weights(node, pairs[node], mine, theirs, scope):
+                continue
             if node not in pairs or self._layers(node, pairs[node], pairs, scope, is_below=is_below) or is_below:
                 touched.add(node)
+
+    def _compared_weights(self, a: Node, b: Node, mine: Side, theirs: Side, scope: tuple[str, ...]) -> bool:
+        """Compare two weights if one of them is compressed; False for all other pairs."""
+        chains = mine.folded.get(a), theirs.folded.get(b)
+        if chains == (None, None) or mine.weights is None or theirs.weights is None:
+            return False
+        sides = weight_side(a, chains[0], mine.weights, scope), weight_side(b, chains[1], theirs.weights, scope)
+        self.quantized.append(compared_weight(*sides, ("a", "b")))
+        return True
+
+    def _source(self, node: Node, position: int) -> Value | None:
+        """What a layer reads: folded weights as their codes, constants behind conversions that one side has alone."""
+        value = node.inputs[position] if position < len(node.inputs) else None
+        for side in self._sides:
+            value = side.source(value)
+        return self.stored.through(value)
 
     def _layers(self, a: Node, b: Node, pairs: dict[Node, Node], scope: tuple[str, ...], *, is_below: bool) -> bool:
         """Compare two layers; whether they differ. is_below: whether something that they depend on does."""
@@ -294,7 +318,7 @@ class _Diff:
 
     def _edges(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
         for position in range(max(len(a.inputs), len(b.inputs))):
-            mine, theirs = (self.stored.through(_input(node, position)) for node in (a, b))
+            mine, theirs = (self._source(node, position) for node in (a, b))
             if mine is None or theirs is None:
                 same = mine is theirs
             else:
@@ -306,24 +330,28 @@ class _Diff:
                 yield Change(what=f"input {position}", before=before, after=after)
 
     def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
-        """Weights that are stored otherwise, by what they stand for."""
-        if canonical(a.type) in ("Convert", "Subtract", "Multiply") or None in self._weights:
+        """Compressed weights of the same layers in both networks, by what they expand to."""
+        if canonical(a.type) in ("Convert", "Subtract", "Multiply", "Reshape") or None in self._weights:
             return
         for position in range(min(len(a.inputs), len(b.inputs))):
-            mine, theirs = (self.stored.through(_input(node, position)) for node in (a, b))
-            if mine is None or theirs is None or mine.node.op.__class__ is theirs.node.op.__class__ is Const:
+            values = (self._source(node, position) for node in (a, b))
+            mine, theirs = (None if value is None else chain_of(value) for value in values)
+            if mine is None or theirs is None or not (mine.is_compressed or theirs.is_compressed):
                 continue
-            stored, restored = list(constants_behind(mine)), list(constants_behind(theirs))
-            if not stored or not restored or not self._differ(stored, restored, pairs):
-                continue
-            apart = _apart(mine, theirs, self._weights)
-            if apart is not None:
+            if self._differ(mine.constants, theirs.constants, pairs):
+                apart = self._apart(mine, theirs)
                 what = f"weights of input {position}, requantised: max abs {apart.max_abs:.4g}"
                 if apart.sqnr_db is not None:
                     what += f", SQNR {apart.sqnr_db:.1f} dB"
-                yield Change(what=what, before=_kinds(stored), after=_kinds(restored))
+                yield Change(what=what, before=_kinds(mine.constants), after=_kinds(theirs.constants))
 
-    def _differ(self, a: list[Node], b: list[Node], pairs: dict[Node, Node]) -> bool:
+    def _apart(self, a: CompressedWeight, b: CompressedWeight) -> Difference:
+        mine, theirs = self._weights
+        assert mine is not None
+        assert theirs is not None
+        return difference(b.expand(theirs), a.expand(mine), Tolerance())
+
+    def _differ(self, a: Sequence[Node], b: Sequence[Node], pairs: dict[Node, Node]) -> bool:
         if len(a) != len(b) or any(pairs.get(one) is not other for one, other in zip(a, b, strict=True)):
             return True
         return any(
@@ -332,22 +360,8 @@ class _Diff:
         )
 
 
-def _apart(a: Value, b: Value, weights: tuple[Weights | None, Weights | None]) -> Difference | None:
-    assert weights[0] is not None
-    assert weights[1] is not None
-    try:
-        mine, theirs = numbers_behind(a, weights[0]), numbers_behind(b, weights[1])
-    except ValueError:
-        return None
-    return difference(theirs, mine, Tolerance()) if mine.shape == theirs.shape else None
-
-
-def _kinds(constants: list[Node]) -> str:
+def _kinds(constants: Sequence[Node]) -> str:
     return " ".join(dict.fromkeys(str(node.op.element_type) for node in constants if isinstance(node.op, Const)))
-
-
-def _input(node: Node, position: int) -> Value | None:
-    return node.inputs[position] if position < len(node.inputs) else None
 
 
 def _named(value: Value | None) -> str | None:
@@ -378,14 +392,25 @@ def _entries(info: RtInfo) -> dict[str, str]:
     return found
 
 
-def _place(node: Node, scope: tuple[str, ...]) -> Place:
-    return Place(
+def _place(node: Node, scope: tuple[str, ...]) -> UnmatchedLayer:
+    return UnmatchedLayer(
         layer_id=node.id,
         path="/".join((*scope, node.name)),
         type=node.type,
         opset=node.layer.version,
         outputs=tuple([str(value.declared) for value in node.outputs]),
         inputs=tuple([value.name for value in node.values_in]),
+    )
+
+
+def _range(node: Node, scope: tuple[str, ...], weights: Weights | None) -> QuantizedRange:
+    ends = [] if weights is None else [numbers_of(value, weights) for value in node.values_in[1:3]]
+    return QuantizedRange(
+        path="/".join((*scope, node.name)),
+        layer_id=node.id,
+        levels=int(getattr(node.op, "levels", 0)),
+        low=float(ends[0].min()) if ends else 0.0,
+        high=float(ends[1].max()) if ends else 0.0,
     )
 
 
@@ -403,42 +428,6 @@ def _changed(
     )
 
 
-def listed(source: Model | Source, weights: WeightsSource | None = None) -> Iterator[str]:
-    """A line for each layer in the order of computation, one below it for each attribute; constants by a digest.
-
-    Raises what `read_model` raises, missing weights left out.
-    """
-    network = opened(source, weights)
-    yield from _lines(network.graph, network.weights, "")
-
-
-def _lines(graph: Graph, weights: Weights | None, indent: str) -> Iterator[str]:
-    for node in (*graph.nodes, *graph.unreachable):
-        inputs = ", ".join(value.name for value in node.values_in)
-        outputs = ", ".join(str(value.declared) for value in node.outputs)
-        yield indent + printable(f"{node.name} = {node.layer.version} {node.type}({inputs}) {outputs}".rstrip())
-        for name, value in plain_attributes(node).items():
-            yield f"{indent}    {name} = {printable(value)}"
-        if isinstance(node.op, Const):
-            yield f"{indent}    values = {_digest(node, weights)}"
-        for body in node.bodies:
-            yield f"{indent}    {printable(body.name)}:"
-            yield from _lines(body.graph, weights, f"{indent}        ")
-
-
-def _digest(node: Node, weights: Weights | None) -> str:
-    if weights is None:
-        return "not known: the .bin is missing"
-    assert isinstance(node.op, Const)
-    return blake2b(weights.slice(node.op.offset, node.op.size), digest_size=16).hexdigest()
-
-
-_DEEPEST = 8
-"""Layers between a weight in few bits and the layer that multiplies by it: conversions, zero point, scale, no more."""
-
-_STEPS = {"Convert", "Subtract", "Multiply"}
-
-
 def constant_difference(a: Node, b: Node, weights: tuple[Weights | None, Weights | None]) -> Difference | None:
     """How far two constants are apart; None where they are the same, bit by bit. One side's weights may be missing."""
     if weights[0] is None or weights[1] is None:
@@ -453,27 +442,3 @@ def constant_difference(a: Node, b: Node, weights: tuple[Weights | None, Weights
     if (a.op.element_type in STRING) != (b.op.element_type in STRING):
         return Difference(problem="one holds strings, the other numbers")
     return difference(theirs, mine, Tolerance())
-
-
-def constants_behind(value: Value, depth: int = 0) -> Iterator[Node]:
-    """The constants that a value is made of by conversions, differences and products; none where others take part."""
-    node = value.node
-    if isinstance(node.op, Const):
-        yield node
-    elif canonical(node.type) in _STEPS and depth < _DEEPEST:
-        parts = [list(constants_behind(one, depth + 1)) for one in node.values_in]
-        if all(parts):
-            for part in parts:
-                yield from part
-
-
-def numbers_behind(value: Value, weights: Weights) -> Array:
-    """What the constants behind a value stand for, in f64. ValueError where they do not broadcast, and for strings."""
-    node = value.node
-    if isinstance(node.op, Const):
-        return as_numbers(node.op.evaluate(weights=weights))
-    parts = [numbers_behind(one, weights) for one in node.values_in]
-    if canonical(node.type) == "Convert":
-        return parts[0]
-    with np.errstate(all="ignore"):
-        return parts[0] - parts[1] if canonical(node.type) == "Subtract" else parts[0] * parts[1]

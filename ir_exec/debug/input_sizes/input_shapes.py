@@ -17,7 +17,7 @@ from ir_exec.debug.draw.patterns import Pattern, pattern_of
 from ir_exec.debug.draw.sizes import first_fit, repaired, with_size, without_needless
 from ir_exec.debug.input_sizes.probing import Outcome, OutOfProbesError, Prober, Sizes
 
-__all__ = ["Directions", "Found", "Free", "explore"]
+__all__ = ["Directions", "Free", "SizeFindings", "explore"]
 
 _STEPS = (1, 2, 4, 8, 16, 32, 64, 3, 6, 12, 24, 48, 5, 10, 20, 40, 7, 14, 28, 56, 9, 11, 13)
 """In families that double: the first that fits divides all others of its family."""
@@ -54,7 +54,7 @@ class Directions:
 
 
 @dataclass
-class Found:
+class SizeFindings:
     """What is known so far. fixed: the outcome of another size than the only one. because: the outcomes that tie dims.
     ones: the dims that may be 1 while all others stay as they are, where that does not follow from the rest.
     at_most, at_least: the tied dims that may also be smaller, or larger, than those that they are tied to.
@@ -72,9 +72,9 @@ class Found:
     complete: bool = True
 
 
-def explore(prober: Prober) -> Found:
+def explore(prober: Prober) -> SizeFindings:
     """Everything about the dims that the probes allow to find."""
-    found = Found()
+    found = SizeFindings()
     try:
         _explore(prober, found)
     except OutOfProbesError:
@@ -82,7 +82,7 @@ def explore(prober: Prober) -> Found:
     return found
 
 
-def _explore(prober: Prober, found: Found) -> None:
+def _explore(prober: Prober, found: SizeFindings) -> None:
     found.base, found.refusal = first_fit(prober)
     if found.base is None:
         return
@@ -107,7 +107,7 @@ def _explore(prober: Prober, found: Found) -> None:
         found.free[dim] = _with_pattern(prober, base, free, found.directions)
 
 
-def _all_moves(prober: Prober, found: Found, base: Sizes) -> dict[int, Sizes]:
+def _all_moves(prober: Prober, found: SizeFindings, base: Sizes) -> dict[int, Sizes]:
     """Moves each dim, and fills in the directions, what ties dims, and the dims that cannot move."""
     moves: dict[int, Sizes] = {}
     found.fixed.clear()
@@ -201,7 +201,7 @@ def _is_prime(number: int) -> bool:
     return number > 1 and all(number % part for part in range(2, isqrt(number) + 1))
 
 
-def _ones(prober: Prober, found: Found, base: Sizes) -> Iterator[int]:
+def _ones(prober: Prober, found: SizeFindings, base: Sizes) -> Iterator[int]:
     """The dims that are broadcast where they are 1."""
     tied_to = {one for parts in found.directions.tied.values() for one in parts}
     for dim, size in enumerate(base):

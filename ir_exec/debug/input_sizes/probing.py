@@ -59,7 +59,7 @@ class Outcome:
         return self.error is None
 
 
-class Place(NamedTuple):
+class InputAxis(NamedTuple):
     """A dim: the number of the input that has it, and its axis."""
 
     input: int
@@ -86,7 +86,7 @@ class Prober:
         types = [model.types[value.number] for value in self._inputs]
         for number, shape in (shapes or {}).items():
             types[number] = TensorType(types[number].element_type, shape)
-        self.dims = [Place(number, axis) for number, type in enumerate(types) for axis in range(type.rank or 0)]
+        self.dims = [InputAxis(number, axis) for number, type in enumerate(types) for axis in range(type.rank or 0)]
         self._declared = types
         self._numbers = {node: number for number, node in enumerate(model.graph.nodes)}
         self._parameters = {node: number for number, node in enumerate(model.graph.parameters)}

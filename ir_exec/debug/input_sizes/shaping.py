@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from ir_exec.check.blame import Blame
-from ir_exec.debug.input_sizes.input_shapes import Found, Free, explore
+from ir_exec.debug.input_sizes.input_shapes import Free, SizeFindings, explore
 from ir_exec.debug.input_sizes.probing import Outcome, OutOfProbesError, Prober
 from ir_exec.debug.values.facts import Record
 from ir_exec.errors import IRError
@@ -195,7 +195,7 @@ class _Shaping:
             notes=tuple(notes),
         )
 
-    def _inputs(self, found: Found, base: Outcome) -> Iterator[InputDim]:
+    def _inputs(self, found: SizeFindings, base: Outcome) -> Iterator[InputDim]:
         for dim, place in enumerate(self._prober.dims):
             size = base.sizes[dim]
             about: dict[str, Any] = {}
@@ -252,7 +252,7 @@ class _Shaping:
             cause=None if cause is None else cause.sentence(node),
         )
 
-    def _outputs(self, found: Found, base: Outcome) -> tuple[tuple[OutputDim, ...], bool]:
+    def _outputs(self, found: SizeFindings, base: Outcome) -> tuple[tuple[OutputDim, ...], bool]:
         """The dims of the outputs, and whether there were probes for all of their formulas."""
         try:
             lines = [_Line(self._prober, base, free) for free in found.free.values()]

@@ -56,7 +56,7 @@ def _by_scope(entries: Iterable[Entry]) -> dict[tuple[str, ...], list[Entry]]:
     return scopes
 
 
-class _Pairs:
+class _ScopePairs:
     """What was matched so far in one scope; nothing is matched twice."""
 
     def __init__(self, ours: list[Entry], known: Mapping[Key, Entry]) -> None:
@@ -87,7 +87,7 @@ class _Pairs:
 def _in_scope(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
     if all(one.sources is not None for one in (*ours, *theirs)):
         return _in_graphs(ours, theirs, known)
-    pairs = _Pairs(ours, known)
+    pairs = _ScopePairs(ours, known)
     _pair_by_names(ours, theirs, _trusted(ours, theirs, _GENERATED), pairs.add)
     if _have_the_same_layers(ours, theirs):
         _pair_by_position(*pairs.left(ours, theirs), pairs.add)
@@ -113,7 +113,7 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry
     if not known and list(map(_identity, ours)) == list(map(_identity, theirs)):
         # Two runs of one file, or a copy of it with other weights or operators.
         return [pair for pair in zip(ours, theirs, strict=True) if _comparable(*pair)]
-    pairs, here, there = _Pairs(ours, known), _Around(ours), _Around(theirs)
+    pairs, here, there = _ScopePairs(ours, known), _Around(ours), _Around(theirs)
     layers, others = ([one for one in side if not one.is_constant] for side in (ours, theirs))
     has_names = any(entry.names for entry in layers) and any(entry.names for entry in others)
 
@@ -198,7 +198,7 @@ class _Around:
         return None if key is None else self.values.get(self._stored.get(key, key))
 
 
-def _pair_neighbours(pairs: _Pairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:
+def _pair_neighbours(pairs: _ScopePairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:
     """Layers that stand at the same place beside a pair."""
     for entry, partner in pairs.found:  # which grows on the way
         if type_key(entry.type) != type_key(partner.type):
@@ -223,7 +223,7 @@ def _is_in_another_form(entry: Entry, partner: Entry, ours: _Around, theirs: _Ar
     return any(a is not None and b is not None and not agree(a.shape, b.shape) for a, b in beside)
 
 
-def _stand_alike(entry: Entry, partner: Entry, pairs: _Pairs, ours: _Around, theirs: _Around) -> bool:
+def _stand_alike(entry: Entry, partner: Entry, pairs: _ScopePairs, ours: _Around, theirs: _Around) -> bool:
     """Whether two layers read the same, as far as that is known."""
     count = len(entry.sources or ())
     if count != len(partner.sources or ()):
@@ -257,7 +257,7 @@ def _look_alike(entry: Entry, partner: Entry) -> bool:
 class _Takers:
     """What the pairs of layers say of the constants that they take."""
 
-    def __init__(self, pairs: _Pairs, ours: _Around, theirs: _Around) -> None:
+    def __init__(self, pairs: _ScopePairs, ours: _Around, theirs: _Around) -> None:
         partners = {entry.key: partner for entry, partner in pairs.found}
         entries = {partner.key: entry for entry, partner in pairs.found}
         self._sides = (ours, theirs, partners), (theirs, ours, entries)
@@ -286,7 +286,7 @@ def _say_the_same(entry: Entry, partner: Entry) -> bool:
     return type_key(entry.type) == type_key(partner.type) and entry.attributes == partner.attributes
 
 
-def _pair_taken(pairs: _Pairs, ours: _Around, theirs: _Around) -> None:
+def _pair_taken(pairs: _ScopePairs, ours: _Around, theirs: _Around) -> None:
     """Constants of floats that a pair of layers takes at the same place."""
     for entry, partner in list(pairs.found):
         if not _say_the_same(entry, partner):

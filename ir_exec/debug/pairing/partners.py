@@ -15,10 +15,9 @@ __all__ = ["given_by_key", "partners_of"]
 
 
 def partners_of(
-    ours: Sequence[Entry], reference: Reference, asked: Mapping[str, str]
+    ours: Sequence[Entry], theirs: Sequence[Entry], reference: Reference, asked: Mapping[str, str]
 ) -> tuple[dict[Key, Entry], list[Pairing]]:
     """For each of our values the one of the reference that it stands for; ends without a common name lead to others."""
-    theirs = reference.entries()
     given, pairings = asked_pairs(ours, theirs, asked)
     partners = matched(ours, theirs, given)
     ends, more = paired_ends(ours, theirs, partners)

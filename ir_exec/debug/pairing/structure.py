@@ -9,9 +9,10 @@ from difflib import SequenceMatcher
 from hashlib import blake2b
 
 from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph.compressed import CompressedWeight, chain_of, compressed_weights
 from ir_exec.ir import Weights
 from ir_exec.ops.base.attributes import fields_of
-from ir_exec.ops.base.registry import type_key
+from ir_exec.ops.base.registry import canonical, type_key
 from ir_exec.ops.infrastructure.values import Const
 
 __all__ = ["Side", "is_generated", "paired", "plain_attributes"]
@@ -29,24 +30,84 @@ def is_generated(name: str) -> bool:
 
 
 class Side:
-    """A graph to be paired, with what reads each of its values. weights: None where the .bin is not there."""
+    """A graph to be paired, with what reads each of its values. weights: None where the .bin is not there.
+
+    A compressed weight is folded: its constant of codes takes the place of all its layers, which are not among `nodes`.
+    folded: the chains by their constants of codes. Without weights none is. ranges: FakeQuantize layers passed through.
+    """
 
     def __init__(self, graph: Graph, weights: Weights | None) -> None:
         self.graph = graph
         self.weights = weights
-        self.nodes = [*graph.nodes, *graph.unreachable]
+        self.folded = {} if weights is None else _foldable(graph)
+        self.ranges: list[Node] = []
+        self._index()
+
+    def fold_conversions(self) -> None:
+        """Fold constants that are stored in a shorter type of float, as compressed weights are."""
+        for node in self.nodes:
+            chain = None if canonical(node.type) != "Convert" or not node.outputs else chain_of(node.outputs[0])
+            if chain is None or chain.line != (node,) or not chain.element_type.is_float:
+                continue
+            if len(self.consumers[chain.codes.outputs[0]]) == 1 and chain.codes not in self.folded:
+                self.folded[chain.codes] = chain
+        self._index()
+
+    def pass_ranges(self) -> None:
+        """Let layers read what FakeQuantize layers quantize; these, and their limits, are no `nodes` then."""
+        inside = {node for chain in self.folded.values() for node in chain.nodes}
+        for node in (*self.graph.nodes, *self.graph.unreachable):
+            is_range = canonical(node.type) == "FakeQuantize" and node not in inside and None not in node.inputs
+            if is_range and all(isinstance(value.node.op, Const) for value in node.values_in[1:]):
+                self.ranges.append(node)
+        self._index()
+
+    def unfold(self, codes: Iterable[Node]) -> None:
+        """Let the layers of chains be layers as others are. codes: their constants."""
+        for node in codes:
+            del self.folded[node]
+        self._index()
+
+    def _index(self) -> None:
+        hidden = {node for codes, chain in self.folded.items() for node in chain.nodes if node is not codes}
+        for node in self.ranges:
+            hidden |= {node, *(value.node for value in node.values_in[1:])}
+        self.nodes = [node for node in (*self.graph.nodes, *self.graph.unreachable) if node not in hidden]
+        self._sources = {chain.value: codes.outputs[0] for codes, chain in self.folded.items()}
+        self._sources |= {node.outputs[0]: node.values_in[0] for node in self.ranges}
         self.consumers: dict[Value, list[tuple[Node, int]]] = defaultdict(list)
         for node in self.nodes:
-            for position, value in enumerate(node.inputs):
+            for position, value in enumerate(self.inputs(node)):
                 if value is not None:
                     self.consumers[value].append((node, position))
+
+    def source(self, value: Value | None) -> Value | None:
+        """Return the codes of a folded weight, and what a FakeQuantize reads; other values as they are."""
+        while value in self._sources:
+            value = self._sources[value]
+        return value
+
+    def inputs(self, node: Node) -> tuple[Value | None, ...]:
+        """Return what a layer reads, folded weights as their codes."""
+        return tuple(map(self.source, node.inputs))
+
+    def is_float(self, node: Node) -> bool:
+        """Return True if a constant stands for floats."""
+        return node in self.folded or (isinstance(node.op, Const) and node.op.element_type.is_float)
+
+    def kind(self, node: Node) -> Hashable:
+        """Return the type of a layer; of constants the shape, and whether they stand for floats."""
+        if node in self.folded:
+            return "const", str(self.folded[node].value.declared.shape), True
+        return _type_alone(node)
 
     def signatures(self) -> dict[Node, str]:
         """For each layer a digest of all that it is computed from, names, ids and declared types left out."""
         found: dict[Node, str] = {}
         places = {node: position for position, node in enumerate(self.graph.parameters)}
         for node in self.nodes:
-            sources = [None if value is None else (found.get(value.node), value.position) for value in node.inputs]
+            inputs = self.inputs(node)
+            sources = [None if value is None else (found.get(value.node), value.position) for value in inputs]
             bodies = [(body.name, self._inside(body.graph)) for body in node.bodies]
             text = repr((type_key(node.type), plain_attributes(node), places.get(node), sources, bodies))
             digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
@@ -78,13 +139,14 @@ def _as_text(value: object) -> str:
     return str(value)
 
 
-class _Pairs:
+class _LayerPairs:
     """The pairs so far; no layer is in two of them."""
 
     def __init__(self, a: Side, b: Side) -> None:
         self.a, self.b = a, b
         self.found: dict[Node, Node] = {}
         self._used: set[Node] = set()
+        self._own = {*a.graph.nodes, *a.graph.unreachable}
 
     def add(self, a: Node, b: Node, *, any_type: bool = False) -> None:
         """Pair two layers, and those around them that can only be each other."""
@@ -93,12 +155,12 @@ class _Pairs:
             a, b = pending.pop()
             if a in self.found or b in self._used:
                 continue
-            if (type_key(a.type) != type_key(b.type) and not any_type) or not _comparable(a, b):
+            if (type_key(a.type) != type_key(b.type) and not any_type) or not self._comparable(a, b):
                 continue
             any_type = False
             self.found[a] = b
             self._used.add(b)
-            for mine, theirs in zip(a.inputs, b.inputs, strict=False):
+            for mine, theirs in zip(self.a.inputs(a), self.b.inputs(b), strict=False):
                 if mine is not None and theirs is not None and mine.position == theirs.position:
                     pending.append((mine.node, theirs.node))
             for mine, theirs in zip(a.outputs, b.outputs, strict=False):
@@ -113,10 +175,20 @@ class _Pairs:
             if len(nodes) == 1 and len(theirs.get(kind, ())) == 1
         ]
 
+    def _comparable(self, a: Node, b: Node) -> bool:
+        """A constant of integers is not one of floats under the same name: it is the first of a chain that makes it."""
+        if not isinstance(a.op, Const) or not isinstance(b.op, Const):
+            return True
+        return self.a.is_float(a) == self.b.is_float(b)
+
     def left(self) -> tuple[list[Node], list[Node]]:
         """The layers of both that have no partner."""
         a = [node for node in self.a.nodes if node not in self.found]
         return a, [node for node in self.b.nodes if node not in self._used]
+
+    def inputs(self, node: Node) -> tuple[Value | None, ...]:
+        """Return what a layer of either graph reads."""
+        return (self.a if node in self._own else self.b).inputs(node)
 
     def add_unique(self, names: Callable[[Node], Iterable[Hashable]], *, any_type: bool = False) -> None:
         """Pair what alone has a name on both sides."""
@@ -125,13 +197,6 @@ class _Pairs:
         for name, node in mine.items():
             if name in theirs:
                 self.add(node, theirs[name], any_type=any_type)
-
-
-def _comparable(a: Node, b: Node) -> bool:
-    """A constant of integers is not one of floats under the same name: it is the first of a chain that makes it."""
-    if not isinstance(a.op, Const) or not isinstance(b.op, Const):
-        return True
-    return a.op.element_type.is_float == b.op.element_type.is_float
 
 
 def _by_kind(consumers: Iterable[tuple[Node, int]]) -> dict[tuple[str, int], list[Node]]:
@@ -151,31 +216,87 @@ def paired(a: Side, b: Side) -> dict[Node, Node]:
     """For each layer of `a` the one of `b` that it is, where there is one.
 
     They go together by tensor name, by layer name, by equal computation, as neighbours of such pairs, and in the
-    longest runs of equal types; last, layers of other types that have one name or read the same values.
+    longest runs of equal types; last, layers of other types that have one name or read the same values. Where one graph
+    alone has FakeQuantize layers, these are passed through.
     """
-    pairs = _Pairs(a, b)
+    if a.folded or b.folded:
+        a.fold_conversions()
+        b.fold_conversions()
+    has_ranges = [any(canonical(node.type) == "FakeQuantize" for node in side.nodes) for side in (a, b)]
+    if has_ranges[0] != has_ranges[1]:
+        (a if has_ranges[0] else b).pass_ranges()
+    pairs = _LayerPairs(a, b)
+    _pair_rounds(pairs)
+    if _unfold(pairs):
+        _pair_rounds(pairs)
+    return pairs.found
+
+
+def _unfold(pairs: _LayerPairs) -> bool:
+    """Unfold the weights that have no partner, and those whose partner has the same layers; True if any was without.
+
+    So it is with pairs of which neither is compressed.
+    """
+    mine, theirs = pairs.a.folded, pairs.b.folded
+    alike = [(a, b) for a, b in pairs.found.items() if a in mine and b in theirs and _same_layers(mine[a], theirs[b])]
+    kept = [
+        (a, b)
+        for a, b in pairs.found.items()
+        if (a, b) not in alike and any(chain and chain.is_compressed for chain in (mine.get(a), theirs.get(b)))
+    ]
+    ours, others = {a for a, _ in kept}, {b for _, b in kept}
+    layers = [(mine[a].nodes, theirs[b].nodes) for a, b in alike]
+    same = {a for a, _ in alike}, {b for _, b in alike}
+    alone = [one for one in mine if one not in ours | same[0]], [one for one in theirs if one not in others | same[1]]
+    pairs.a.unfold([node for node in mine if node not in ours])
+    pairs.b.unfold([node for node in theirs if node not in others])
+    for nodes, partners in layers:
+        for node, other in zip(nodes, partners, strict=True):
+            pairs.add(node, other)
+    return any(alone)
+
+
+def _same_layers(a: CompressedWeight, b: CompressedWeight) -> bool:
+    return a.element_type is b.element_type and [type_key(one.type) for one in a.nodes] == [
+        type_key(one.type) for one in b.nodes
+    ]
+
+
+def _foldable(graph: Graph) -> dict[Node, CompressedWeight]:
+    """The compressed weights of a graph, by their constants of codes, whose layers nothing else reads."""
+    readers: dict[Node, set[Node]] = defaultdict(set)
+    for node in (*graph.nodes, *graph.unreachable):
+        for value in node.values_in:
+            readers[value.node].add(node)
+    found = {}
+    for chain in compressed_weights(graph).values():
+        inside = set(chain.nodes)
+        if all(readers[node] <= inside for node in inside if node is not chain.value.node):
+            found[chain.codes] = chain
+    return found
+
+
+def _pair_rounds(pairs: _LayerPairs) -> None:
+    a, b = pairs.a, pairs.b
     pairs.add_unique(lambda node: [one for value in node.outputs for one in value.names if not is_generated(one)])
     pairs.add_unique(lambda node: [] if is_generated(node.name) else [node.name])
+    # Constants that OpenVINO stores as f16 have this ending; the conversion has the name.
+    pairs.add_unique(lambda node: [node.name.removesuffix("_compressed")] if isinstance(node.op, Const) else [])
     mine, theirs = a.signatures(), b.signatures()
     pairs.add_unique(lambda node: [mine.get(node) or theirs[node]])
     trusted = _agree_in_names(a.nodes, b.nodes)
     pairs.add_unique(lambda node: [node.name] if trusted else [])
-    for sign in (_type_and_outputs, _type_alone):
-        _pair_runs(pairs, sign)
+    for has_outputs in (True, False):
+        _pair_runs(pairs, has_outputs)
     pairs.add_unique(lambda node: [node.name] if trusted or not is_generated(node.name) else [], any_type=True)
     inverse = {partner: node for node, partner in pairs.found.items()}
-    pairs.add_unique(lambda node: _sources(node, inverse), any_type=True)
-    return pairs.found
+    pairs.add_unique(lambda node: _sources(pairs.inputs(node), node, inverse), any_type=True)
 
 
 def _agree_in_names(a: Iterable[Node], b: Iterable[Node]) -> bool:
     types = {node.name: type_key(node.type) for node in b if is_generated(node.name)}
     shared = [type_key(node.type) == types[node.name] for node in a if node.name in types]
     return not shared or sum(shared) >= _AGREEMENT * len(shared) - 1
-
-
-def _type_and_outputs(node: Node) -> Hashable:
-    return _type_alone(node), tuple([str(value.declared) for value in node.outputs])
 
 
 def _type_alone(node: Node) -> Hashable:
@@ -185,19 +306,27 @@ def _type_alone(node: Node) -> Hashable:
     return type_key(node.type)
 
 
-def _pair_runs(pairs: _Pairs, sign: Callable[[Node], Hashable]) -> None:
+def _pair_runs(pairs: _LayerPairs, has_outputs: bool) -> None:
+    """Pair the longest runs of equal types. has_outputs: of equal declared outputs, too."""
+
+    def sign(side: Side, node: Node) -> Hashable:
+        is_plain = has_outputs and node not in side.folded
+        return side.kind(node), tuple([str(value.declared) for value in node.outputs]) if is_plain else ()
+
     a, b = pairs.left()
-    matcher = SequenceMatcher(None, [sign(node) for node in a], [sign(node) for node in b], autojunk=False)
+    matcher = SequenceMatcher(
+        None, [sign(pairs.a, one) for one in a], [sign(pairs.b, one) for one in b], autojunk=False
+    )
     for block in matcher.get_matching_blocks():
         for step in range(block.size):
             pairs.add(a[block.a + step], b[block.b + step])
 
 
-def _sources(node: Node, inverse: dict[Node, Node]) -> Iterable[Hashable]:
+def _sources(inputs: Iterable[Value | None], node: Node, inverse: dict[Node, Node]) -> Iterable[Hashable]:
     """What a layer reads, in the terms of the first graph; nothing for layers that read nothing."""
     sources = [
         (inverse.get(value.node, value.node), value.position)
-        for value in node.inputs
+        for value in inputs
         if value is not None and not isinstance(value.node.op, Const)
     ]
     return [(len(node.outputs), tuple(sources))] if sources else []

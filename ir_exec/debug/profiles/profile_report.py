@@ -22,7 +22,7 @@ __all__ = [
     "IN_CACHE",
     "GroupProfile",
     "LayerProfile",
-    "Machine",
+    "MachineSpeed",
     "OpenVINOLayer",
     "OpenVINOProfile",
     "Profile",
@@ -45,7 +45,7 @@ _LARGE = 2**26
 _PIECE = 2**20
 
 
-class Machine(Record):
+class MachineSpeed(Record):
     """The best of a few tries. threads: those of a run, which copied and multiplied.
 
     gflops: billions of multiplications and additions a second of an f32 matrix product, two for each multiply-add.
@@ -64,7 +64,7 @@ class Machine(Record):
         return max(2e-9 * multiply_adds / self.gflops, 1e-9 * bytes_moved / speed)
 
 
-def measure_machine(threads: int) -> Machine:
+def measure_machine(threads: int) -> MachineSpeed:
     """Takes about a quarter of a second."""
     matrix = np.full((_MATRIX, _MATRIX), 1.5, np.float32)
     source, target = np.zeros(_LARGE // 2, np.uint8), np.zeros(_LARGE // 2, np.uint8)
@@ -74,7 +74,7 @@ def measure_machine(threads: int) -> Machine:
         copied = _least(lambda: _copy(source, target))
         cached = _least(partial(np.copyto, nearer, near))
     gbytes = 2e-9 * source.nbytes / copied
-    return Machine(
+    return MachineSpeed(
         threads=threads,
         gflops=2e-9 * _MATRIX**3 / multiplied,
         gbytes=gbytes,
@@ -207,7 +207,7 @@ class Profile(Record):
     peak_memory: int
     peak_layer: str | None
     constants: int
-    machine: Machine
+    machine: MachineSpeed
     openvino: OpenVINOProfile | None = None
     engine: EngineProfile | None = None
     seed: int | None = None

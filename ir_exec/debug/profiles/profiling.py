@@ -21,7 +21,7 @@ from ir_exec.debug.profiles.engine_profile import profile_engine
 from ir_exec.debug.profiles.profile_report import (
     GroupProfile,
     LayerProfile,
-    Machine,
+    MachineSpeed,
     OpenVINOProfile,
     Profile,
     Rates,
@@ -187,7 +187,7 @@ def _usual(seconds: list[float], runs: _Runs) -> float:
     return median(seconds + [0.0] * (len(runs.timed) - len(seconds)))
 
 
-def _layers(model: Model, runs: _Runs, machine: Machine) -> Iterator[tuple[Node, LayerProfile]]:
+def _layers(model: Model, runs: _Runs, machine: MachineSpeed) -> Iterator[tuple[Node, LayerProfile]]:
     paths = dict(_paths(model.graph))
     seconds = runs.seconds_by_node()
     total = sum(own for own, _ in seconds.values()) or 1.0
@@ -220,7 +220,7 @@ def _paths(graph: Graph, scope: str = "") -> Iterator[tuple[Node, str]]:
             yield from _paths(body.graph, f"{scope}{holders[node]}/{body.name}/")
 
 
-def _rates(seconds: float, total: float, calls: int, moved: int, multiply_adds: int, machine: Machine) -> Rates:
+def _rates(seconds: float, total: float, calls: int, moved: int, multiply_adds: int, machine: MachineSpeed) -> Rates:
     # A layer of many calls moves little in each of them.
     least = calls * machine.least_seconds(multiply_adds // max(calls, 1), moved // max(calls, 1))
     return Rates(
@@ -309,7 +309,7 @@ def _joined(layers: Mapping[Node, LayerProfile], openvino: OpenVINOProfile) -> I
 def _report(
     model: Model,
     runs: _Runs,
-    machine: Machine,
+    machine: MachineSpeed,
     layers: Sequence[LayerProfile],
     openvino: OpenVINOProfile | None,
     seed: int | None,

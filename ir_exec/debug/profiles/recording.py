@@ -161,11 +161,11 @@ def bytes_moved(op: Op, inputs: tuple[Array, ...], outputs: list[Array]) -> int:
     no more counts than the outputs have.
     """
     given = owners(inputs)
-    made = [array for array in outputs if not op.views or id(owner_of(array)) not in given]
+    made = [array for array in outputs if not op.may_alias or id(owner_of(array)) not in given]
     if outputs and not made:
         return 0
     written = sum(map(_extent, made))
-    picked = {position for position, declared in enumerate(op.inputs) if declared.name in op.picks}
+    picked = {position for position, declared in enumerate(op.inputs) if declared.name in op.reads_sparsely}
     return written + sum(
         min(_extent(array), written) if position in picked else _extent(array) for position, array in enumerate(inputs)
     )

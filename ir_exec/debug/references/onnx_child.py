@@ -118,14 +118,14 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
         raise RuntimeError(f"{refusal} (onnx.reference: {type(error).__name__}: {error})") from None
 
 
-class _Values:
+class _OnnxValues:
     """A file of arrays, one after the other; thousands of files would take longer than the network."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._file = open(path, "wb")  # noqa: SIM115  # open until the last array is there
 
-    def __enter__(self) -> _Values:
+    def __enter__(self) -> _OnnxValues:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -153,7 +153,7 @@ def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], 
     path = request["path"]
     graph = _loaded(path).graph
     names = list(dict.fromkeys([*(value.name for value in graph.output), *request["tensors"]]))
-    with _Values(request["values"]) as values:
+    with _OnnxValues(request["values"]) as values:
         found = values.add_all(_constants(graph, set(request["constants"]), path))
         return found | values.add_all(zip(names, run(request, names), strict=True))
 
@@ -223,7 +223,7 @@ def _opinion(request: dict[str, Any]) -> dict[str, Any]:
     alone = onnx.helper.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
     outputs = ReferenceEvaluator(alone).run(None, {name: found[name] for name in names})
     values = dict(zip([name for name in node.output if name], map(np.asarray, outputs), strict=True))
-    with _Values(request["values"]) as stored:
+    with _OnnxValues(request["values"]) as stored:
         return {"tensors": stored.add_all(values.items())}
 
 

@@ -37,7 +37,7 @@ def main() -> None:
         answers.flush()
 
 
-class _Values:
+class _OpenVINOValues:
     """A file of arrays, one after the other; thousands of files would take longer than the network."""
 
     def __init__(self, path: Path) -> None:
@@ -86,7 +86,7 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
         for position, stored in enumerate(inputs):
             infer.set_input_tensor(position, _tensor(stored))
         infer.infer()
-    values = _Values(Path(request["folder"], "values.bin"))
+    values = _OpenVINOValues(Path(request["folder"], "values.bin"))
     answer = {
         "computes_in": _computes_in(compiled),
         "outputs": [_stored(infer.get_output_tensor(place), values) for place in range(count)],
@@ -113,7 +113,7 @@ def _opinions(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
     """What the kernels of `Model.evaluate` make of a small network, and a device; without those that it refuses."""
     inputs = [_tensor(stored) for stored in request["inputs"]]
     model.reshape({place: ov.PartialShape(list(tensor.shape)) for place, tensor in enumerate(inputs)})
-    values = _Values(Path(request["folder"], "values.bin"))
+    values = _OpenVINOValues(Path(request["folder"], "values.bin"))
     found = {}
     try:
         outputs = [ov.Tensor(output.element_type, output.shape) for output in model.outputs]
@@ -205,7 +205,7 @@ def _tensor(stored: dict[str, Any]) -> Any:
     return tensor
 
 
-def _stored(tensor: Any, values: _Values) -> dict[str, Any]:
+def _stored(tensor: Any, values: _OpenVINOValues) -> dict[str, Any]:
     kind = tensor.element_type.to_string()
     data = _packed(tensor.str_data.ravel().tolist()) if kind == "string" else tensor.data.tobytes()
     return values.add(kind, tensor.shape, data)

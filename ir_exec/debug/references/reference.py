@@ -124,7 +124,7 @@ class IRReference:
         self._memory = memory
         self._spill = Spill(memory)
         self._constants = dict(_constants(model.graph))
-        self._iterations: dict[Where, Mapping[int, Array]] = {}
+        self._iterations: dict[Where, Sequence[Array]] = {}
         self._numbers: dict[Key, int] = {}
 
     def entries(self) -> list[Entry]:
@@ -139,7 +139,7 @@ class IRReference:
         self._iterations = {}
         computed: dict[Graph, list[int]] = {}
 
-        def keep_whole(graph: Graph, where: Where, values: Mapping[int, Array]) -> bool:
+        def keep_whole(graph: Graph, where: Where, values: Sequence[Array]) -> bool:
             if graph not in computed:
                 computed[graph] = [
                     value.number for node in graph.nodes if not isinstance(node.op, Const) for value in node.outputs
@@ -171,7 +171,7 @@ class IRReference:
             self._numbers = dict(_numbers(self.model.graph))
         return self._numbers[key]
 
-    def iteration(self, where: Where) -> Mapping[int, Array] | None:
+    def iteration(self, where: Where) -> Sequence[Array] | None:
         """All values of an iteration by their numbers, where they are held as a whole."""
         return self._iterations.get(where)
 

@@ -26,14 +26,14 @@ OUTPUTS = "outputs/"
 """What stands before the name or position of an output of the whole module."""
 
 FIRST_INPUT = "@0"
-"""What stands behind the path of a module for the tensor that it was given first, in its first call."""
+"""What follows the path of a module in the name of the tensor that it was given first."""
 
 
 class Recording:
     """Arrays by `inputs/NAME`, by `outputs/NAME` and by the paths of modules, in the order of the calls.
 
-    Of a module that gives several tensors the second is `PATH:1`; its second call is `PATH#2`, its first input
-    `PATH@0`. calls: how often the whole module was called; the first call is kept.
+    Of a module that gives several tensors the second is `PATH:1`; its second call is `PATH#2`; the first inputs of
+    its calls are `PATH@0` and `PATH@0#2`. calls: how often the whole module was called; the first call is kept.
     """
 
     def __init__(self) -> None:
@@ -56,6 +56,8 @@ def torch_recorder(model: Any, path: str | os.PathLike[str] | None = None) -> It
     seen: Counter[str] = Counter()
     handles = []
     for name, module in model.named_modules():
+        if name:
+            handles.append(module.register_forward_pre_hook(_pre_hook(recording, seen, name)))
         handles.append(_hooked(module, _root_hook(recording, model) if not name else _hook(recording, seen, name)))
     try:
         yield recording
@@ -73,14 +75,22 @@ def _hooked(module: Any, hook: Any) -> Any:
         return module.register_forward_hook(lambda self, given, output: hook(self, given, {}, output))
 
 
+def _pre_hook(recording: Recording, seen: Counter[str], name: str) -> Any:
+    """Record the first input before the call: a module that works in place overwrites it."""
+
+    def record(_module: Any, given: Any) -> None:
+        if not recording.calls and (first := next(_tensors(given[:1]), None)) is not None:
+            recording.arrays[name + FIRST_INPUT + (f"#{seen[name] + 1}" if seen[name] else "")] = first[1]
+
+    return record
+
+
 def _hook(recording: Recording, seen: Counter[str], name: str) -> Any:
-    def record(_module: Any, given: Any, _named: Any, output: Any) -> None:
+    def record(_module: Any, _given: Any, _named: Any, output: Any) -> None:
         if recording.calls:
             return
         seen[name] += 1
         call = f"#{seen[name]}" if seen[name] > 1 else ""
-        if seen[name] == 1 and (first := next(_tensors(given[:1]), None)) is not None:
-            recording.arrays[name + FIRST_INPUT] = first[1]
         for position, (_, tensor) in enumerate(_tensors(output)):
             recording.arrays[name + (f":{position}" if position else "") + call] = tensor
 

@@ -85,7 +85,8 @@ class RunReport(Record):
     """The answer of `run`.
 
     engine: what it ran, None without --engine. as_expected: None without --expected. specialised: what the network
-    depends on, by inputs, where it is an ONNX file that needs them ("value 1", "shape [2,3]", "rank 2").
+    depends on, by inputs, where it is an ONNX file that needs them ("value 1", "shape [2,3]", "rank 2"). token_offsets:
+    for a tokenizer, where each token of each text begins and ends, in bytes; None for one that is not found.
     """
 
     format: Literal[1] = 1
@@ -96,6 +97,7 @@ class RunReport(Record):
     engine: PartitionReport | None = None
     as_expected: bool | None = None
     specialised: dict[str, str] | None = None
+    token_offsets: tuple[tuple[tuple[int, int] | None, ...], ...] | None = None
 
     def judged(self, differs: Mapping[str, str]) -> RunReport:
         """The report with the outputs that differ from the expected ones, by name, and how."""

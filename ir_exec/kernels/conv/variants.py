@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ir_exec.kernels.choice import KernelChoice
+from ir_exec.kernels.choice import KernelChoice, choosing
 from ir_exec.kernels.conv.channels_last import channels_last
 from ir_exec.kernels.conv.im2col import im2col, one_product, pointwise
 from ir_exec.kernels.conv.problem import ConvProblem, ConvRun
@@ -145,18 +145,18 @@ def convolver(
 
     # What a plan is said to run.
     convolve.__qualname__ = f"convolve.{chosen.name}"
-    convolve.choice = _choice(chosen, problem)  # type: ignore[attr-defined]  # what `explain` reads
-    return convolve
+    return choosing(convolve, _choice(chosen, problem))
 
 
 def _choice(chosen: ConvVariant, problem: ConvProblem) -> KernelChoice:
-    """Why the algorithm is taken, and of the others whether they can."""
+    """Why the algorithm is taken, and of the others whether they can; the one that would be next comes first."""
+    place = VARIANTS.index(chosen)
     others = []
-    for variant in VARIANTS:
-        if variant is not chosen:
-            is_after = VARIANTS.index(variant) > VARIANTS.index(chosen)
-            can = "cannot compute it" if not variant.applies(problem) else "pays less" if is_after else "does not pay"
-            others.append(f"{variant.name}: {can}")
+    for variant in (*VARIANTS[place + 1 :], *VARIANTS[:place]):
+        is_after = VARIANTS.index(variant) > place
+        can = "cannot compute it" if not variant.applies(problem) else "pays less" if is_after else "does not pay"
+        others.append(f"{variant.name}: {can}")
+    others.sort(key=lambda text: not text.endswith("pays less"))
     return KernelChoice(chosen.why, tuple(others))
 
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ir_exec.kernels.choice import KernelChoice
 from ir_exec.kernels.conv.variants import convolve
 from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.gemm.sharing import share_products
@@ -32,7 +33,7 @@ from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
 
-__all__ = ["WinogradConvolver", "is_worth_transforming", "transformed_filters"]
+__all__ = ["TransformedFilters", "WinogradConvolver", "is_worth_transforming", "transformed_filters"]
 
 _OF_FILTERS = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.float32)
 _BACK = np.array([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]], np.float32)
@@ -58,6 +59,49 @@ def transformed_filters(filters: Array, memory: Array | None = None) -> Array:
     out = out.reshape(len(matrix), *filters.shape[:3])
     np.matmul(matrix, filters.reshape(-1, matrix.shape[1]).T, out=out.reshape(len(matrix), -1))
     return out
+
+
+class TransformedFilters:
+    """Filters [groups, outputs, channels, 3...] of f32, which every convolution transforms anew until `pack`.
+
+    shape: of the transformed ones.
+    """
+
+    __slots__ = ("_filters", "_kept", "shape")
+
+    def __init__(self, filters: Array) -> None:
+        self._filters: Array | None = filters
+        self._kept: Array | None = None
+        self.shape = (4 ** (filters.ndim - 3), *filters.shape[:3])
+
+    @property
+    def is_packed(self) -> bool:
+        """Return True if the transformed filters are kept."""
+        return self._kept is not None
+
+    @property
+    def filters(self) -> Array | None:
+        """The filters as they were given; None once the transformed ones are kept."""
+        return self._filters
+
+    def pack(self, memory: Array) -> None:
+        """Keep the transformed filters, and let go of the others. Other threads may convolve meanwhile.
+
+        memory: for as many elements of f32 as `shape` has.
+        """
+        filters = self._filters
+        if filters is not None:
+            # A thread that finds no filters finds the transformed ones.
+            self._kept = transformed_filters(filters, memory)
+            self._filters = None
+
+    def array(self) -> Array:
+        """The transformed filters, the same bits before and after `pack`."""
+        filters = self._filters
+        if filters is not None:
+            return transformed_filters(filters)
+        assert self._kept is not None, "they are kept before the others are let go"
+        return self._kept
 
 
 def _filters(transformed: Array, axes: int) -> Array:
@@ -88,18 +132,18 @@ class _Block(NamedTuple):
 class WinogradConvolver:
     """The convolution of groups of channels by filters [groups, O, C, 3...] of f32, with a stride and a dilation of 1.
 
-    axes: the windows. data: the shape [batch, groups * C, spatial...]. filters: as `transformed_filters` makes them.
+    axes: the windows. data: the shape [batch, groups * C, spatial...].
     """
 
-    def __init__(self, axes: Sequence[SlidingAxis], data: tuple[int, ...], filters: Array) -> None:
+    def __init__(self, axes: Sequence[SlidingAxis], data: tuple[int, ...], filters: TransformedFilters) -> None:
         self._axes = tuple(axes)
         self._filters = filters
-        _, groups, outputs, channels = filters.shape
+        positions, groups, outputs, channels = filters.shape
         counts = [axis.count for axis in axes]
         tiles, *across = [-(-count // 2) for count in counts]
         self._shape = (data[0], groups * outputs, *counts)
         # For each tile along the first axis.
-        places = len(filters) * groups * prod(count + 1 for count in across)
+        places = positions * groups * prod(count + 1 for count in across)
         multiplications = places * outputs * channels / machine().multiplications_a_nanosecond
         each = multiplications + places * (outputs + channels) * thresholds.NEAR_ELEMENT_NANOSECONDS
         wanted = places * (outputs + channels) * tiles / (2 * thresholds.WINDOW_ELEMENTS)
@@ -127,20 +171,31 @@ class WinogradConvolver:
     def __call__(self, data: Array) -> Array:
         result = np.empty(self._shape, np.float32)
         if result.size:
+            filters = self._filters.array()
 
             def make_worker() -> Worker:
-                compute = self._worker(data, result)
+                compute = self._worker(data, filters, result)
                 return lambda number: compute(self._blocks[number])
 
             share_products(len(self._blocks), make_worker, nanoseconds=self._nanoseconds)
             if not is_finite(result):
-                return convolve(self._axes, data, _filters(self._filters, len(self._axes)))
+                return convolve(self._axes, data, _filters(filters, len(self._axes)))
         return result
 
-    def _worker(self, data: Array, result: Array) -> Callable[[_Block], None]:
+    @property
+    def choice(self) -> KernelChoice:
+        """Why the filters are transformed, and which ones are read."""
+        kept = "kept" if self._filters.is_packed else "computed in every run until there were enough runs"
+        return KernelChoice(
+            f"Fewer multiplications, with transformed filters, which are {kept}.",
+            ("im2col: more multiplications",),
+            "winograd",
+        )
+
+    def _worker(self, data: Array, filters: Array, result: Array) -> Callable[[_Block], None]:
         scratch = [Scratch(data.dtype) for _ in range(2)]
         axes = len(self._axes)
-        _, groups, _, channels = self._filters.shape
+        _, groups, _, channels = filters.shape
 
         def compute(block: _Block) -> None:
             values = scratch[0].array((*[2] * axes, groups * channels, *block.sizes))
@@ -156,9 +211,9 @@ class WinogradConvolver:
             values[..., end:] = 0
             count = prod(block.sizes) // block.sizes[0] * (block.sizes[0] - 1)
             padded = min(-(-count // thresholds.FEW_LINES) * thresholds.FEW_LINES, prod(block.sizes))
-            columns = values.reshape(*self._filters.shape[:2], channels, -1)[..., :padded]
-            products = scratch[1].array((*self._filters.shape[:3], padded))
-            matrix_product(self._filters, columns, products, is_piece=len(self._blocks) > 1)
+            columns = values.reshape(*filters.shape[:2], channels, -1)[..., :padded]
+            products = scratch[1].array((*filters.shape[:3], padded))
+            matrix_product(filters, columns, products, is_piece=len(self._blocks) > 1)
             sums = _sums(products.reshape(*[4] * axes, -1), scratch[0]).reshape(*[2] * (axes - 1), -1, 2 * padded)
             sizes = [block.sizes[0] - 1, *block.sizes[1:]]
             sizes[-1] *= 2

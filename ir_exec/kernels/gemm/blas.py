@@ -15,10 +15,10 @@ from contextvars import ContextVar
 
 from ir_exec.tuning.machine import blas_libraries, machine
 
-__all__ = ["CLAIM", "Claim", "blas_is_single_threaded", "takes_strips"]
+__all__ = ["CLAIM", "BlasThreadLimit", "blas_is_single_threaded", "takes_strips"]
 
 
-class Claim:
+class BlasThreadLimit:
     """The claim of one run that BLAS works on the calling thread alone. It is made when it is first needed, and ends
     with `release`; several threads may call."""
 
@@ -43,7 +43,7 @@ class Claim:
             self._is_held = False
 
 
-CLAIM: ContextVar[Claim | None] = ContextVar("CLAIM", default=None)
+CLAIM: ContextVar[BlasThreadLimit | None] = ContextVar("CLAIM", default=None)
 """The claim of the run that goes on in this context."""
 
 
@@ -62,7 +62,7 @@ def takes_strips() -> bool:
     return blas_is_single_threaded() and machine().has_small_kernels
 
 
-class _Limit:
+class _ThreadCounts:
     """The numbers of threads of every BLAS in the process; whoever calls has the lock."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class _Limit:
                 clear()
 
 
-_LIMIT = _Limit()
+_LIMIT = _ThreadCounts()
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_LIMIT.forget_holders)

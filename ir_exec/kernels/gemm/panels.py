@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,78 +15,143 @@ from ir_exec.types import Array
 __all__ = ["PackedMatrix"]
 
 
+class _Panels(NamedTuple):
+    """A matrix in panels.
+
+    parts: [panels, inner, columns of a panel] of each part of the inner axis. rest: [inner, columns] that fill no
+    panel.
+    """
+
+    parts: list[Array]
+    rest: Array
+
+
 class PackedMatrix:
     """A constant matrix [inner, columns] of f32 in panels of columns, which BLAS multiplies as they lie.
 
     Strips of matrices that are read from memory cost more than they save: their rows are in as many pages. In a panel
     they lie one behind the other. All columns but the last ones, which fill no panel, are in panels [panels, inner,
     columns of a panel]; of a long inner axis each part has panels of its own.
+
+    Until `pack` keeps the panels, every product copies them anew, a few at a time: BLAS gets the same numbers in the
+    same order, so that the results are the same bits.
+
+    matrix: at least one panel, in any order in memory.
     """
 
-    __slots__ = ("_parts", "_rest", "shape")
+    __slots__ = ("_matrix", "_panels", "_part", "_width", "shape")
 
-    def __init__(self, parts: list[Array], rest: Array) -> None:
-        self._parts = parts
-        self._rest = rest
-        panels, _, width = parts[0].shape
-        self.shape = (len(rest), panels * width + rest.shape[1])
+    shape: tuple[int, int]
+
+    def __init__(self, matrix: Array) -> None:
+        inner, columns = matrix.shape
+        self.shape = (inner, columns)
+        self._matrix: Array | None = matrix
+        self._panels: _Panels | None = None
+        self._width: int = min(thresholds.STRIP_COLUMNS, columns)
+        longest = max(thresholds.STRIP_MULTIPLICATIONS // (self._width * thresholds.FEW_LINES // 2), 1)
+        self._part = -(-inner // -(-inner // longest))
 
     @classmethod
     def of(cls, matrix: Array, memory: Array | None = None) -> Self:
-        """A copy of a matrix of at least one panel, in any order in memory.
+        """A matrix that is packed at once; see `pack`."""
+        packed = cls(matrix)
+        packed.pack(np.empty(matrix.size, np.float32) if memory is None else memory)
+        return packed
 
-        memory: where the copy is to lie, as many elements of f32 as the matrix has.
+    @property
+    def is_packed(self) -> bool:
+        """Return True if the panels are kept."""
+        return self._panels is not None
+
+    @property
+    def matrix(self) -> Array | None:
+        """The matrix as it was given; None once it is packed."""
+        return self._matrix
+
+    def pack(self, memory: Array) -> None:
+        """Keep the panels, and let go of the matrix. Other threads may multiply meanwhile.
+
+        memory: for the panels, as many elements of f32 as the matrix has.
         """
-        inner, columns = matrix.shape
-        memory = np.empty(matrix.size, np.float32) if memory is None else memory
-        width = min(thresholds.STRIP_COLUMNS, columns)
-        whole = columns // width * width
-        longest = max(thresholds.STRIP_MULTIPLICATIONS // (width * thresholds.FEW_LINES // 2), 1)
-        size = -(-inner // -(-inner // longest))
+        matrix = self._matrix
+        if matrix is None:
+            return
+        inner, whole = len(matrix), self._whole
         parts = []
-        for start in range(0, inner, size):
-            rows = matrix[start : start + size, :whole]
-            part = memory[start * whole : start * whole + rows.size].reshape(-1, len(rows), width)
+        for start in range(0, inner, self._part):
+            rows = matrix[start : start + self._part, :whole]
+            part = memory[start * whole : start * whole + rows.size].reshape(-1, len(rows), self._width)
             _fill(part, rows)
             parts.append(part)
         rest = memory[inner * whole :].reshape(inner, -1)
         rest[...] = matrix[:, whole:]
-        return cls(parts, rest)
+        # Whoever finds no panels finds the matrix.
+        self._panels = _Panels(parts, rest)
+        self._matrix = None
+
+    @property
+    def _whole(self) -> int:
+        """The columns that fill panels."""
+        return self.shape[1] // self._width * self._width
 
     def product(self, a: Array) -> Array:
         """a [rows, inner] times the matrix."""
-        rows = len(a)
-        panels, _, width = self._parts[0].shape
+        rows, width, whole = len(a), self._width, self._whole
         out = np.empty((rows, self.shape[1]), np.float32)
         if not rows:
             return out
+        matrix, panels = self._matrix, self._panels
         nanoseconds = product_nanoseconds(a.shape, self.shape, out.size, a.dtype)
-        count = min(piece_count(nanoseconds), panels)
-        size = -(-panels // count)
+        count = min(piece_count(nanoseconds), whole // width)
+        size = -(-(whole // width) // count) * width
 
         def piece(number: int) -> None:
-            some = slice(number * size, min(number * size + size, panels))
-            self._multiply(a, some, out[:, some.start * width : some.stop * width])
+            some = slice(number * size, min(number * size + size, whole))
+            if panels is not None:
+                held = slice(some.start // width, some.stop // width)
+                _multiply(a, [part[held] for part in panels.parts], out[:, some])
+            elif matrix is not None:
+                self._multiply_copied(a, matrix[:, some], out[:, some])
 
         if count == 1:
             piece(0)
         else:
-            share_products(-(-panels // size), lambda: piece, nanoseconds=nanoseconds)
-        if self._rest.size:
-            multiply_in_strips(a, self._rest, out[:, panels * width :])
+            share_products(-(-whole // size), lambda: piece, nanoseconds=nanoseconds)
+        if whole < self.shape[1]:
+            rest = panels.rest if panels is not None else np.ascontiguousarray(matrix[:, whole:])  # type: ignore[index]  # there is one of both
+            multiply_in_strips(a, rest, out[:, whole:])
         return out
 
-    def _multiply(self, a: Array, some: slice, out: Array) -> None:
-        """out = a times some of the panels."""
-        inner = len(self._parts[0][0])
-        _by_tiles(a[:, :inner], self._parts[0][some], out)
-        for number, part in enumerate(self._parts[1:], 1):
-            further = np.empty(out.shape, np.float32)
-            _by_tiles(a[:, number * inner : (number + 1) * inner], part[some], further)
-            out += further
+    def _multiply_copied(self, a: Array, matrix: Array, out: Array) -> None:
+        """out = a times columns of the matrix, of which a few panels are copied at a time."""
+        width, columns = self._width, matrix.shape[1]
+        step = max(thresholds.CHUNK_ELEMENTS // (min(self._part, len(matrix)) * width), 1) * width
+        parts = range(0, len(matrix), self._part)
+        memory = np.empty(min(step, columns) * len(matrix), np.float32)
+        for first in range(0, columns, step):
+            some = matrix[:, first : first + step]
+            copied = []
+            for start in parts:
+                rows = some[start : start + self._part]
+                place = start * some.shape[1]
+                copied.append(memory[place : place + rows.size].reshape(-1, len(rows), width))
+                _fill(copied[-1], rows, is_shared=False)
+            _multiply(a, copied, out[:, first : first + step])
 
 
-def _fill(panels: Array, matrix: Array) -> None:
+def _multiply(a: Array, parts: list[Array], out: Array) -> None:
+    """out = a times panels, given for each part of the inner axis."""
+    inner = parts[0].shape[1]
+    _by_tiles(a[:, :inner], parts[0], out)
+    for number, part in enumerate(parts[1:], 1):
+        further = np.empty(out.shape, np.float32)
+        _by_tiles(a[:, number * inner : (number + 1) * inner], part, further)
+        out += further
+
+
+def _fill(panels: Array, matrix: Array, *, is_shared: bool = True) -> None:
+    """is_shared: whether threads may share the work."""
     _, inner, width = panels.shape
 
     def copy(start: int, stop: int) -> None:
@@ -98,8 +163,10 @@ def _fill(panels: Array, matrix: Array) -> None:
 
     if matrix.strides[1] == matrix.itemsize:
         panels[...] = matrix.reshape(inner, -1, width).swapaxes(0, 1)
-    else:
+    elif is_shared:
         for_ranges(len(panels), 4, copy, nanoseconds=matrix.size)
+    else:
+        copy(0, len(panels))
 
 
 def _by_tiles(a: Array, panels: Array, out: Array) -> None:

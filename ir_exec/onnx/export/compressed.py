@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph.compressed import chain_of
 from ir_exec.onnx.export.carriers import is_carried
-from ir_exec.ops.arithmetic.binary import Multiply, Subtract
+from ir_exec.ops.arithmetic.binary import Multiply
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.ops.matrix.matmul import MatMul
@@ -89,27 +91,24 @@ def _decompressed(
     opset: int,
     only_reader: Callable[[Value], Node | None],
 ) -> Compressed | None:
-    left, right = node.values_in
-    scale_of = _constant(right, weights)
-    nodes = {node}
-    zero_of = None
-    if isinstance(left.node.op, Subtract):
-        if only_reader(left) is not node:
-            return None
-        nodes.add(left.node)
-        zero_of = _constant(left.node.values_in[1], weights)
-        if zero_of is None:
-            return None
-        left = left.node.values_in[0]
-    stored_of = _constant(left, weights)
-    if stored_of is None or scale_of is None or not stored_of[1] or only_reader(left) not in nodes:
+    chain = chain_of(node.outputs[0])
+    if chain is None or chain.scale is None or chain.line[0] is not node:
         return None
-    stored, kind = stored_of[0], types[node.outputs[0]].element_type
+    nodes = {*chain.line}
+    plain = ("Multiply", "Convert") if chain.zero is None else ("Multiply", "Subtract", "Convert")
+    if tuple([one.type for one in chain.line]) != plain:
+        return None
+    if any(only_reader(below.outputs[0]) is not above for above, below in pairwise(chain.line)):
+        return None
+    scale_of = _constant(chain.scale, weights)
+    zero_of = _constant(chain.zero, weights)
+    if scale_of is None or (chain.zero is not None and zero_of is None):
+        return None
+    stored, kind = chain.constant, types[node.outputs[0]].element_type
     if stored.element_type not in _STORED or is_carried(stored.element_type, opset):
         return None
     if kind not in (ElementType.f16, ElementType.f32) or (kind is ElementType.f16 and opset < 19):
         return None
-    nodes.update(stored_of[1])
     shape = stored.shape.static
     scale = scale_of[0].evaluate(weights=weights)
     if not ElementType.of(scale).is_float or ElementType.of(scale).bits < 16:

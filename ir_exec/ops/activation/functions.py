@@ -70,9 +70,9 @@ class Identity(Op):
     """
 
     inputs = (In("data"),)
-    rising = ("data",)
-    views = True
-    moves = True
+    increasing_in = ("data",)
+    may_alias = True
+    is_data_movement = True
 
     def infer(self, data: TensorType) -> TensorType:
         return data
@@ -92,8 +92,8 @@ class ReLU(Unary):
     Specification: activation/relu-1.
     """
 
-    rising = ("data",)
-    overwrites = ("data",)
+    increasing_in = ("data",)
+    inplace_inputs = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         return clip(data, 0, _greatest(ElementType.of(data)), out)
@@ -117,8 +117,8 @@ class Clamp(Unary):
     Specification: activation/clamp-1.
     """
 
-    rising = ("data",)
-    overwrites = ("data",)
+    increasing_in = ("data",)
+    inplace_inputs = ("data",)
 
     min: Float
     max: Float
@@ -314,7 +314,7 @@ class Swish(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
-    overwrites = ("data",)
+    inplace_inputs = ("data",)
 
     def infer(self, data: TensorType, beta: TensorType | None = None) -> TensorType:
         if beta is not None:
@@ -401,7 +401,7 @@ class Elu(Unary):
     Specification: activation/elu-1.
     """
 
-    overwrites = ("data",)
+    inplace_inputs = ("data",)
 
     alpha: Float
 
@@ -482,7 +482,7 @@ class Gelu7(Unary):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
-    overwrites = ("data",)
+    inplace_inputs = ("data",)
 
     approximation_mode: Annotated[Literal["erf", "tanh"], LOWER] = "erf"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ir_exec.kernels.pieces import by_slices
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
@@ -12,6 +12,7 @@ from ir_exec.kernels.softmax import log_softmax, softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, NonNegative
 from ir_exec.ops.base.shapes import normalize_axis
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType
 
@@ -39,10 +40,22 @@ class _AlongAxis(Op):
     def evaluate(self, data: Array) -> Array:
         return by_slices(type(self).function, data, self.axis, nanoseconds=thresholds.SLOW_ELEMENT_NANOSECONDS)
 
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """The function itself where the elements make one piece."""
-        is_one = bool(types[0].rank) and types[0].shape.size.hi <= thresholds.CHUNK_ELEMENTS
-        return partial(type(self).function, axis=self.axis) if is_one else self.evaluate
+
+def _is_one_chunk(op: _AlongAxis, request: KernelRequest) -> bool:
+    data = request.types[0]
+    return bool(data.rank) and data.shape.size.hi <= thresholds.CHUNK_ELEMENTS
+
+
+@variant(
+    "SoftMax",
+    "LogSoftmax",
+    name="one_chunk",
+    applies=_is_one_chunk,
+    cost=0.86,
+    why="The elements make one chunk: they are not cut into several.",
+)
+def _one_chunk(op: _AlongAxis, request: KernelRequest) -> Kernel:
+    return partial(type(op).function, axis=op.axis)
 
 
 @op("SoftMax", since=8)

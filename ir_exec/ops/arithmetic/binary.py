@@ -37,7 +37,7 @@ Add = binary(
     np.add,
     "output = a + b; integers wrap.",
     page="arithmetic/add-1",
-    is_rising=True,
+    is_increasing=True,
     is_arithmetic=True,
 )
 
@@ -77,7 +77,7 @@ Maximum = binary(
     np.maximum,
     "output = the greater of a and b; NaN where either is.",
     page="arithmetic/maximum-1",
-    is_rising=True,
+    is_increasing=True,
 )
 
 Minimum = binary(
@@ -85,7 +85,7 @@ Minimum = binary(
     np.minimum,
     "output = the lesser of a and b; NaN where either is.",
     page="arithmetic/minimum-1",
-    is_rising=True,
+    is_increasing=True,
 )
 
 
@@ -152,7 +152,7 @@ def _quotient_towards_zero(a: Array, b: Array) -> Array:
 class _Remainder(Binary):
     """Errors: IR704 for an integer divided by zero, and those of Binary."""
 
-    jumps = True
+    is_discontinuous = True
 
     def of_singles(self, a: Array, b: Array, out: Array | None) -> Array:
         """`function` of arrays of f32."""
@@ -288,14 +288,14 @@ class Power(Binary):
         if not _is_integer(a[0]):
             return None
         limits = np.iinfo(a[0].dtype)
-        is_rising = (a[0] >= 1) & self.aligned(a[0], b[0] >= 0)
+        is_increasing = (a[0] >= 1) & self.aligned(a[0], b[0] >= 0)
         powers = []
         for base, exponent in zip(a, b, strict=True):
             exponent = self.aligned(base, exponent)
             size = np.power(base.astype(np.float64), exponent)
             power = np.power(base, np.maximum(exponent, 0))
             powers.append(np.where(size < HUGE, power, limits.max))
-        lower, upper = np.where(is_rising, powers[0], limits.min), np.where(is_rising, powers[1], limits.max)
+        lower, upper = np.where(is_increasing, powers[0], limits.min), np.where(is_increasing, powers[1], limits.max)
         return lower.astype(limits.dtype), upper.astype(limits.dtype)
 
 

@@ -60,7 +60,7 @@ class Abs(Unary):
     Specification: arithmetic/abs-1.
     """
 
-    overwrites = ("data",)
+    inplace_inputs = ("data",)
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         return apply_elementwise(np.abs, data, out=out)
@@ -82,8 +82,8 @@ Sign = unary(
     "output = -1, 0 or 1 as data is negative, zero or positive; NaN for NaN.",
     page="arithmetic/sign-1",
     of_integers=np.sign,
-    is_rising=True,
-    jumps=True,
+    is_increasing=True,
+    is_discontinuous=True,
 )
 
 # A copy, not the data itself: an output shares memory with an input only in operators that declare it.
@@ -93,8 +93,8 @@ Floor = unary(
     "output = the greatest integer that is not above data.",
     page="arithmetic/floor-1",
     of_integers=np.copy,
-    is_rising=True,
-    jumps=True,
+    is_increasing=True,
+    is_discontinuous=True,
 )
 
 Ceiling = unary(
@@ -103,8 +103,8 @@ Ceiling = unary(
     "output = the least integer that is not below data.",
     page="arithmetic/ceiling-1",
     of_integers=np.copy,
-    is_rising=True,
-    jumps=True,
+    is_increasing=True,
+    is_discontinuous=True,
 )
 
 
@@ -119,8 +119,8 @@ class Round(Unary):
     Specification: arithmetic/round-5.
     """
 
-    rising = ("data",)
-    jumps = True
+    increasing_in = ("data",)
+    is_discontinuous = True
 
     mode: Annotated[Literal["half_to_even", "half_away_from_zero"], LOWER] = "half_to_even"
 

@@ -38,6 +38,7 @@ __all__ = [
     "at_least",
     "each",
     "fields_of",
+    "is_class_variable",
     "of_length",
     "split_list",
     "within",
@@ -224,14 +225,15 @@ def fields_of(cls: type[Any]) -> tuple[Field, ...]:
     found: dict[str, Field] = {}
     for base in reversed(cls.__mro__[:-1]):
         # Given the class, get_type_hints would evaluate the class variables of all its bases, in twenty times the time.
-        own = {name: kind for name, kind in base.__annotations__.items() if not _is_class_variable(kind)}
+        own = {name: kind for name, kind in base.__annotations__.items() if not is_class_variable(kind)}
         names = vars(sys.modules[base.__module__])
         for name, kind in get_type_hints(SimpleNamespace(__annotations__=own), names, include_extras=True).items():
             found[name] = _field(name, kind, getattr(cls, name, _REQUIRED))
     return tuple(found.values())
 
 
-def _is_class_variable(annotation: Any) -> bool:
+def is_class_variable(annotation: Any) -> bool:
+    """Return True if the annotation is `ClassVar`, also as a text."""
     if isinstance(annotation, str):
         return annotation.partition("[")[0].endswith("ClassVar")
     return annotation is ClassVar or get_origin(annotation) is ClassVar

@@ -64,27 +64,27 @@ def unary(
     since: int = 1,
     types: frozenset[ElementType] = CALCULABLE,
     of_integers: Function | None = None,
-    is_rising: bool = False,
+    is_increasing: bool = False,
     is_monotone: bool = False,
-    jumps: bool = False,
+    is_discontinuous: bool = False,
 ) -> type[Op]:
     """Register an operator that applies `function` to every element of its input, and return its class.
 
     function: of real numbers; integers are converted to f64 for it. of_integers: what is applied to integers instead,
     in their own type. doc: the formula. page: of the specification. types: the element types of the input.
-    is_rising, is_monotone: whether `rising` or `monotone` of Op names the input. jumps: as in Op.
+    is_increasing, is_monotone: `increasing_in` or `monotone` of Op names the input. is_discontinuous: as in Op.
     """
-    has_steps = jumps
+    has_steps = is_discontinuous
 
-    class Operator(Unary):
+    class UnaryOperator(Unary):
         __doc__ = f"{doc}\n\ndata: any shape, any {_kind_of(types)} type. output: as data.\nSpecification: {page}."
 
         inputs = (In("data", types=types),)
-        rising = ("data",) if is_rising else ()
+        increasing_in = ("data",) if is_increasing else ()
         monotone = ("data",) if is_monotone else ()
         saturates = is_monotone
-        overwrites = ("data",)
-        jumps = has_steps
+        inplace_inputs = ("data",)
+        is_discontinuous = has_steps
 
         def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
             if of_integers is not None and ElementType.of(data).is_integer:
@@ -94,7 +94,7 @@ def unary(
         def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
             return real_kernel(function, types[0], self.evaluate)
 
-    return _registered(Operator, type_name, since)
+    return _registered(UnaryOperator, type_name, since)
 
 
 def _one_word_for_none(text: str) -> str:
@@ -118,7 +118,7 @@ class Binary(Op):
     """
 
     inputs = (In("a", types=CALCULABLE), In("b", types=CALCULABLE, like="a"))
-    overwrites: ClassVar[tuple[str, ...]] = ("a", "b")
+    inplace_inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     function: ClassVar[Function]
 
     auto_broadcast: AutoBroadcast = "numpy"
@@ -158,27 +158,27 @@ def binary(
     since: int = 1,
     base: type[Binary] = Binary,
     types: frozenset[ElementType] = CALCULABLE,
-    is_rising: bool = False,
+    is_increasing: bool = False,
     is_monotone: bool = False,
     is_arithmetic: bool = False,
 ) -> type[Op]:
     """Register an operator that applies `of_elements` to every pair of elements, and return its class.
 
     doc: the formula. page: of the specification. base: the class with its methods. types: the element types of both
-    inputs. is_rising, is_monotone: whether `rising` or `monotone` of Op names both inputs. is_arithmetic: `saturates`
-    of Op.
+    inputs. is_increasing, is_monotone: `increasing_in` or `monotone` of Op names both inputs. is_arithmetic:
+    `saturates` of Op.
     """
 
-    class Operator(base):  # type: ignore[valid-type, misc]  # mypy takes no variable for a base class
+    class BinaryOperator(base):  # type: ignore[valid-type, misc]  # mypy takes no variable for a base class
         __doc__ = f"{doc}\n\na, b: one element type, shapes that broadcast together. Specification: {page}."
 
         inputs = (In("a", types=types), In("b", types=types, like="a"))
-        rising = ("a", "b") if is_rising else ()
+        increasing_in = ("a", "b") if is_increasing else ()
         monotone = ("a", "b") if is_monotone else ()
         saturates = is_arithmetic
         function = of_elements
 
-    return _registered(Operator, type_name, since)
+    return _registered(BinaryOperator, type_name, since)
 
 
 def _arranged(function: np.ufunc, a: Shape, b: Shape) -> Callable[..., Any]:

@@ -35,7 +35,9 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar, dataclass
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Location, Report
 from ir_exec.ops.base.attributes import Field, fields_of
+from ir_exec.ops.base.former_flags import FORMER_FLAGS, FormerFlag, adopt_former_flags
 from ir_exec.ops.base.registry import register
+from ir_exec.ops.base.variants import KernelRequest, chosen
 from ir_exec.types import ALL, Array, Bounds, ElementType, TensorType
 
 __all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "description_of", "docstrings_of", "op"]
@@ -69,23 +71,23 @@ class Op:
     """The base of all operators, which are immutable; the module's docstring says what a class declares.
 
     Bounds of the output from bounds of the inputs:
-    rising: inputs in which no element of the output falls when elements of the input rise and the other inputs stay.
-        The bounds of the output are `evaluate` of the bounds of these inputs.
-    nonnegative: `rising` holds only while no element of these inputs is below zero.
+    increasing_in: inputs in which no element of the output falls when elements of the input rise and the other inputs
+        stay. The bounds of the output are `evaluate` of the bounds of these inputs.
+    nonnegative: `increasing_in` holds only while no element of these inputs is below zero.
     monotone: inputs (two at most) in each of which the output either never falls or never rises. The bounds of the
         output are the least and greatest of `evaluate` over every corner of the bounds.
     saturates: arithmetic, for which an element without bound makes every output element that it meets unbounded.
 
     Memory:
-    views: outputs may share memory with an input.
-    overwrites: inputs whose memory may become the output's. `evaluate` then has the keyword `out`: None, or one of
+    may_alias: outputs may share memory with an input.
+    inplace_inputs: inputs whose memory may become the output's. `evaluate` then has the keyword `out`: None, or one of
         these inputs, which no later layer reads. It has the output's shape and element type, is writable and
         contiguous, and shares memory with no other input. The result is written there and returned. In operators of
-        this library without `moves`, elements of axis 1 may be adjacent instead of those of the last one.
-    picks: inputs from which each element of the output takes one, so that of large ones few elements are read.
+        this library without `is_data_movement`, elements of axis 1 may be adjacent instead of those of the last one.
+    reads_sparsely: inputs from which each element of the output takes one, so that of large ones few elements are read.
     deterministic: the same inputs always give the same outputs, so that a result may be computed once and kept.
-    fills_up: `kernel` fills up what `evaluate` leaves out of the static type of the output; where the types show in the
-        run alone, nothing is filled up.
+    pads_to_static: `kernel` pads what `evaluate` returns to the static type of the output; where types are known in the
+        run alone, nothing is padded.
 
     The file:
     expected_attributes: attributes that have a default because OpenVINO reads layers without them, although the
@@ -95,12 +97,16 @@ class Op:
     rounds: values are stored in the output's element type, or rounded to it on purpose. So they are where a network
         whose file says f16 or bf16 is computed in f32; all other operators compute in f32 there, whatever 16-bit float
         type an attribute names.
-    moves: every floating point element of the outputs is one of the inputs', bit for bit, or 0. A network that does
-        nothing else with its 16-bit floats runs in the types of its file, which gives the same and saves conversions.
+    is_data_movement: every floating point element of the outputs is one of the inputs', bit for bit, or 0. A network
+        that does nothing else with its 16-bit floats runs in the types of its file, which gives the same and saves
+        conversions.
     fills_with_lowest: where nothing else is to be had, floating point outputs hold the lowest finite value of their
         type: that of the file, where 16-bit floats are computed in f32.
-    jumps: a tiny difference of an input may become a large one of a floating point output, since values are rounded,
-        compared or chosen. Of outputs of other types this goes without saying.
+    is_discontinuous: a tiny difference of an input may become a large one of a floating point output, since values are
+        rounded, compared or chosen. Of outputs of other types this goes without saying.
+
+    takes_untyped: an optional input may be an empty constant of the element type `dynamic`, which stands for a missing
+        one. In a run it is an empty array of u8.
 
     The place in a graph:
     is_parameter: an input of the graph; whoever runs the graph gives its value.
@@ -126,22 +132,24 @@ class Op:
     inputs: ClassVar[tuple[In, ...]] = ()
     outputs: ClassVar[tuple[str, ...]] = ("output",)
 
-    rising: ClassVar[tuple[str, ...]] = ()
+    increasing_in: ClassVar[tuple[str, ...]] = ()
     nonnegative: ClassVar[bool] = False
     monotone: ClassVar[tuple[str, ...]] = ()
     saturates: ClassVar[bool] = False
 
-    views: ClassVar[bool] = False
-    overwrites: ClassVar[tuple[str, ...]] = ()
-    picks: ClassVar[tuple[str, ...]] = ()
+    may_alias: ClassVar[bool] = False
+    inplace_inputs: ClassVar[tuple[str, ...]] = ()
+    reads_sparsely: ClassVar[tuple[str, ...]] = ()
     deterministic: ClassVar[bool] = True
-    fills_up: ClassVar[bool] = False
+    pads_to_static: ClassVar[bool] = False
 
     expected_attributes: ClassVar[tuple[str, ...]] = ()
     rounds: ClassVar[bool] = False
-    moves: ClassVar[bool] = False
+    is_data_movement: ClassVar[bool] = False
     fills_with_lowest: ClassVar[bool] = False
-    jumps: ClassVar[bool] = False
+    is_discontinuous: ClassVar[bool] = False
+
+    takes_untyped: ClassVar[bool] = False
 
     is_parameter: ClassVar[bool] = False
     is_result: ClassVar[bool] = False
@@ -158,6 +166,9 @@ class Op:
 
     _fields: ClassVar[tuple[Field, ...]]
     _attributes: ClassVar[frozenset[str]]
+
+    def __init_subclass__(cls) -> None:
+        adopt_former_flags(cls, Op)
 
     def __init__(self, **values: Any) -> None:
         """An operator with these values of its fields; a string is parsed as in a file.
@@ -204,7 +215,7 @@ class Op:
         return self.evaluate(*arrays)
 
     def evaluate_bounds(self, *inputs: Any) -> Bounds | None:
-        """Bounds of the one output from bounds of the inputs, where neither `rising` nor `monotone` gives them.
+        """Bounds of the one output from bounds of the inputs, where neither `increasing_in` nor `monotone` gives them.
 
         Called only where an input is not known. None means unbounded, and so does a bound at the end of its type's
         range.
@@ -219,10 +230,11 @@ class Op:
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         """What to call for arrays of exactly these static types: `evaluate`, or a faster function with its results.
 
-        It has the keyword `out` where `evaluate` has it.
+        It has the keyword `out` where `evaluate` has it. By default it is the cheapest of the registered variants; an
+        operator without any may return its `evaluate` with what follows from the types computed once.
         unread: outputs that no later layer reads; those behind the last output that is read may be left out.
         """
-        return self.evaluate
+        return chosen(self, KernelRequest(types, unread))
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """What to call instead of `evaluate` where inputs always are `constants`, arrays by position, which it may keep
@@ -311,6 +323,10 @@ class Op:
         for error, fault in faults:
             report(error.of(fault))
         return not faults
+
+
+for _former in FORMER_FLAGS:
+    setattr(Op, _former, FormerFlag(_former))
 
 
 @lru_cache(maxsize=2**12)
@@ -403,8 +419,10 @@ def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
     keywords = _keywords(code)
     required = len(names) - len(function.__defaults__ or ())
     variadic = code.co_varnames[code.co_argcount + code.co_kwonlyargcount :][: bool(code.co_flags & CO_VARARGS)]
-    if method == "evaluate" and ("out" in keywords) != bool(cls.overwrites):
-        raise TypeError(f"{cls.__name__}: evaluate has the keyword out where overwrites names inputs, and only there")
+    if method == "evaluate" and ("out" in keywords) != bool(cls.inplace_inputs):
+        raise TypeError(
+            f"{cls.__name__}: evaluate has the keyword out where inplace_inputs names inputs, and only there"
+        )
     context = keywords - {"out"}
     if [*names, *variadic] != [declared.name for declared in cls.inputs]:
         raise TypeError(f"the parameters of {cls.__name__}.{method} are not its inputs")

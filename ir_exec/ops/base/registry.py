@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, UnsupportedError
-from ir_exec.ops.base.known_extensions import EXTENSION_MODULES, EXTENSION_VERSIONS, INTERNAL
+from ir_exec.ops.base.known_extensions import EXTENSION_MODULES, EXTENSION_VERSIONS, internal_operator
 
 if TYPE_CHECKING:
     from ir_exec.ops.base.operator import Op
@@ -36,6 +36,7 @@ __all__ = [
     "newest",
     "opset_number",
     "provide_extension",
+    "provided_extensions",
     "register",
     "register_extension",
     "registered",
@@ -137,6 +138,13 @@ def _provided_class(key: str, version: str) -> type[Op] | None:
         return None
     import_module(module)
     return _provided.get((key, version))
+
+
+def provided_extensions() -> list[tuple[str, type[Op]]]:
+    """Every class of ir_exec's own for an operator of an extension with its version, by type and then by version."""
+    for module in sorted(set(EXTENSION_MODULES.values())):
+        import_module(module)
+    return [(version, cls) for (_, version), cls in sorted(_provided.items(), key=lambda entry: entry[0])]
 
 
 def extension_version(type_name: str) -> str | None:
@@ -252,11 +260,10 @@ def _no_opset(type_name: str, version: str) -> IRError:
     if version.startswith("opset"):
         message = f"there is no {version}; the opsets are opset1 to opset{LAST_OPSET}"
         return GraphError(message, code=Code.unknown_opset)
-    what = INTERNAL.get(type_key(type_name))
-    if what is not None:
-        message = f"{type_name} of {version!r} is an internal operator of OpenVINO's runtime, {what}"
-        hint = "the file was saved from a compiled network: save the network before it is compiled"
-        return UnsupportedError(message, code=Code.extension_operator, hint=hint)
+    internal = internal_operator(type_key(type_name), version)
+    if internal is not None:
+        message = f"{type_name} of {version!r} is {internal.description}"
+        return UnsupportedError(message, code=Code.extension_operator, hint=internal.hint)
     message = f"{type_name} of {version!r} is an operator of an extension, which ir_exec does not know"
     return UnsupportedError(message, code=Code.extension_operator, hint="ir_exec.register_op registers a class for it")
 

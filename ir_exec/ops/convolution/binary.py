@@ -7,6 +7,7 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from ir_exec.kernels.binary import convolve_bits, packed_filters
+from ir_exec.kernels.choice import KernelChoice, choosing
 from ir_exec.kernels.precision import CALCULABLE, rounded
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Float
@@ -54,12 +55,17 @@ class BinaryConvolution(Convolving):
         if filters is None:
             return None
         packed = cache(lambda: packed_filters(_bits(filters)))
-        return lambda data, _: self._convolved(data, filters.shape, packed())
+        return choosing(lambda data, _: self._convolved(data, filters.shape, packed()), _PACKED_BITS)
 
     def _convolved(self, data: Array, filters: tuple[int, ...], words: Array) -> Array:
         """filters: their shape. words: what `packed_filters` makes of them."""
         axes = self.sliding(data.shape[2:], filters[2:])
         return rounded(convolve_bits(axes, _bits(data), words, padding=self.pad_value > 0), data.dtype)
+
+
+_PACKED_BITS = KernelChoice(
+    "The filters are constants: their bits are packed once.", ("evaluate: costs 1.00",), "packed_bits"
+)
 
 
 def _bits(array: Array) -> Array:

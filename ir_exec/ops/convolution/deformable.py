@@ -170,7 +170,7 @@ class DeformableConvolution8(_Deformable):
         In("filters", types=CALCULABLE, like="data"),
         In("mask", types=CALCULABLE, optional=True),
     )
-    jumps = True
+    is_discontinuous = True
 
     bilinear_interpolation_pad: Bool = False
 

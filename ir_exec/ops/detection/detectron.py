@@ -117,7 +117,7 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
 
     inputs = (In("rois", types=CALCULABLE_FLOAT), In("pyramid", types=CALCULABLE_FLOAT, like="rois", variadic=True))
     outputs = ("roi_features", "roi_boxes")
-    jumps = True
+    is_discontinuous = True
 
     output_size: Positive
     sampling_ratio: NonNegative
@@ -181,7 +181,7 @@ class ExperimentalDetectronDetectionOutput(Op):
         In("input_im_info", types=CALCULABLE_FLOAT, like="input_rois"),
     )
     outputs = ("boxes", "classes", "scores")
-    jumps = True
+    is_discontinuous = True
 
     score_threshold: Float
     nms_threshold: Float

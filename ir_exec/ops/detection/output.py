@@ -41,7 +41,7 @@ class _DetectionOutput(Op):
         In("aux_class_preds", types=CALCULABLE_FLOAT, like="box_logits", optional=True),
         In("aux_box_preds", types=CALCULABLE_FLOAT, like="box_logits", optional=True),
     )
-    jumps = True
+    is_discontinuous = True
 
     background_label_id: Int = 0
     top_k: Int = -1

@@ -31,7 +31,7 @@ class _Proposal(Op):
         In("bbox_deltas", types=CALCULABLE_FLOAT),
         In("image_shape", types=CALCULABLE_FLOAT),
     )
-    jumps = True
+    is_discontinuous = True
 
     base_size: NonNegative
     pre_nms_topn: NonNegative
@@ -233,7 +233,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
         In("scores", types=CALCULABLE_FLOAT, like="im_info"),
     )
     outputs = ("rois", "roi_scores")
-    jumps = True
+    is_discontinuous = True
 
     min_size: Float
     nms_threshold: Float
@@ -299,7 +299,7 @@ class GenerateProposals(Op):
         In("scores", types=CALCULABLE_FLOAT),
     )
     outputs = ("rpnrois", "rpnscores", "rpnroisnum")
-    jumps = True
+    is_discontinuous = True
 
     min_size: Float
     nms_threshold: Float

@@ -116,7 +116,7 @@ class _ROIAlign(_Align):
     specification has no zero.
     """
 
-    jumps = True
+    is_discontinuous = True
 
     mode: Annotated[Literal["avg", "max"], LOWER]
 
@@ -326,7 +326,7 @@ class ROIAlignRotated(_Align):
     Specification: detection/roi-align-rotated-15.
     """
 
-    jumps = True
+    is_discontinuous = True
 
     clockwise_mode: Bool = False
 

@@ -42,7 +42,7 @@ _FAR = 2.0**31
 class _RegionPooling(Op):
     """What all operators here share. data: [N, C, H, W]. rois: [NUM_ROIS, 5]."""
 
-    jumps = True
+    is_discontinuous = True
 
     spatial_scale: Scale
 

@@ -94,8 +94,8 @@ class ReorgYolo(Op):
     """
 
     inputs = (In("data"),)
-    rising = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    is_data_movement = True
 
     stride: Annotated[Positives, of_length(1)]
 

@@ -26,7 +26,7 @@ RANGE_TYPES = CALCULABLE - element_types("i4 u2 u4")
 class _Range(Op):
     """Errors: IR501 for an input that is no scalar, IR505 and IR704 for a step of 0 and numbers that are not finite."""
 
-    jumps = True
+    is_discontinuous = True
 
     def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
         """The element type of the output."""

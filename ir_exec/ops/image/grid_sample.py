@@ -48,7 +48,7 @@ class GridSample(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("grid", types=CALCULABLE_FLOAT))
-    jumps = True
+    is_discontinuous = True
 
     align_corners: Bool = False
     mode: Annotated[Literal["bilinear", "bicubic", "nearest"], LOWER] = "bilinear"

@@ -48,7 +48,7 @@ class _Resize(Op):
     are to be made of none.
     """
 
-    views = True
+    may_alias = True
     sizes_input: ClassVar[str]
 
     shape_calculation_mode: Annotated[Literal["sizes", "scales"], LOWER]
@@ -132,7 +132,7 @@ class Interpolate11(_Resize):
         In("scales_or_sizes", types=_SIZES | _SCALES),
         In("axes", types=_SIZES, optional=True),
     )
-    jumps = True
+    is_discontinuous = True
     sizes_input = "scales_or_sizes"
 
     mode: Annotated[Mode, LOWER]
@@ -170,7 +170,7 @@ class Interpolate4(_Resize):
         In("scales", types=_SCALES),
         In("axes", types=_SIZES, optional=True),
     )
-    jumps = True
+    is_discontinuous = True
     sizes_input = "sizes"
 
     mode: Annotated[Literal["nearest", "linear", "linear_onnx", "cubic"], LOWER]
@@ -213,7 +213,7 @@ class Interpolate1(Op):
 
     inputs = (In("data", types=CALCULABLE), In("target_spatial_shape", types=INTEGER))
 
-    views = True
+    may_alias = True
 
     axes: NonNegatives
     mode: Annotated[Literal["nearest", "linear", "linear_onnx", "cubic", "area"], LOWER]

@@ -58,7 +58,7 @@ class _Iteration(Op):
 
     inputs: ClassVar[tuple[In, ...]] = (In("values", variadic=True, mixed=True),)
     body_names = ("body",)
-    views = True
+    may_alias = True
 
     def _infer(
         self, body: TypedBody, values: list[TensorType], iterations: Callable[[list[TensorType]], Dim]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class Parameter(Op):
     """
 
     is_parameter = True
-    moves = True
+    is_data_movement = True
 
     element_type: ElementTypeName
     shape: ShapeText
@@ -48,24 +47,19 @@ class Parameter(Op):
         raise EvaluationError("no value was given for this input")
 
 
-def _storable(kind: ElementType) -> ElementType:
-    if not kind.is_known:
-        raise ValueError("expected a type of which elements can be stored")
-    return kind
-
-
 @op("Const", since=1)
 class Const(Op):
     """A value from the .bin: `size` bytes from `offset` on, decoded when they are first needed.
 
-    output: of the type and shape that the attributes say.
+    output: of the type and shape that the attributes say. An empty constant of the type `dynamic` is an input that is
+    missing, as OpenVINO writes it for layers that read it at an optional input.
     Specification: infrastructure/constant-1.
     """
 
     rounds = True
-    moves = True
+    is_data_movement = True
 
-    element_type: Annotated[ElementTypeName, _storable]
+    element_type: ElementTypeName
     shape: ShapeText
     offset: NonNegative
     size: NonNegative
@@ -73,11 +67,13 @@ class Const(Op):
     def infer(self, *, weights: WeightsReader | None) -> TensorType:
         if not self.shape.is_static:
             raise ShapeError(f"the shape of a constant must be static, found {self.shape}")
-        if weights is None:
+        if weights is None or not self.element_type.is_known:
             return TensorType(self.element_type, self.shape)
         return TensorType(self.element_type, self.shape, source=partial(self._bounds, weights))
 
     def evaluate(self, *, weights: WeightsReader) -> Array:
+        if not self.element_type.is_known:
+            return np.empty(0, np.uint8)
         return weights.read(self.element_type, self.shape.static, self.offset, self.size)
 
     def _bounds(self, weights: WeightsReader) -> tuple[Array, Array]:
@@ -94,9 +90,9 @@ class Result(Op):
     """
 
     inputs = (In("value"),)
-    views = True
+    may_alias = True
     is_result = True
-    moves = True
+    is_data_movement = True
 
     def infer(self, value: TensorType) -> TensorType:
         return value
@@ -111,8 +107,8 @@ class ReadsVariable(Op):
     init_value: any shape and type. output: what the last run has assigned to the variable, of the same type.
     """
 
-    views = True
-    moves = True
+    may_alias = True
+    is_data_movement = True
     deterministic = False
 
     variable_id: str
@@ -189,8 +185,8 @@ class AssignsVariable(Op):
     """
 
     inputs = (In("new_value"),)
-    views = True
-    moves = True
+    may_alias = True
+    is_data_movement = True
     deterministic = False
 
     variable_id: str

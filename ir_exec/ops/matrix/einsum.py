@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 from math import prod
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.types import Array, Dim, Shape, TensorType, element_types
 
 __all__ = ["Einsum", "Equation"]
@@ -101,7 +102,7 @@ class Einsum(Op):
     """
 
     inputs = (In("inputs", types=CALCULABLE, variadic=True),)
-    views = True
+    may_alias = True
 
     equation: Annotated[str, _checked]
 
@@ -158,23 +159,32 @@ class Einsum(Op):
         array = result.array.transpose([result.labels.index(label) for label in output])
         return rounded(array, inputs[0].dtype)
 
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """One product, arranged once, where there are two inputs without diagonals and broadcasting."""
-        equation = _parse(self.equation)
-        sizes: dict[str, int] = {}
-        labelled = list(zip(equation.inputs, [type.shape.static for type in types], strict=True))
-        is_plain = len(types) == 2 and types[0].element_type in _MULTIPLIED_AS_THEY_ARE
-        for labels, shape in labelled:
-            is_plain = is_plain and ELLIPSIS not in labels and len(set(labels)) == len(labels)
-            is_plain = is_plain and all(
-                sizes.setdefault(label, size) == size for label, size in zip(labels, shape, strict=False)
-            )
-        if not is_plain:
-            return self.evaluate
-        (one, shape), (other, other_shape) = labelled
-        contraction = _Contraction.of(one, other, shape, other_shape, set(equation.output))
-        order = tuple([contraction.labels.index(label) for label in equation.output])
-        return lambda a, b: contraction.compute(a, b).transpose(order)
+
+def _is_one_product(op: Einsum, request: KernelRequest) -> bool:
+    if len(request.types) != 2 or request.types[0].element_type not in _MULTIPLIED_AS_THEY_ARE:
+        return False
+    sizes: dict[str, int] = {}
+    for labels, type in zip(_parse(op.equation).inputs, request.types, strict=True):
+        if ELLIPSIS in labels or len(set(labels)) < len(labels):
+            return False
+        if any(sizes.setdefault(label, size) != size for label, size in zip(labels, type.shape.static, strict=False)):
+            return False
+    return True
+
+
+@variant(
+    "Einsum",
+    name="one_product",
+    applies=_is_one_product,
+    cost=0.11,
+    why="Two inputs without diagonals and broadcasting: one product of matrices, arranged once.",
+)
+def _one_product(op: Einsum, request: KernelRequest) -> Kernel:
+    equation = _parse(op.equation)
+    (one, other), (shape, other_shape) = equation.inputs, [type.shape.static for type in request.types]
+    contraction = _Contraction.of(one, other, shape, other_shape, set(equation.output))
+    order = tuple([contraction.labels.index(label) for label in equation.output])
+    return lambda a, b: contraction.compute(a, b).transpose(order)
 
 
 def _label_dims(labels: tuple[str, ...], shape: Shape, name: str) -> tuple[dict[str, Dim], Shape | None]:

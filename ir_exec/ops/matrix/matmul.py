@@ -11,12 +11,14 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels.choice import KernelChoice, choosing
 from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import broadcast_shapes
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
 from ir_exec.types import BOOLEAN, Array, Dim, Shape, TensorType
 
@@ -78,20 +80,29 @@ class MatMul(Op):
             right = right.swapaxes(-1, -2)
         return rounded(np.asarray(matrix_product(left, right)), a.dtype)
 
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """The product itself where nothing is to be converted or transposed."""
-        is_plain = types[0].element_type.dtype in _OWN_TYPES and not (self.transpose_a or self.transpose_b)
-        return matrix_product if is_plain else self.evaluate
-
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """A small constant matrix is transposed once: BLAS is faster then."""
         matrix = constants.get(1)
         is_read_by_columns = self.transpose_b and not self.transpose_a
         if matrix is None or matrix.ndim != 2 or matrix.dtype not in _OWN_TYPES or not is_read_by_columns:
             return None
-        if matrix.T.flags.c_contiguous:
-            return partial(_product_with, matrix.T)
-        return partial(_product_with, matrix.T.copy()) if matrix.nbytes <= thresholds.HELD_ELEMENTS // 4 else None
+        if not matrix.T.flags.c_contiguous and matrix.nbytes > thresholds.HELD_ELEMENTS // 4:
+            return None
+        return choosing(partial(_product_with, np.ascontiguousarray(matrix.T)), _TRANSPOSED)
+
+
+def _is_plain(op: MatMul, request: KernelRequest) -> bool:
+    return request.types[0].element_type.dtype in _OWN_TYPES and not (op.transpose_a or op.transpose_b)
+
+
+@variant("MatMul", name="product", applies=_is_plain, cost=0.75, why="Nothing is to be converted or transposed.")
+def _product(op: MatMul, request: KernelRequest) -> Kernel:
+    return matrix_product
+
+
+_TRANSPOSED = KernelChoice(
+    "A small constant matrix is transposed once: BLAS reads it by rows.", ("evaluate: costs 1.00",), "transposed"
+)
 
 
 def _product_with(matrix: Array, a: Array, b: Array) -> Array:

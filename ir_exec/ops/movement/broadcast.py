@@ -41,8 +41,8 @@ class Tile(Op):
     """
 
     inputs = (In("data"), In("repeats", types=INTEGER))
-    rising = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    is_data_movement = True
 
     def infer(self, data: TensorType, repeats: TensorType) -> TensorType:
         require_rank(repeats, 1, "repeats")
@@ -75,8 +75,8 @@ class _Broadcast(Op):
     """
 
     inputs = (In("data"), In("target_shape", types=INTEGER), In("axes_mapping", types=INTEGER, optional=True))
-    rising = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    is_data_movement = True
 
     axis: Int = 0
 

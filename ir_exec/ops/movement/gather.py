@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any, ClassVar, Literal
 
@@ -25,6 +24,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, NonNegative
 from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.shapes import merge_dims, merge_shapes, normalize_axis, require_rank
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
 from ir_exec.types import INDEX, INTEGER, NUMERIC, Array, Dim, ElementType, Shape, TensorType, element_types
 
@@ -45,9 +45,9 @@ class GatherElements(Op):
     """
 
     inputs = (In("data"), In("indices", types=INDEX))
-    rising = ("data",)
-    picks = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    reads_sparsely = ("data",)
+    is_data_movement = True
 
     axis: Int
 
@@ -98,9 +98,9 @@ class _Gather(Op):
     """output[p, q, i, r] = data[p, q, indices[p, i], r]: p the batch axes, q those up to `axis`, r those behind it."""
 
     inputs = (In("data"), In("indices", types=INTEGER), In("axis", types=INTEGER))
-    rising = ("data",)
-    picks = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    reads_sparsely = ("data",)
+    is_data_movement = True
 
     negative: ClassVar[Negative] = "tolerated"
 
@@ -132,29 +132,6 @@ class _Gather(Op):
         except OutOfRangeError:
             return self._with_indices_out_of_range(data, indices, position, batch)
 
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """NumPy's own function where `take_slices` would call it."""
-        data, indices, axis = types
-        position = known_axis(axis, data.rank)
-        if position is None or self._batch(indices.rank) or not _is_short(data, indices, position):
-            return self.evaluate
-
-        before: tuple[Any, ...] = (slice(None),) * position
-        is_one = indices.rank == 0
-
-        def take(data: Array, indices: Array, axis: Array) -> Array:
-            try:
-                if data.flags.c_contiguous:
-                    return data.take(indices, position)
-                if is_one:
-                    # Without a copy of all the others, which NumPy's function begins with.
-                    return np.array(data[(*before, int(indices))], order="C")
-            except IndexError:
-                pass
-            return self.evaluate(data, indices, axis)
-
-        return take
-
     def _batch(self, rank: int | None) -> int | None:
         """How many axes data and indices share, where that is known; `rank` is that of indices."""
         return 0
@@ -168,6 +145,40 @@ class _Gather(Op):
         data, indices, axis = types
         position = known_axis(axis, data.rank)
         return [] if position is None else _check_constant(indices, data.shape[position], position, self.negative)
+
+
+def _is_one_call(op: _Gather, request: KernelRequest) -> bool:
+    data, indices, axis = request.types
+    position = known_axis(axis, data.rank)
+    return position is not None and not op._batch(indices.rank) and _is_short(data, indices, position)
+
+
+@variant(
+    "Gather",
+    name="take",
+    applies=_is_one_call,
+    cost=0.22,
+    why="Few slices along a known axis: NumPy's take checks the indices itself.",
+)
+def _take(op: _Gather, request: KernelRequest) -> Kernel:
+    data, indices, axis = request.types
+    position = known_axis(axis, data.rank)
+    assert position is not None, "it applies"
+    before: tuple[Any, ...] = (slice(None),) * position
+    is_one = indices.rank == 0
+
+    def take(data: Array, indices: Array, axis: Array) -> Array:
+        try:
+            if data.flags.c_contiguous:
+                return data.take(indices, position)
+            if is_one:
+                # Without a copy of all the others, which NumPy's function begins with.
+                return np.array(data[(*before, int(indices))], order="C")
+        except IndexError:
+            pass
+        return op.evaluate(data, indices, axis)
+
+    return take
 
 
 @op("Gather", since=1)
@@ -257,9 +268,9 @@ class _GatherND(Op):
     """output[p, i] = data[p, *indices[p, i]]: p the batch axes, i all other axes of indices but the last."""
 
     inputs = (In("data"), In("indices", types=INTEGER))
-    rising = ("data",)
-    picks = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    reads_sparsely = ("data",)
+    is_data_movement = True
 
     negative: ClassVar[Negative] = "tolerated"
 
@@ -374,7 +385,7 @@ class GatherTree(Op):
         In("max_seq_len", types=_IDS, like="step_ids"),
         In("end_token", types=_IDS, like="step_ids"),
     )
-    jumps = True
+    is_discontinuous = True
 
     def infer(
         self, step_ids: TensorType, parent_ids: TensorType, max_seq_len: TensorType, end_token: TensorType

@@ -38,8 +38,8 @@ class Concat(Op):
     """
 
     inputs = (In("inputs", variadic=True),)
-    rising = ("inputs",)
-    moves = True
+    increasing_in = ("inputs",)
+    is_data_movement = True
 
     axis: Int
 
@@ -97,9 +97,9 @@ class Split(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER))
-    rising = ("data",)
-    views = True
-    moves = True
+    increasing_in = ("data",)
+    may_alias = True
+    is_data_movement = True
     varies_outputs = True
 
     num_splits: Annotated[Int, within(1, MOST_OUTPUTS)]
@@ -140,9 +140,9 @@ class VariadicSplit(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER), In("split_lengths", types=INTEGER))
-    rising = ("data",)
-    views = True
-    moves = True
+    increasing_in = ("data",)
+    may_alias = True
+    is_data_movement = True
     varies_outputs = True
     counts_outputs = "split_lengths"
 

@@ -38,9 +38,9 @@ class _Pad(Op):
         In("pads_end", types=INTEGER),
         In("pad_value", optional=True),
     )
-    rising = ("data",)
-    views = True
-    moves = True
+    increasing_in = ("data",)
+    may_alias = True
+    is_data_movement = True
 
     pad_mode: Annotated[Literal["constant", "edge", "reflect", "symmetric"], LOWER]
 

@@ -49,8 +49,8 @@ class ShuffleChannels(Op):
     """
 
     inputs = (In("data"),)
-    rising = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    is_data_movement = True
 
     axis: Int = 1
     group: Positive = 1
@@ -78,8 +78,8 @@ class _Depth(Op):
     """
 
     inputs = (In("data"),)
-    rising = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    is_data_movement = True
 
     block_size: Positive = 1
     mode: Annotated[Literal["blocks_first", "depth_first"], LOWER]
@@ -166,8 +166,8 @@ class BatchToSpace(Op):
         In("crops_begin", types=INTEGER, like="block_shape"),
         In("crops_end", types=INTEGER, like="block_shape"),
     )
-    rising = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    is_data_movement = True
 
     def infer(
         self, data: TensorType, block_shape: TensorType, crops_begin: TensorType, crops_end: TensorType
@@ -220,7 +220,7 @@ class SpaceToBatch(Op):
         In("pads_begin", types=INTEGER),
         In("pads_end", types=INTEGER),
     )
-    moves = True
+    is_data_movement = True
 
     def infer(
         self, data: TensorType, block_shape: TensorType, pads_begin: TensorType, pads_end: TensorType
@@ -294,7 +294,7 @@ class ExtractImagePatches(Op):
     """
 
     inputs = (In("data"),)
-    moves = True
+    is_data_movement = True
 
     sizes: Annotated[Positives, TWO]
     strides: Annotated[Positives, TWO]

@@ -41,8 +41,8 @@ class Roll(Op):
     """
 
     inputs = (In("data"), In("shift", types=INDEX), In("axes", types=INDEX))
-    rising = ("data",)
-    moves = True
+    increasing_in = ("data",)
+    is_data_movement = True
 
     def infer(self, data: TensorType, shift: TensorType, axes: TensorType) -> TensorType:
         require_rank(shift, (0, 1), "shift")
@@ -106,9 +106,9 @@ class Reverse(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER | BOOLEAN))
-    rising = ("data",)
-    views = True
-    moves = True
+    increasing_in = ("data",)
+    may_alias = True
+    is_data_movement = True
 
     mode: Annotated[Literal["index", "mask"], LOWER]
 
@@ -152,9 +152,9 @@ class ReverseSequence(Op):
     """
 
     inputs = (In("data"), In("seq_lengths", types=NUMERIC))
-    rising = ("data",)
-    moves = True
-    jumps = True
+    increasing_in = ("data",)
+    is_data_movement = True
+    is_discontinuous = True
 
     batch_axis: Int = 0
     seq_axis: Int = 1

@@ -6,9 +6,8 @@ point sums always come out the same. The specifications leave the order open.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -26,12 +25,13 @@ from ir_exec.kernels.indices import (
 from ir_exec.kernels.offsets import Indices
 from ir_exec.kernels.pieces import as_bits
 from ir_exec.kernels.scatter import copy_into, put_along_axis, put_slices, put_tuples, slice_offsets
-from ir_exec.kernels.scatter_reduced import Reduced, Reduction
+from ir_exec.kernels.scatter_reduced import ReducingUpdate, Reduction
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.elementwise import is_own_type, is_small
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.types import ALL, BOOLEAN, INDEX, INTEGER, STRING, Array, Dim, Shape, TensorType, element_types
 
 __all__ = [
@@ -59,9 +59,9 @@ class ScatterUpdate(Op):
     """
 
     inputs = (In("data"), In("indices", types=INTEGER), In("updates", like="data"), In("axis", types=INTEGER))
-    rising = ("data", "updates")
-    overwrites = ("data",)
-    moves = True
+    increasing_in = ("data", "updates")
+    inplace_inputs = ("data",)
+    is_data_movement = True
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
         position = known_axis(axis, data.rank)
@@ -89,26 +89,6 @@ class ScatterUpdate(Op):
         _put_slices(data, found, updates, output, (before, size, after))
         return output
 
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """One assignment of NumPy's for one slice of few elements."""
-        data, indices, _, axis = types
-        position = known_axis(axis, data.rank)
-        if position is None or indices.shape.size != Dim(1) or not (is_small(data) and is_own_type(indices)):
-            return self.evaluate
-        shape = data.shape.static
-        before, size = (slice(None),) * position, shape[position]
-        one = shape[:position] + shape[position + 1 :]
-
-        def put(data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
-            index = indices.item()
-            if not 0 <= index < size:
-                return self.evaluate(data, indices, updates, axis, out=out)
-            output = data.copy() if out is None else out
-            output[(*before, index)] = updates.reshape(one)
-            return output
-
-        return put
-
     def check_values(self, *types: TensorType) -> list[IRError]:
         data, indices, _, axis = types
         position = known_axis(axis, data.rank)
@@ -116,6 +96,38 @@ class ScatterUpdate(Op):
             return []
         size = data.shape[position].size
         return check_indices(value, size, position, "refused") or check_duplicates(value)
+
+
+def _is_one_slice(op: ScatterUpdate, request: KernelRequest) -> bool:
+    data, indices, _, axis = request.types
+    is_one = known_axis(axis, data.rank) is not None and indices.shape.size == Dim(1)
+    return is_one and is_small(data) and is_own_type(indices)
+
+
+@variant(
+    "ScatterUpdate",
+    name="one_slice",
+    applies=_is_one_slice,
+    cost=0.11,
+    why="One slice of few elements along a known axis: one assignment of NumPy's.",
+)
+def _one_slice(op: ScatterUpdate, request: KernelRequest) -> Kernel:
+    data, _, _, axis = request.types
+    position = known_axis(axis, data.rank)
+    assert position is not None, "it applies"
+    shape = data.shape.static
+    before, size = (slice(None),) * position, shape[position]
+    one = shape[:position] + shape[position + 1 :]
+
+    def put(data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
+        index = indices.item()
+        if not 0 <= index < size:
+            return op.evaluate(data, indices, updates, axis, out=out)
+        output = data.copy() if out is None else out
+        output[(*before, index)] = updates.reshape(one)
+        return output
+
+    return put
 
 
 class _ScatterElementsUpdate(Op):
@@ -127,8 +139,8 @@ class _ScatterElementsUpdate(Op):
         In("updates", like="data"),
         In("axis", types=INTEGER),
     )
-    overwrites = ("data",)
-    moves = True
+    inplace_inputs = ("data",)
+    is_data_movement = True
 
     negative: ClassVar[Negative]
 
@@ -192,7 +204,7 @@ class ScatterElementsUpdate3(_ScatterElementsUpdate):
     negative one; IR704 for an axis out of range. Specification: movement/scatter-elements-update-3.
     """
 
-    rising = ("data", "updates")
+    increasing_in = ("data", "updates")
 
     negative: ClassVar[Negative] = "refused"
 
@@ -222,11 +234,11 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
     use_init_val: Bool = True
 
     @property
-    def moves(self) -> bool:  # type: ignore[override]  # a reduction computes
+    def is_data_movement(self) -> bool:  # type: ignore[override]  # a reduction computes
         return self.reduction == "none"
 
     @property
-    def rising(self) -> tuple[str, ...]:  # type: ignore[override]  # a product may fall where a factor rises
+    def increasing_in(self) -> tuple[str, ...]:  # type: ignore[override]  # a product may fall where a factor rises
         return () if self.reduction == "prod" else ("data", "updates")
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
@@ -237,7 +249,7 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
         if self.reduction == "none":
             super()._put(data, indices, updates, axis, output)
         else:
-            update = Reduced(self.reduction, self.use_init_val)
+            update = ReducingUpdate(self.reduction, self.use_init_val)
             put_along_axis(data, indices, updates, axis, output, negative=True, update=update)
 
     def _overwrites(self) -> bool:
@@ -248,8 +260,8 @@ class _ScatterNDUpdate(Op):
     """output[*indices[i]] = updates[i], i all axes of indices but the last."""
 
     inputs = (In("data"), In("indices", types=INDEX), In("updates", like="data"))
-    overwrites = ("data",)
-    moves = True
+    inplace_inputs = ("data",)
+    is_data_movement = True
 
     negative: ClassVar[Negative]
 
@@ -325,7 +337,7 @@ class ScatterNDUpdate4(_ScatterNDUpdate):
     Errors: IR701 for an index out of range. Specification: movement/scatter-nd-update-3.
     """
 
-    rising = ("data", "updates")
+    increasing_in = ("data", "updates")
 
     negative: ClassVar[Negative] = "tolerated"
 
@@ -353,11 +365,11 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
     reduction: Annotated[Literal["none", "sum", "sub", "prod", "min", "max"], LOWER] = "none"
 
     @property
-    def moves(self) -> bool:  # type: ignore[override]  # a reduction computes
+    def is_data_movement(self) -> bool:  # type: ignore[override]  # a reduction computes
         return self.reduction == "none"
 
     @property
-    def rising(self) -> tuple[str, ...]:  # type: ignore[override]  # a difference falls where an update rises
+    def increasing_in(self) -> tuple[str, ...]:  # type: ignore[override]  # a difference falls where an update rises
         return () if self.reduction in ("prod", "sub") else ("data", "updates")
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
@@ -370,7 +382,7 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
         if self.reduction == "none":
             super()._put_elements(data, indices, updates, sizes, output)
         else:
-            put_tuples(data, indices, updates, sizes, output, Reduced(self.reduction))
+            put_tuples(data, indices, updates, sizes, output, ReducingUpdate(self.reduction))
 
     def _put(self, data: Array, rows: Array, updates: Array, output: Array, shape: tuple[int, int, int]) -> None:
         if self.reduction == "none":
@@ -378,7 +390,7 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
             return
         copy_into(output, data)
         if output.size:
-            Reduced(self.reduction).slices(output.reshape(shape[1:]), rows, updates.reshape(rows.size, shape[2]))
+            ReducingUpdate(self.reduction).slices(output.reshape(shape[1:]), rows, updates.reshape(rows.size, shape[2]))
 
     def _overwrites(self) -> bool:
         return self.reduction == "none"

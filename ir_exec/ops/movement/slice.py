@@ -62,9 +62,9 @@ class Slice(Op):
         In("step", types=INTEGER),
         In("axes", types=INTEGER, optional=True),
     )
-    rising = ("data",)
-    views = True
-    moves = True
+    increasing_in = ("data",)
+    may_alias = True
+    is_data_movement = True
 
     def infer(
         self, data: TensorType, start: TensorType, stop: TensorType, step: TensorType, axes: TensorType | None = None
@@ -98,7 +98,7 @@ class SliceScatter(Op):
         In("step", types=INTEGER),
         In("axes", types=INTEGER, optional=True),
     )
-    rising = ("data", "updates")
+    increasing_in = ("data", "updates")
 
     def infer(
         self,
@@ -273,9 +273,9 @@ class StridedSlice(Op):
         In("end", types=INTEGER),
         In("stride", types=INTEGER, optional=True),
     )
-    rising = ("data",)
-    views = True
-    moves = True
+    increasing_in = ("data",)
+    may_alias = True
+    is_data_movement = True
 
     begin_mask: Bits = ()
     end_mask: Bits = ()

@@ -25,9 +25,9 @@ class Transpose(Op):
     """
 
     inputs = (In("arg"), In("input_order", types=INTEGER))
-    rising = ("arg",)
-    views = True
-    moves = True
+    increasing_in = ("arg",)
+    may_alias = True
+    is_data_movement = True
 
     def infer(self, arg: TensorType, input_order: TensorType) -> TensorType:
         require_rank(input_order, 1, "input_order")

@@ -48,7 +48,7 @@ class Unique(Op):
 
     inputs = (In("data"), In("axis", types=INDEX, optional=True))
     outputs = ("unique", "first", "inverse", "counts")
-    jumps = True
+    is_discontinuous = True
 
     sorted: Bool = True
     index_element_type: IndexTypeName = ElementType.i64

@@ -19,6 +19,7 @@ from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named, NonNegatives, Positives
 from ir_exec.ops.base.shapes import normalize_axis
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.ops.base.windowed import Windowed, covered, require_spatial, window_extent
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
@@ -147,9 +148,20 @@ class _IndexedMaxPool(_Pooling):
         indices %= max(prod(data.shape[normalize_axis(self.axis, data.ndim) :]), 1)
         return output, indices.astype(self.index_element_type.dtype, copy=False)
 
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        axes = self._sliding(types[0].shape.static)
-        return partial(greatest, axes=axes) if "indices" in unread else self.evaluate
+
+def _has_unread_indices(op: _Pooling, request: KernelRequest) -> bool:
+    return isinstance(op, _IndexedMaxPool) and "indices" in request.unread
+
+
+@variant(
+    "MaxPool",
+    name="without_indices",
+    applies=_has_unread_indices,
+    cost=0.12,
+    why="No later layer reads the indices: the greatest elements alone.",
+)
+def _without_indices(op: _Pooling, request: KernelRequest) -> Kernel:
+    return partial(greatest, axes=op._sliding(request.types[0].shape.static))
 
 
 @op("MaxPool", since=8)

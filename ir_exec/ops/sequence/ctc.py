@@ -32,7 +32,7 @@ class CTCGreedyDecoder(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("sequence_mask", types=CALCULABLE_FLOAT))
-    jumps = True
+    is_discontinuous = True
 
     ctc_merge_repeated: Bool = True
 

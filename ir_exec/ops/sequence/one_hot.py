@@ -32,7 +32,7 @@ class _OneHot(Op):
         In("on_value"),
         In("off_value", like="on_value"),
     )
-    moves = True
+    is_data_movement = True
 
     axis: Int
 

@@ -43,7 +43,7 @@ class _ClassNms(Op):
     """
 
     outputs = ("selected_outputs", "selected_indices", "selected_num")
-    jumps = True
+    is_discontinuous = True
 
     sort_result_type: Annotated[Literal["classid", "score", "none"], LOWER] = "none"
     sort_result_across_batch: Bool = False

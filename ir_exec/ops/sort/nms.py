@@ -47,7 +47,7 @@ class _Nms(Family):
     operator has them and the layer gives them.
     """
 
-    jumps = True
+    is_discontinuous = True
 
     number_ranks: ClassVar[tuple[int, ...]] = (0, 1)
     coordinates: ClassVar[int] = 4
@@ -149,7 +149,7 @@ class _IndicesOnlyNms(_BoxNms):
     )
     outputs = ("selected_indices",)
     number_ranks: ClassVar[tuple[int, ...]] = (0,)
-    fills_up = True
+    pads_to_static = True
 
     output_type = ElementType.i64
 

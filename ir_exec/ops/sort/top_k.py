@@ -140,7 +140,7 @@ class ExperimentalDetectronTopKROIs(Op):
     """
 
     inputs = (In("input_rois", types=CALCULABLE_FLOAT), In("rois_probs", types=CALCULABLE_FLOAT, like="input_rois"))
-    jumps = True
+    is_discontinuous = True
 
     max_rois: NonNegative = 0
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph.compressed import chain_of
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
 from ir_exec.ir.packing import decode, is_packed, packed_size
@@ -112,52 +113,42 @@ class CompressedWeights:
         """The chain that ends in a value, which is f32 in the run."""
         if self._kind(value) is not ElementType.f32 or not self._types[value.number].shape.is_static:
             return None
+        found = chain_of(value)
+        if found is None or found.table is not None or found.limits is not None:
+            return None
         shape = self._types[value.number].shape.static
-        is_transposed = False
-        node, first = self._behind_conversions(value)
-        while node is not None and node.type in ("Reshape", "Transpose"):
-            if node.type == "Transpose":
-                order = self._constant(node.values_in[1])
-                is_swap = order is not None and order.tolist() in ([1, 0], []) and len(shape) == 2
-                if is_transposed or not is_swap or self._types[node.outputs[0].number].shape.static != shape:
-                    return None
-                is_transposed, shape = True, shape[::-1]
-            node, first = self._behind_conversions(node.values_in[0])
+        is_transposed, first = False, ElementType.f32
         numbers: dict[str, Array] = {}
-        for type in ("Multiply", "Subtract"):
-            if node is not None and node.type == type:
-                if self._kind(node.outputs[0]) is not ElementType.f32:
+        for node in found.line:
+            if self._kind(node.outputs[0]) is not ElementType.f32 and node.type in ("Convert", "Multiply", "Subtract"):
+                return None
+            if node.type == "Convert":
+                if not self._is_exact(node):
                     return None
-                chain, constant = self._operands(node)
-                number = self._constant(constant)
-                if number is None:
+                first = vars(node.op)["destination_type"]
+                continue
+            first = ElementType.f32
+            if node.type in ("Reshape", "Transpose"):
+                if numbers:
                     return None
-                numbers[type] = number
-                node, first = self._behind_conversions(chain)
-        if node is None or not isinstance(node.op, Const) or len(shape) < 2 or not prod(shape):
+                if node.type == "Transpose":
+                    order = self._constant(node.values_in[1])
+                    is_swap = order is not None and order.tolist() in ([1, 0], []) and len(shape) == 2
+                    if is_transposed or not is_swap or self._types[node.outputs[0].number].shape.static != shape:
+                        return None
+                    is_transposed, shape = True, shape[::-1]
+                continue
+            operand = found.scale if node.type == "Multiply" else found.zero
+            number = None if operand is None else self._constant(operand)
+            if number is None:
+                return None
+            numbers[node.type] = number
+        codes = found.constant
+        if len(shape) < 2 or not prod(shape):
             return None
-        if node.op.element_type not in _CODES or prod(node.op.shape.static) != prod(shape):
+        if codes.element_type not in _CODES or prod(codes.shape.static) != prod(shape):
             return None
-        return _Chain(node.op, first, numbers.get("Subtract"), numbers.get("Multiply"), shape, is_transposed)
-
-    def _operands(self, node: Node) -> tuple[Value, Value]:
-        """The input that the chain goes on with, which is the larger one of a product, and the other one."""
-        first, second = node.values_in
-        sizes = [self._types[value.number].shape.size.lo for value in (first, second)]
-        return (second, first) if node.type == "Multiply" and sizes[1] > sizes[0] else (first, second)
-
-    def _behind_conversions(self, value: Value) -> tuple[Node | None, ElementType]:
-        """The node that makes a value, before conversions, and the type that the first of these converts to.
-
-        No node where one of them rounds what is computed: numbers of 8 bits fit into each float.
-        """
-        node, first = self._made.get(value), ElementType.f32
-        while node is not None and node.type == "Convert":
-            if self._kind(node.outputs[0]) is not ElementType.f32 or not self._is_exact(node):
-                return None, first
-            first = vars(node.op)["destination_type"]
-            node = self._made.get(node.values_in[0])
-        return node, first
+        return _Chain(codes, first, numbers.get("Subtract"), numbers.get("Multiply"), shape, is_transposed)
 
     def _is_exact(self, node: Node) -> bool:
         """Whether a Convert keeps every value, or rounds those of a table."""

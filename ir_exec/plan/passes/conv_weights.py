@@ -10,18 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ir_exec.graph import Node, Value
+from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.kernels.conv.variants import convolver
-from ir_exec.kernels.conv.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
+from ir_exec.kernels.conv.winograd import TransformedFilters, WinogradConvolver, is_worth_transforming
 from ir_exec.kernels.elementwise import apply_elementwise
 from ir_exec.ops import In, Op
 from ir_exec.ops.convolution.convolution import Convolving
+from ir_exec.plan.graph import Fusion
 from ir_exec.plan.passes.fuse_batch_norm import BATCH_NORM, known_vectors
-from ir_exec.plan.passes.prepack import Form, HoldsInput, is_of_floats
+from ir_exec.plan.passes.prepack import HoldsInput, PackedWeights, WeightMemoryBudget, is_of_floats, readers_of
+from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-__all__ = ["ChannelSum", "channel_sums", "filter_form"]
+__all__ = ["ChannelSum", "PackedFilters", "channel_sums", "filter_form"]
 
 CONVOLUTIONS = {"Convolution": 2, "GroupConvolution": 3}
 """How many axes their filters have before the spatial ones."""
@@ -33,6 +35,119 @@ _MOST_SUMMANDS = 64
 
 _LARGE = 1e30
 """From here on sums of filters, and of their products, may be infinite."""
+
+
+class PackedLayout(NamedTuple):
+    """How a constant is held.
+
+    size: the elements of f32 that it takes once it is packed. beside: whether it is kept as it is too. hold: takes the
+    constant, and returns what the operator of a node that reads it becomes.
+    """
+
+    size: int
+    beside: bool
+    hold: Callable[[Array], _Holder]
+
+
+class _Holder(NamedTuple):
+    """makes: the operator of a node with the constant. transformed: the filters, which may be packed later."""
+
+    makes: Callable[[Op], Op]
+    transformed: TransformedFilters | None
+
+
+class PackedFilters(PackedWeights):
+    """The filters of one graph by which only convolutions multiply, transformed, or summed up to those of one.
+
+    constants: the constants by number; what the nodes hold leaves it. types: of every value, for the declared shapes.
+    operator: what runs for a node.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        constants: list[Array | None],
+        types: Types,
+        operator: Callable[[Node], Op],
+        room: WeightMemoryBudget,
+    ) -> None:
+        super().__init__()
+        self._room = room
+        self._transformed: list[TransformedFilters] = []
+        for value, (form, nodes, total, _) in _wanted(graph, constants, types, operator).items():
+            array = constants[value.number]
+            assert array is not None, "it is a constant"
+            if not room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
+                self.left_out.update(nodes)
+                continue
+            holder = form.hold(array if total is None else total.scaled(constants))
+            if holder.transformed is not None:
+                self._transformed.append(holder.transformed)
+            for held in [value] if total is None else total.values:
+                array, constants[held.number] = constants[held.number], None
+                if array is not None and total is not None and not form.beside:
+                    room.leave_file(array)
+                self.values.append(held)
+            # It is freed before the next ones are summed up.
+            del array
+            for node in nodes:
+                op = holder.makes(operator(node))
+                members: Sequence[Node] = [node]
+                if total is not None:
+                    op, members = total.shifted(op), total.nodes
+                self.hold(Fusion(members, op, node.values_in[:1]), "transform_filters")
+
+    def pack(self) -> None:
+        """Keep all filters transformed, each in the place of what it was made of."""
+        waiting = [one for one in self._transformed if not one.is_packed]
+        # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
+        memory = np.empty(sum(prod(one.shape) for one in waiting), np.float32)
+        end = 0
+        for transformed in waiting:
+            start, end = end, end + prod(transformed.shape)
+            filters = transformed.filters
+            transformed.pack(memory[start:end])
+            if filters is not None:
+                self._room.leave_file(filters)
+
+
+class _WantedFilters(NamedTuple):
+    """How filters are packed, who reads them, the sum that its reader is then, and how many windows they meet."""
+
+    form: PackedLayout
+    nodes: list[Node]
+    total: ChannelSum | None
+    windows: float
+
+
+def _wanted(
+    graph: Graph, constants: Sequence[Array | None], types: Types, operator: Callable[[Node], Op]
+) -> dict[Value, _WantedFilters]:
+    """What is packed; what saves most for its memory, by the number of windows, comes first."""
+    wanted = {}
+    readers = readers_of(graph)
+    sums = channel_sums(graph.nodes, readers, constants, types, operator)
+    for value, nodes in readers.items():
+        array, total = constants[value.number], sums.get(nodes[0])
+        if array is None or (total is not None and value is not total.widest.values_in[1]):
+            continue
+        form = filter_form(value, nodes, array, types, operator) if _may_be_transformed(array) else None
+        if total is not None and form is None:
+            form = total.form(array)
+        if form is not None:
+            wanted[value] = _WantedFilters(form, nodes, total, _windows_of(nodes, types))
+    return dict(sorted(wanted.items(), key=lambda one: -one[1].windows))
+
+
+def _windows_of(nodes: Sequence[Node], types: Types) -> float:
+    return sum([prod([dim.hi for dim in (types[node.outputs[0].number].shape.dims or ())[2:]]) for node in nodes])
+
+
+def _may_be_transformed(array: Array) -> bool:
+    """Return True for filters of f32 that are large enough."""
+    if array.dtype != np.float32 or array.shape[-2:] != (3, 3):
+        return False
+    return array.size >= 9 * thresholds.WINOGRAD_CHANNELS * thresholds.MANY_CHANNELS
 
 
 class ChannelSum(NamedTuple):
@@ -71,15 +186,13 @@ class ChannelSum(NamedTuple):
             total[:, :, *place] += own * factor.reshape(-1, *[1] * (axes + 1))
         return total.astype(np.float32).reshape(filters.shape)
 
-    def form(self, filters: Array) -> Form:
+    def form(self, filters: Array) -> PackedLayout:
         """Filters as they are, scaled."""
 
-        def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
-            held = memory.reshape(array.shape)
-            held[...] = array
-            return lambda op: PackedConvolution(op, Shape(array.shape), held)
+        def hold(array: Array) -> _Holder:
+            return _Holder(lambda op: PackedConvolution(op, Shape(array.shape), array), None)
 
-        return Form(filters.size, False, pack)
+        return PackedLayout(filters.size, False, hold)
 
     def shifted(self, op: Op) -> Op:
         """A PackedConvolution with scaled filters, after which the shift is added."""
@@ -243,7 +356,7 @@ class _Summands:
 
 def filter_form(
     value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
-) -> Form | None:
+) -> PackedLayout | None:
     """How filters are packed; None where a convolution is not faster with transformed ones.
 
     nodes: what reads them.
@@ -268,13 +381,13 @@ def filter_form(
     if not _are_usual(array):
         return None
 
-    def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
-        filters = transformed_filters(array.reshape(grouped), memory)
-        return lambda op: PackedConvolution(
-            op, Shape(array.shape), None if are_known else np.require(array, None, "A"), transformed=filters
-        )
+    def hold(array: Array) -> _Holder:
+        transformed = TransformedFilters(array.reshape(grouped))
+        plain = None if are_known else np.require(array, None, "A")
+        shape = Shape(array.shape)
+        return _Holder(lambda op: PackedConvolution(op, shape, plain, transformed=transformed), transformed)
 
-    return Form(array.size // 3**axes * 4**axes, not are_known, pack)
+    return PackedLayout(array.size // 3**axes * 4**axes, not are_known, hold)
 
 
 def _are_usual(filters: Array) -> bool:
@@ -304,7 +417,7 @@ class PackedConvolution(HoldsInput):
     _op: Convolving
     _shape: Shape
     _filters: Array | None
-    _transformed: Array | None
+    _transformed: TransformedFilters | None
     _shift: Array | None
 
     def __init__(
@@ -313,7 +426,7 @@ class PackedConvolution(HoldsInput):
         shape: Shape,
         filters: Array | None,
         *,
-        transformed: Array | None = None,
+        transformed: TransformedFilters | None = None,
     ) -> None:
         """op: the convolution. shape: of its filters. filters: themselves, None where they are never needed so."""
         vars(self).update(_op=op, _shape=shape, _filters=filters, _transformed=transformed, _shift=None)

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence, Set
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
@@ -15,7 +18,19 @@ from ir_exec.plan.graph import Fusion, PlanGraph
 from ir_exec.plan.memory import byte_size
 from ir_exec.types import Array
 
-__all__ = ["Settled", "constant_values", "foldable", "is_scattered", "products_first", "settled"]
+if TYPE_CHECKING:
+    from ir_exec.ir import Weights
+    from ir_exec.plan.planner import Kernel, Step
+
+__all__ = [
+    "Settled",
+    "constant_values",
+    "foldable",
+    "hoist_past_matmul",
+    "is_scattered",
+    "letting_go",
+    "partition_precomputable",
+]
 
 SMALL = 2**12
 """Bytes: constants up to this size are kept whatever they come from."""
@@ -66,6 +81,33 @@ def _is_constant(node: Node, constant: set[Value]) -> bool:
     return not op.evaluate_context and bool(node.inputs) and all(value in constant for value in node.values_in)
 
 
+LARGE = 2**16
+"""Bytes of a constant from which on the pages that held it in the file are let go."""
+
+
+def letting_go(step: Step, weights: Weights) -> Step:
+    """The step with its last look at the file: pages of large constants that only this step reads leave the process's
+    memory after it, unless its output is a view of them."""
+    stored = step.node.op if isinstance(step.node.op, Const) else None
+    dying = tuple([place for place, slot in enumerate(step.inputs) if slot in step.dying])
+    if not dying and (stored is None or stored.size < LARGE):
+        return step
+    return replace(step, evaluate=partial(_let_go, weights, step.evaluate, stored, dying))
+
+
+def _let_go(weights: Weights, evaluate: Kernel, stored: Const | None, dying: Sequence[int], *arrays: Array) -> Any:
+    found = evaluate(*arrays)
+    read = [arrays[place] for place in dying]
+    if stored is not None:
+        read.append(stored.evaluate(weights=weights))
+    outputs = found if isinstance(found, tuple) else (found,)
+    for array in read:
+        is_large = array.nbytes >= LARGE and array.flags.c_contiguous and weights.maps(array)
+        if is_large and not any(np.may_share_memory(array, output) for output in outputs):
+            weights.forget(array)
+    return found
+
+
 class Settled(NamedTuple):
     """How the nodes of a plan are divided.
 
@@ -78,7 +120,7 @@ class Settled(NamedTuple):
     later: list[Node]
 
 
-def settled(
+def partition_precomputable(
     nodes: Sequence[Node],
     types: Types,
     slots: Sequence[Array | None],
@@ -137,9 +179,11 @@ def is_scattered(array: Array) -> bool:
     return 0 not in strides and array.itemsize not in strides[-2:]
 
 
-def products_first(draft: PlanGraph, types: Types, fixed: Collection[int], room: int) -> tuple[list[Node], Types]:
+def hoist_past_matmul(draft: PlanGraph, types: Types, fixed: Collection[int], room: int) -> tuple[list[Node], Types]:
     """The nodes of a draft with every Gather behind the MatMul that multiplies what it takes from a fixed value by a
     known matrix, and the types of their values.
+
+    No `FusionRule`: two nodes change places, and what is fixed differs from loop to loop.
 
     fixed: the numbers of values that are the same in every iteration. room: bytes that a product may take.
     """

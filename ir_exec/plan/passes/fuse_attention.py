@@ -7,16 +7,17 @@ from math import prod
 
 import numpy as np
 
-from ir_exec.graph import Node, Value
+from ir_exec.graph import Value
 from ir_exec.kernels.attention import Attention
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.plan.graph import Fusion, PlanGraph, beside, with_number
+from ir_exec.plan.fusing import FusionRule
 from ir_exec.plan.memory import byte_size
+from ir_exec.plan.patterns import Match, NodePattern, anything, number, one_of, op
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType, element_types
 
-__all__ = ["Attending", "as_attention"]
+__all__ = ["ATTENTION", "Attending"]
 
 _FLOATS = element_types("f32 f64")
 
@@ -65,61 +66,63 @@ class Attending(Op):
 check_contract(Attending, "Attending")
 
 
-def as_attention(draft: PlanGraph, node: Node) -> Fusion | None:
-    """A MatMul whose product is perhaps multiplied by a number, and a mask added, before a SoftMax along the last axis
-    and a second MatMul; where the cache of a core does not hold all scores.
-
-    Queries are multiplied by the number, not scores.
-    """
-    if not _is_product(draft, node) or byte_size(draft.type(node.outputs[0])) <= 4 * thresholds.INTERMEDIATE_ELEMENTS:
-        return None
-    scores, nodes, scale, mask = draft.type(node.outputs[0]), [node], 1.0, None
-    following = draft.only_reader(node.outputs[0])
-    factor = _factor(draft, following, node.outputs[0])
-    if following is not None and factor is not None:
-        nodes, scale = [*nodes, following], factor
-        following = draft.only_reader(following.outputs[0])
-    if following is not None and draft.kind(following) == "Add":
-        mask = beside(following, nodes[-1].outputs[0])
-        if mask is None:
-            return None
-        nodes = [*nodes, following]
-        following = draft.only_reader(following.outputs[0])
-    if following is None or not _is_softmax(draft, following, scores):
-        return None
-    last = draft.only_reader(following.outputs[0])
-    if last is None or not _is_product(draft, last) or last.values_in[0] is not following.outputs[0]:
-        return None
-    by_columns = (not _is_transposed(draft, node), _is_transposed(draft, last))
-    op = Attending(scale, by_columns, draft.type(last.outputs[0]).without_values())
-    inputs = [*node.values_in, last.values_in[1], *([] if mask is None else [mask])]
-    return Fusion([*nodes, following, last], op, inputs)
+def _is_product(match: Match, value: Value) -> bool:
+    """Return True for batches of matrices of known shapes, the first of them as they are."""
+    node = match.node(value)
+    types = [match.graph.type(one) for one in (*node.values_in, value)]
+    is_plain = not match.operator(value).transpose_a
+    return is_plain and all(
+        one.element_type in _FLOATS and one.shape.is_static and (one.rank or 0) > 2 for one in types
+    )
 
 
-def _is_product(draft: PlanGraph, node: Node) -> bool:
-    """Whether a node multiplies batches of matrices of known shapes, the first of them as they are."""
-    if draft.kind(node) != "MatMul" or vars(draft.operator(node))["transpose_a"]:
-        return False
-    types = [draft.type(value) for value in (*node.values_in, *node.outputs)]
-    return all(one.element_type in _FLOATS and one.shape.is_static and (one.rank or 0) > 2 for one in types)
+def _is_large(match: Match, value: Value) -> bool:
+    return byte_size(match.graph.type(value)) > 4 * thresholds.INTERMEDIATE_ELEMENTS
 
 
-def _is_transposed(draft: PlanGraph, node: Node) -> bool:
-    return bool(vars(draft.operator(node))["transpose_b"])
+def _is_along_last(match: Match, value: Value) -> bool:
+    return match.operator(value).axis in (-1, len(match.graph.type(value).shape) - 1)
 
 
-def _factor(draft: PlanGraph, node: Node | None, value: Value) -> float | None:
-    """The number by which a node multiplies a value."""
-    found = with_number(draft, node, "Multiply", "Divide")
-    if node is None or found is None or draft.type(node.outputs[0]).rank != draft.type(value).rank:
-        return None
-    if draft.kind(node) == "Multiply":
-        return found[1]
-    return 1 / found[1] if found[1] else None
+def _has_shape_of_scores(match: Match, value: Value) -> bool:
+    return match.graph.type(value).shape == match.type("scores").shape
 
 
-def _is_softmax(draft: PlanGraph, node: Node, scores: TensorType) -> bool:
-    """Whether a node is a SoftMax along the last axis of something that has the shape of the scores."""
-    if draft.kind(node) not in ("SoftMax", "Softmax") or draft.type(node.values_in[0]).shape != scores.shape:
-        return False
-    return vars(draft.operator(node))["axis"] in (-1, len(scores.shape) - 1)
+def _product(first: NodePattern, second: NodePattern) -> NodePattern:
+    return op("MatMul", first, second).where("a product of batches of matrices of known shapes", _is_product)
+
+
+_SCORES = (
+    _product(anything("query"), anything("key"))
+    .where("scores that the cache of a core does not hold", _is_large)
+    .named("scores")
+)
+_DIVISOR = number("divisor").where("a divisor other than 0", lambda match, value: match.graph.number(value) != 0)
+_SCALED = one_of(_SCORES * number("factor"), _SCORES / _DIVISOR).of_rank("scores") | _SCORES
+_SOFTMAX = (
+    op("SoftMax|Softmax", _SCALED.perhaps(lambda value: value + anything("mask")))
+    .where("a softmax along the last axis", _is_along_last)
+    .where("the shape of the scores", _has_shape_of_scores)
+)
+_ATTENDED = _product(_SOFTMAX, anything("value")).named("attended")
+
+
+def _attending(match: Match) -> Attending:
+    factor = match.number("factor") if "factor" in match.values else 1.0
+    if "divisor" in match.values:
+        factor = 1 / match.number("divisor")
+    scores, attended = (match.operator(match.values[name]) for name in ("scores", "attended"))
+    output = match.type("attended").without_values()
+    return Attending(factor, (not scores.transpose_b, attended.transpose_b), output)
+
+
+ATTENTION = FusionRule(
+    _ATTENDED,
+    inputs=("query", "key", "value", "mask"),
+    operator=_attending,
+    anchors=frozenset({"SoftMax", "Softmax"}),
+)
+"""softmax(query @ key · factor + mask) @ value, where the cache of a core does not hold all scores.
+
+Queries are multiplied by the factor, not scores.
+"""

@@ -11,11 +11,12 @@ from ir_exec.graph import Node, Value
 from ir_exec.kernels.elementwise import in_parts
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.plan.graph import Fusion, PlanGraph
+from ir_exec.plan.fusing import FusionRule
+from ir_exec.plan.patterns import Match, anything, one_of, op
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType, element_types
 
-__all__ = ["BATCH_NORM", "BatchNorm", "as_batch_norm", "known_vectors"]
+__all__ = ["BATCH_NORM", "KNOWN_BATCH_NORM", "BatchNorm", "known_vectors"]
 
 BATCH_NORM = "BatchNormInference"
 
@@ -26,7 +27,7 @@ class BatchNorm(Op):
     """output[b, c, ...] = (data[b, c, ...] - mean[c]) * scale[c] + beta[c]."""
 
     inputs = (In("data", types=_FLOATS),)
-    overwrites = ("data",)
+    inplace_inputs = ("data",)
 
     _vectors: tuple[Array, ...]
 
@@ -54,16 +55,6 @@ def _normalize(data: Array, mean: Array, scale: Array, beta: Array, *, out: Arra
 check_contract(BatchNorm, "BatchNorm")
 
 
-def as_batch_norm(draft: PlanGraph, node: Node) -> Fusion | None:
-    """A BatchNormInference with known vectors. The results are the same."""
-    found = known_vectors(draft.operator(node), node, draft.known) if draft.kind(node) == BATCH_NORM else None
-    data = None if found is None else draft.type(found[0])
-    if found is None or data is None or data.element_type not in _FLOATS or not data.rank:
-        return None
-    vectors = [vector.reshape(-1, *[1] * (data.rank - 2)) for vector in found[1:]]
-    return Fusion([node], BatchNorm(*vectors), [found[0]])
-
-
 def known_vectors(
     op: Any, node: Node, known: Callable[[Value], Array | None]
 ) -> tuple[Value, Array, Array, Array] | None:
@@ -76,3 +67,34 @@ def known_vectors(
     variance = arrays["variance"]
     scale = arrays["gamma"] / np.sqrt(variance + variance.dtype.type(op.epsilon))
     return data, arrays["mean"], scale, arrays["beta"]
+
+
+def _vectors(match: Match, value: Value) -> tuple[Value, Array, Array, Array] | None:
+    return known_vectors(match.operator(value), match.node(value), match.graph.known)
+
+
+def _has_vectors(match: Match, value: Value) -> bool:
+    found = _vectors(match, value)
+    return found is not None and found[0] is match.values["x"]
+
+
+def _batch_norm(match: Match) -> BatchNorm:
+    found = _vectors(match, match.values["normalized"])
+    assert found is not None, "they are a condition of the pattern"
+    rank = match.type("x").rank or 0
+    mean, scale, beta = (vector.reshape(-1, *[1] * (rank - 2)) for vector in found[1:])
+    return BatchNorm(mean, scale, beta)
+
+
+_ANY = anything()
+_X = anything("x", types=_FLOATS).where("a known rank", lambda match, value: bool(match.graph.type(value).rank))
+
+KNOWN_BATCH_NORM = FusionRule(
+    one_of(op(BATCH_NORM, _X, *[_ANY] * 4), op(BATCH_NORM, _ANY, _ANY, _X, _ANY, _ANY))
+    .where("vectors that are known before the run", _has_vectors)
+    .named("normalized"),
+    inputs=("x",),
+    operator=_batch_norm,
+    anchors=frozenset({BATCH_NORM}),
+)
+"""A BatchNormInference with known vectors; its versions differ in the place of the data. The results are the same."""

@@ -7,40 +7,53 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.graph import Node
-from ir_exec.plan.graph import Fusion, PlanGraph, changed
+from ir_exec.graph import Value
+from ir_exec.ops import Op
+from ir_exec.plan.fusing import FusionRule
+from ir_exec.plan.graph import changed
+from ir_exec.plan.patterns import Match, anything, constant, op
 
-__all__ = ["as_padding"]
-
-
-def as_padding(draft: PlanGraph, node: Node) -> Fusion | None:
-    """A Pad that adds known numbers of zeros along spatial axes for one convolution, whose filters are finite.
-
-    The results are the same.
-    """
-    reader = draft.only_reader(node.outputs[0]) if draft.kind(node) == "Pad" else None
-    if reader is None or draft.kind(reader) not in ("Convolution", "GroupConvolution"):
-        return None
-    data, filters = reader.values_in
-    known, added = draft.known(filters), _zeros(draft, node)
-    if added is None or data is not node.outputs[0] or known is None or not np.isfinite(known).all():
-        return None
-    op: Any = draft.operator(reader)
-    if op.auto_pad not in ("explicit", "valid"):
-        return None
-    values: dict[str, Any] = {"auto_pad": "explicit"}
-    for name, zeros in zip(("pads_begin", "pads_end"), added, strict=True):
-        own = getattr(op, name) if op.auto_pad == "explicit" else ()
-        values[name] = tuple(map(add, zeros, own or [0] * len(zeros)))
-    return Fusion([node, reader], changed(op, type(op), values), [node.values_in[0], filters])
+__all__ = ["PADDING"]
 
 
-def _zeros(draft: PlanGraph, node: Node) -> tuple[list[int], list[int]] | None:
-    """How many zeros a Pad adds before and behind each spatial axis of an image; None where it does anything else."""
-    op: Any = draft.operator(node)
-    begins, ends, *value = [draft.known(one) for one in node.values_in[1:]]
-    if begins is None or ends is None or op.pad_mode != "constant" or draft.type(node.values_in[0]).rank != len(begins):
-        return None
-    is_zero = not value or (value[0] is not None and value[0] == 0)
+def _is_spatial(match: Match, value: Value) -> bool:
+    """Return True if a Pad adds elements, and along spatial axes alone."""
+    begins, ends = match.known("begins"), match.known("ends")
     is_around = min(*begins, *ends) >= 0 and not any([*begins[:2], *ends[:2]])
-    return (begins[2:].tolist(), ends[2:].tolist()) if is_zero and is_around else None
+    return is_around and match.type("x").rank == len(begins)
+
+
+def _is_finite(match: Match, value: Value) -> bool:
+    return bool(np.isfinite(match.known("filters")).all())
+
+
+def _padding(match: Match) -> Op:
+    convolution: Any = match.operator(match.values["convolved"])
+    values: dict[str, Any] = {"auto_pad": "explicit"}
+    for name, added in (("pads_begin", "begins"), ("pads_end", "ends")):
+        zeros = match.known(added)[2:].tolist()
+        own = getattr(convolution, name) if convolution.auto_pad == "explicit" else ()
+        values[name] = tuple(map(add, zeros, own or [0] * len(zeros)))
+    return changed(convolution, type(convolution), values)
+
+
+_ENDS = anything("x"), constant("begins"), constant("ends")
+_PADDED = (
+    (op("Pad", *_ENDS) | op("Pad", *_ENDS, 0))
+    .where("zeros", lambda match, value: match.operator(value).pad_mode == "constant")
+    .where("zeros along spatial axes", _is_spatial)
+)
+_CONVOLVED = op("Convolution|GroupConvolution", _PADDED, constant("filters"))
+
+PADDING = FusionRule(
+    _CONVOLVED.where("finite filters", _is_finite)
+    .where("explicit padding", lambda match, value: match.operator(value).auto_pad in ("explicit", "valid"))
+    .named("convolved"),
+    inputs=("x", "filters"),
+    operator=_padding,
+    anchors=frozenset({"Pad"}),
+)
+"""A Pad that adds known numbers of zeros along spatial axes for one convolution with finite filters.
+
+The results are the same.
+"""

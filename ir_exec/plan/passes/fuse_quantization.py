@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ir_exec.graph import Node
+from ir_exec.graph import Value
 from ir_exec.ops import In, Op
 from ir_exec.ops.base.operator import check_contract
-from ir_exec.plan.graph import Fusion, PlanGraph
-from ir_exec.types import Array, ElementType, TensorType, element_types
+from ir_exec.plan.fusing import FusionRule
+from ir_exec.plan.patterns import Match, anything, constant, op
+from ir_exec.types import Array, TensorType, element_types
 
 if TYPE_CHECKING:
     from ir_exec.kernels.quantize import Levels
 
-__all__ = ["Quantized", "as_quantized"]
+__all__ = ["QUANTIZATION", "Quantized"]
 
 
 class Quantized(Op):
     """FakeQuantize with limits that are known, none of them reversed."""
 
     inputs = (In("data", types=element_types("f32")),)
-    overwrites = ("data",)
+    inplace_inputs = ("data",)
 
     _levels: Levels
 
@@ -39,38 +40,50 @@ class Quantized(Op):
 check_contract(Quantized, "Quantized")
 
 
-def as_quantized(draft: PlanGraph, node: Node) -> Fusion | None:
-    """A FakeQuantize of f32, perhaps behind a ReLU or Clamp that changes nothing that is not clipped to the same level.
-
-    The results are the same.
-    """
-    before = node if draft.kind(node) in ("ReLU", "Clamp") else None
-    quantizing = node if before is None else draft.only_reader(before.outputs[0])
-    levels = None if quantizing is None else _levels(draft, quantizing)
-    if quantizing is None or levels is None:
-        return None
-    if before is None:
-        return Fusion([node], Quantized(levels), [node.values_in[0]])
-    if quantizing.values_in[0] is not before.outputs[0] or not _contains(levels, draft.operator(before)):
-        return None
-    return Fusion([before, quantizing], Quantized(levels), [before.values_in[0]])
+def _limit(match: Match, name: str) -> Array:
+    return match.known(name).astype(np.float32, copy=False)
 
 
-def _levels(draft: PlanGraph, node: Node) -> Levels | None:
-    if draft.kind(node) != "FakeQuantize":
-        return None
-    data = draft.type(node.values_in[0])
-    limits = [array for value in node.values_in[1:] if (array := draft.known(value)) is not None]
-    if data.element_type is not ElementType.f32 or data.rank is None or len(limits) < 4:
-        return None
+def _is_in_order(match: Match, value: Value) -> bool:
+    low, high = _limit(match, "input_low"), _limit(match, "input_high")
+    with np.errstate(all="ignore"):
+        return bool(np.all((low < high) & np.isfinite(high - low)))
+
+
+def _contains(match: Match, value: Value) -> bool:
+    """Return True if the limits of the input lie between those of the activation, which are 0 and infinity for ReLU."""
+    if "activated" not in match.values:
+        return True
+    activation = match.operator(match.values["activated"])
+    lowest, highest = (0.0, np.inf) if activation.type_name == "ReLU" else (activation.min, activation.max)
+    return bool(np.all(_limit(match, "input_low") >= lowest) and np.all(_limit(match, "input_high") <= highest))
+
+
+def _quantized(match: Match) -> Quantized:
     from ir_exec.kernels.quantize import level_numbers  # few networks have quantizations
 
-    op: Any = draft.operator(node)
-    found = level_numbers([limit.astype(np.float32, copy=False) for limit in limits], op.levels - 1, data.rank)
-    return found if found.last is None else None
+    limits = [_limit(match, name) for name in _LIMITS]
+    levels = level_numbers(limits, match.operator(match.values["quantized"]).levels - 1, match.type("x").rank or 0)
+    assert levels.last is None, "the limits are in order"
+    return Quantized(levels)
 
 
-def _contains(levels: Levels, op: Any) -> bool:
-    """Whether the limits of the input lie between those of an activation, which are 0 and infinity for ReLU."""
-    lowest, highest = (0.0, np.inf) if op.type_name == "ReLU" else (op.min, op.max)
-    return bool(np.all(levels.least >= lowest) and np.all(levels.most <= highest))
+_LIMITS = ("input_low", "input_high", "output_low", "output_high")
+_X = anything("x", types=element_types("f32")).where(
+    "a known rank", lambda match, value: match.graph.type(value).rank is not None
+)
+
+QUANTIZATION = FusionRule(
+    op("FakeQuantize", op("ReLU|Clamp", _X).named("activated") | _X, *map(constant, _LIMITS))
+    .where("finite input limits in order", _is_in_order)
+    .where("an activation that clips nothing within the limits", _contains)
+    .named("quantized"),
+    inputs=("x",),
+    operator=_quantized,
+    anchors=frozenset({"FakeQuantize"}),
+)
+"""A FakeQuantize of f32 with known limits, perhaps behind a ReLU or Clamp that changes nothing that is not clipped to
+the same level.
+
+The results are the same.
+"""

@@ -1,14 +1,18 @@
 """Nodes that hold one of their inputs themselves, in place of those of the file that read it: matrices of MatMul in
 panels, filters of convolutions transformed.
 
-A constant that only such nodes read is kept in the form that they read, and no longer as an array: where a run is
-observed, which then runs the layers of the file, it is computed anew in every run.
+A constant that only such nodes read is kept by them, and no longer as an array of the graph: where a run is observed,
+which then runs the layers of the file, it is computed anew in every run.
+
+From the first run on matrices are multiplied in panels and filters transformed, which every run makes anew as it needs
+them; they are kept once there were enough runs, which changes no bit. Sums of filters are kept at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
+from math import prod
+from typing import NamedTuple, TypeGuard
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -17,6 +21,7 @@ from ir_exec.errors import IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
+from ir_exec.kernels.choice import KernelChoice
 from ir_exec.kernels.gemm.panels import PackedMatrix
 from ir_exec.kernels.limits import Budget, owner_of
 from ir_exec.ops import In, Op
@@ -25,14 +30,21 @@ from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
-if TYPE_CHECKING:
-    from ir_exec.plan.passes.conv_weights import ChannelSum
+__all__ = [
+    "HoldsInput",
+    "PackedMatrices",
+    "PackedWeights",
+    "WeightMemoryBudget",
+    "is_of_floats",
+    "may_be_panelled",
+    "may_have_sums",
+    "readers_of",
+    "replaced",
+]
 
-__all__ = ["Form", "HoldsInput", "PackedWeights", "Room", "is_of_floats", "may_be_packed", "may_have_sums", "replaced"]
 
-
-COPIED_SHARE = 10
-"""The part of the constants, one of so many, that is kept in a second memory layout at most."""
+COPIED_SHARE = 4
+"""The part of the constants, one of so many, by which packing and copies in a second memory layout add to them."""
 
 COPIED_ALWAYS = 2**22
 """Bytes that may always be kept in a second memory layout: a tenth of what the process takes without a network."""
@@ -87,11 +99,11 @@ class HoldsInput(Op):
         raise NotImplementedError
 
 
-class Room:
+class WeightMemoryBudget:
     """The memory that constants of one graph may take in another order than that of the file.
 
     weights: where constants come from. may_leave_file: whether matrices of a mapped file may become the process's own.
-    left: bytes that may be kept in two orders. packed_bytes: of what is packed and was the process's own before.
+    left: bytes by which the constants may still grow. packed_bytes: of all that is packed, or will be.
     """
 
     def __init__(self, weights: Weights | None, budget: Budget, *, may_leave_file: bool) -> None:
@@ -129,19 +141,19 @@ class Room:
         return self._weights is not None and self._weights.holds(array)
 
     def takes_packed(self, array: Array, size: int, *, beside: bool) -> bool:
-        """Whether a constant may be packed into so many bytes: in its place, or because there is room for both.
+        """Make room for a constant that is packed into so many bytes; False where there is none.
 
-        Pages of a file that are packed are let go; what is packed counts as little as they did.
-        beside: whether the constant stays.
+        It takes the place of an array of the process's own, and of pages of a file, which are let go; only what it
+        takes more than these counts as growth. beside: whether the constant stays.
         """
-        if self._is_mapped(array) and size <= self._left_of_file:
-            self._left_of_file -= size
-        elif self.is_own(array):
-            self.packed_bytes += size + (array.nbytes if beside else 0)
-        elif size <= self.left:
-            self.left -= size
-        else:
+        is_mapped, is_own = self._is_mapped(array), self.is_own(array)
+        growth = max(size - array.nbytes, 0) if (is_mapped or is_own) and not beside else size
+        if growth > self.left or (is_mapped and size > self._left_of_file):
             return False
+        self.left -= growth
+        if is_mapped:
+            self._left_of_file -= size
+        self.packed_bytes += size + (array.nbytes if is_own and beside else 0)
         return True
 
     def leave_file(self, array: Array) -> None:
@@ -153,23 +165,35 @@ class Room:
         return self._may_leave_file and self._weights is not None and self._weights.maps(array)
 
 
-class Form(NamedTuple):
-    """How a constant is packed.
+class PackedWeights:
+    """What constants of one graph become: the nodes that hold them, in place of those that read them.
 
-    size: the elements of f32 that it takes. beside: whether it is kept as it is too. pack: puts a constant into the
-    memory for it, and says what the operator of a node that reads it becomes.
+    values: the constants that these nodes hold. left_out: nodes whose constant had no room.
     """
 
-    size: int
-    beside: bool
-    pack: Callable[[Array, Array], Callable[[Op], Op]]
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self.left_out: set[Node] = set()
+        self._found: dict[Node, Node] = {}
+
+    def pack(self) -> None:
+        """Keep what every run makes anew."""
+        raise NotImplementedError
+
+    def hold(self, fusion: Fusion, made_by: str) -> None:
+        """Put one node in the place of the last of these."""
+        self._found[fusion.nodes[-1]] = fusion.fused(made_by)
+
+    def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
+        """`replaced`, with the nodes that multiply by what is packed."""
+        return replaced(nodes, self._found, results) if self._found else list(nodes)
 
 
-class PackedWeights:
-    """The constants of one graph that only MatMul, or only convolutions, multiply by, as these are fastest with them.
+class PackedMatrices(PackedWeights):
+    """The matrices of one graph by which only MatMul multiplies, where it is fastest with panels.
 
-    constants: the constants by number; what is packed leaves it. types: of every value, for the declared shapes.
-    operator: what runs for a node. values: what is packed.
+    constants: the constants by number; what the nodes hold leaves it. types: of every value, for the declared shapes.
+    operator: what runs for a node.
     """
 
     def __init__(
@@ -178,68 +202,46 @@ class PackedWeights:
         constants: list[Array | None],
         types: Types,
         operator: Callable[[Node], Op],
-        room: Room,
+        room: WeightMemoryBudget,
     ) -> None:
-        self._found: dict[Node, Node] = {}
-        wanted = _wanted(graph, constants, types, operator, room)
-        self.values: list[Value] = []
-        # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
-        memory = np.empty(sum(form.size for form, *_ in wanted.values()), np.float32)
-        end = 0
-        for value, (form, nodes, total) in wanted.items():
+        super().__init__()
+        self._room = room
+        self._matrices: list[PackedMatrix] = []
+        wanted = [one for one in readers_of(graph).items() if may_be_panelled(constants[one[0].number])]
+        # Each element saves as much in every run, so that the order counts for memory alone.
+        for value, nodes in sorted(wanted, key=lambda one: -types[one[0].number].shape.size.hi):
             array = constants[value.number]
             assert array is not None, "it is a constant"
-            start, end = end, end + form.size
-            changed = form.pack(array if total is None else total.scaled(constants), memory[start:end])
-            for packed in [value] if total is None else total.values:
-                array, constants[packed.number] = constants[packed.number], None
-                if array is not None and not form.beside:
-                    room.leave_file(array)
-                self.values.append(packed)
-            # It is freed before the next one is packed.
-            del array
+            order = _order_of(value, nodes, array, types, operator)
+            if order is None:
+                continue
+            if not room.takes_packed(array, array.nbytes, beside=False):
+                self.left_out.update(nodes)
+                continue
+            matrix = PackedMatrix(array.T if order.is_transposed else array)
+            self._matrices.append(matrix)
+            self.values.append(value)
+            constants[value.number] = None
             for node in nodes:
-                op = changed(operator(node))
-                members: Sequence[Node] = [node]
-                if total is not None:
-                    op, members = total.shifted(op), total.nodes
-                self._found[members[-1]] = Fusion(members, op, node.values_in[:1]).fused("prepack_weights")
+                op = PackedMatMul(operator(node), Shape(array.shape), matrix)
+                self.hold(Fusion([node], op, node.values_in[:1]), "prepack_weights")
 
-    def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
-        """`replaced`, with the nodes that multiply by what is packed."""
-        return replaced(nodes, self._found, results) if self._found else list(nodes)
-
-
-def _wanted(
-    graph: Graph, constants: Sequence[Array | None], types: Types, operator: Callable[[Node], Op], room: Room
-) -> dict[Value, tuple[Form, list[Node], ChannelSum | None]]:
-    """What is packed, and how; who reads it, and the sum that its reader is then."""
-    wanted = {}
-    readers = _readers(graph)
-    sums: dict[Node, ChannelSum] = {}
-    has_filters = may_have_sums(graph)
-    if has_filters:
-        from ir_exec.plan.passes.conv_weights import (  # networks without convolutions do without
-            channel_sums,
-            filter_form,
-        )
-
-        sums = channel_sums(graph.nodes, readers, constants, types, operator)
-    for value, nodes in readers.items():
-        array, total = constants[value.number], sums.get(nodes[0])
-        if array is None or (total is not None and value is not total.widest.values_in[1]):
-            continue
-        form: Form | None = None
-        if may_be_packed(array):
-            if array.ndim == 2:
-                form = _matrix_form(value, nodes, array, types, operator)
-            elif has_filters:
-                form = filter_form(value, nodes, array, types, operator)
-        if total is not None and form is None:
-            form = total.form(array)
-        if form is not None and room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
-            wanted[value] = form, nodes, total
-    return wanted
+    def pack(self) -> None:
+        """Keep the panels of all matrices, each in the place of the matrix."""
+        # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
+        stored = [one for one in self._matrices if one.matrix is not None and self._room.is_stored(one.matrix)]
+        memory = np.empty(sum(prod(one.shape) for one in stored), np.float32)
+        end = 0
+        for packed in stored:
+            start, end = end, end + prod(packed.shape)
+            array = packed.matrix
+            packed.pack(memory[start:end])
+            if array is not None:
+                self._room.leave_file(array if array.flags.c_contiguous else array.T)
+        for packed in self._matrices:
+            if not packed.is_packed:
+                # Each takes the memory of the one before.
+                packed.pack(np.empty(prod(packed.shape), np.float32))
 
 
 def may_have_sums(graph: Graph) -> bool:
@@ -247,7 +249,8 @@ def may_have_sums(graph: Graph) -> bool:
     return any(node.type in ("Convolution", "GroupConvolution") for node in graph.nodes)
 
 
-def _readers(graph: Graph) -> dict[Value, list[Node]]:
+def readers_of(graph: Graph) -> dict[Value, list[Node]]:
+    """The nodes that read each value."""
     readers: dict[Value, list[Node]] = {}
     for node in graph.nodes:
         for value in node.values_in:
@@ -255,13 +258,14 @@ def _readers(graph: Graph) -> dict[Value, list[Node]]:
     return readers
 
 
-def may_be_packed(array: Array | None) -> TypeGuard[Array]:
-    """Whether a constant is of f32 and a large matrix, or filters that may be transformed."""
-    if array is None or array.dtype != np.float32:
-        return False
-    if array.ndim == 2:
-        return array.size >= thresholds.PANELLED_ELEMENTS
-    return array.shape[-2:] == (3, 3) and array.size >= 9 * thresholds.WINOGRAD_CHANNELS * thresholds.MANY_CHANNELS
+def may_be_panelled(array: Array | None) -> TypeGuard[Array]:
+    """Return True for a large matrix of f32."""
+    return (
+        array is not None
+        and array.dtype == np.float32
+        and array.ndim == 2
+        and array.size >= thresholds.PANELLED_ELEMENTS
+    )
 
 
 def is_of_floats(node: Node, op: Op, types: Types) -> bool:
@@ -270,21 +274,19 @@ def is_of_floats(node: Node, op: Op, types: Types) -> bool:
     return is_known(op) and kinds == {ElementType.f32}
 
 
-def _matrix_form(
+class _Order(NamedTuple):
+    is_transposed: bool
+
+
+def _order_of(
     value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
-) -> Form | None:
+) -> _Order | None:
+    """How all nodes multiply by a constant; None where one of them does not, or is not better off with panels."""
     if not machine().has_small_kernels:
         return None
     orders = {_order(node, value, array.shape, types, operator) for node in nodes}
-    if len(orders) > 1 or None in orders:
-        return None
-    is_transposed = orders.pop()
-
-    def pack(array: Array, memory: Array) -> Callable[[Op], Op]:
-        product = PackedMatrix.of(array.T if is_transposed else array, memory).product
-        return lambda op: PackedMatMul(op, Shape(array.shape), product)
-
-    return Form(array.size, False, pack)
+    order = orders.pop()
+    return None if orders or order is None else _Order(order)
 
 
 def _order(
@@ -311,11 +313,19 @@ class PackedMatMul(HoldsInput):
     inputs = (In("a"),)
 
     _shape: Shape
-    _product: Callable[[Array], Array]
+    _matrix: PackedMatrix
 
-    def __init__(self, op: Op, shape: Shape, product: Callable[[Array], Array]) -> None:
-        """op: the MatMul. shape: of its b. product: of a matrix and the constant one."""
-        vars(self).update(_op=op, _shape=shape, _product=product)
+    def __init__(self, op: Op, shape: Shape, matrix: PackedMatrix) -> None:
+        """op: the MatMul. shape: of its b. matrix: b as it is multiplied, in panels."""
+        vars(self).update(_op=op, _shape=shape, _matrix=matrix)
+
+    @property
+    def choice(self) -> KernelChoice:
+        """Why panels are taken, and whether they are kept already."""
+        kept = "kept" if self._matrix.is_packed else "copied in every run until there were enough runs"
+        return KernelChoice(
+            f"BLAS multiplies panels as they lie; they are {kept}.", ("product: slower from memory",), "panels"
+        )
 
     def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
         return [*types, TensorType(ElementType.f32, self._shape)]
@@ -324,5 +334,5 @@ class PackedMatMul(HoldsInput):
         """a: rank 1 or more; f32."""
         if a.ndim > 1 and self._op.transpose_a:  # type: ignore[attr-defined]  # it is a MatMul
             a = a.swapaxes(-1, -2)
-        result = self._product(a.reshape(-1, a.shape[-1]))
+        result = self._matrix.product(a.reshape(-1, a.shape[-1]))
         return result.reshape(*a.shape[:-1], result.shape[1])

@@ -17,7 +17,7 @@ from ir_exec.model import Loaded, Model
 from ir_exec.runtime.folding import folded
 from ir_exec.runtime.simplify.equal import merge_equal_layers
 from ir_exec.runtime.simplify.identities import remove_identities
-from ir_exec.runtime.simplify.network import Network
+from ir_exec.runtime.simplify.network import EditedNetwork
 from ir_exec.runtime.simplify.sizes import Sizes, simplify_sizes
 
 __all__ = ["simplified"]
@@ -37,7 +37,7 @@ def simplified(model: Model) -> Model:
     model.require_whole()
     for _ in range(_MOST_ROUNDS):
         model = folded(model)
-        network = Network(model)
+        network = EditedNetwork(model)
         sizes = Sizes(network)
         remove_identities(network, sizes)
         simplify_sizes(network, sizes)

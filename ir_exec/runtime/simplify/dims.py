@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 from ir_exec.graph import Node, Value
 from ir_exec.ops.base.elementwise import Binary, Unary
 from ir_exec.ops.base.registry import type_key
-from ir_exec.runtime.simplify.network import Network
+from ir_exec.runtime.simplify.network import EditedNetwork
 from ir_exec.types import ElementType
 
 __all__ = ["Size", "Sizes", "Symbol"]
@@ -40,7 +40,7 @@ Dims: TypeAlias = "tuple[Size, ...] | None"
 class Sizes:
     """The dims of every value of a network, and the elements of short vectors of integers, in symbols."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: EditedNetwork) -> None:
         self._network = network
         self._dims: dict[Value, Dims] = {}
         self._elements: dict[Value, tuple[Size, ...]] = {}

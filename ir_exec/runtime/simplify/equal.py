@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from ir_exec.graph import Node, Value
 from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
-from ir_exec.runtime.simplify.network import Network
+from ir_exec.runtime.simplify.network import EditedNetwork
 
 __all__ = ["merge_equal_layers"]
 
@@ -15,7 +15,7 @@ _MOST_MERGED = 2**8
 """Bytes of constants that are compared: larger ones are weights, which stay apart under their names."""
 
 
-def merge_equal_layers(network: Network) -> None:
+def merge_equal_layers(network: EditedNetwork) -> None:
     """Have equal layers without bodies, random numbers and state read once, constants up to some size among them."""
     found: dict[Hashable, Node] = {}
     for node in network.graph.nodes:
@@ -30,7 +30,7 @@ def merge_equal_layers(network: Network) -> None:
                 network.replace(value, by)
 
 
-def _key(network: Network, node: Node) -> Hashable | None:
+def _key(network: EditedNetwork, node: Node) -> Hashable | None:
     op = node.op
     if op is None or isinstance(op, (Parameter, Result)) or node.bodies or not op.deterministic:
         return None
@@ -45,11 +45,11 @@ def _key(network: Network, node: Node) -> Hashable | None:
     return type_key(node.type), node.layer.version, tuple(sorted(node.layer.data.items())), sources, len(node.inputs)
 
 
-def _may_share(network: Network, value: Value) -> bool:
+def _may_share(network: EditedNetwork, value: Value) -> bool:
     """Return False for a vector of floats with a name: it is a weight."""
     return not value.names or not network.type(value).element_type.is_float or network.type(value).rank == 0
 
 
-def _is_shared_by_name(network: Network, node: Node) -> bool:
+def _is_shared_by_name(network: EditedNetwork, node: Node) -> bool:
     """Return False where a Result reads a value: it keeps its layer."""
     return not any(isinstance(reader.op, Result) for value in node.outputs for reader, _ in network.readers(value))

@@ -8,13 +8,13 @@ import numpy as np
 
 from ir_exec.graph import Node
 from ir_exec.ops.base.registry import type_key
-from ir_exec.runtime.simplify.network import Network
+from ir_exec.runtime.simplify.network import EditedNetwork
 from ir_exec.runtime.simplify.sizes import Sizes
 
 __all__ = ["remove_identities"]
 
 
-def remove_identities(network: Network, sizes: Sizes) -> None:
+def remove_identities(network: EditedNetwork, sizes: Sizes) -> None:
     """Have the readers of every layer that changes nothing read its input."""
     for node in network.graph.nodes:
         rule = _RULES.get(type_key(node.type))
@@ -28,39 +28,39 @@ def remove_identities(network: Network, sizes: Sizes) -> None:
             network.replace(node.outputs[0], network.current(value))
 
 
-def _always(network: Network, sizes: Sizes, node: Node) -> bool:
+def _always(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
     """A Convert is none where the types are equal, which is compared for all."""
     return True
 
 
-def _has_one_input(network: Network, sizes: Sizes, node: Node) -> bool:
+def _has_one_input(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
     return len(node.inputs) == 1
 
 
-def _keeps_dims(network: Network, sizes: Sizes, node: Node) -> bool:
+def _keeps_dims(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
     """All elements stay in their order, so that equal dims are all there is to it."""
     dims = sizes.dims(node.values_in[0])
     return dims is not None and dims == sizes.dims(node.outputs[0])
 
 
-def _keeps_all(network: Network, sizes: Sizes, node: Node) -> bool:
+def _keeps_all(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
     """A slice as long as the axis, with steps in its direction."""
     steps = network.known(node.values_in[3]) if len(node.values_in) > 3 else None
     return steps is not None and bool((steps > 0).all()) and _keeps_dims(network, sizes, node)
 
 
-def _keeps_order(network: Network, sizes: Sizes, node: Node) -> bool:
+def _keeps_order(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
     order, rank = network.known(node.values_in[1]), network.type(node.values_in[0]).rank
     return order is not None and rank is not None and order.tolist() == list(range(rank))
 
 
-def _pads_nothing(network: Network, sizes: Sizes, node: Node) -> bool:
+def _pads_nothing(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
     pads = [network.known(value) for value in node.values_in[1:3]]
     return all(one is not None and not one.any() for one in pads)
 
 
-def _neutral(element: int) -> Callable[[Network, Sizes, Node], bool]:
-    def is_neutral(network: Network, sizes: Sizes, node: Node) -> bool:
+def _neutral(element: int) -> Callable[[EditedNetwork, Sizes, Node], bool]:
+    def is_neutral(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
         other = node.values_in[1]
         known = network.known(other)
         if known is None or known.dtype == object or not bool(np.all(known == known.dtype.type(element))):
@@ -70,7 +70,7 @@ def _neutral(element: int) -> Callable[[Network, Sizes, Node], bool]:
     return is_neutral
 
 
-_RULES: Mapping[str, Callable[[Network, Sizes, Node], bool]] = {
+_RULES: Mapping[str, Callable[[EditedNetwork, Sizes, Node], bool]] = {
     "broadcast": _keeps_dims,
     "concat": _has_one_input,
     "convert": _always,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from ir_exec.build.draft import LayerDraft, Place
+from ir_exec.build.draft import LayerDraft, LayerPort
 from ir_exec.errors import raise_error
 from ir_exec.graph import Node, Value, build_graph
 from ir_exec.infer import infer_types
@@ -15,13 +15,13 @@ from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Parameter, Result
 from ir_exec.types import Array, ElementType, TensorType
 
-__all__ = ["Network"]
+__all__ = ["EditedNetwork"]
 
 _MOST_READ = 2**12
 """Bytes of a constant whose elements rules look at."""
 
 
-class Network:
+class EditedNetwork:
     """The graph of a model, its types, and the edits so far; `model()` is the network with them.
 
     is_changed: whether there are edits. removed: nodes whose outputs nothing reads any more.
@@ -87,7 +87,7 @@ class Network:
             or sum(isinstance(node.op, Result) for node, _ in readers) > 1
         ):
             return False
-        self._redirect(value, Place(by.node.id, by.node.layer.outputs[by.position].id))
+        self._redirect(value, LayerPort(by.node.id, by.node.layer.outputs[by.position].id))
         self._readers[by] += readers
         self._readers[value] = []
         if value.names:
@@ -97,31 +97,31 @@ class Network:
             self._drop(value.node)
         return True
 
-    def replace_by_new(self, value: Value, place: Place) -> None:
+    def replace_by_new(self, value: Value, place: LayerPort) -> None:
         """Have the readers of a value read a port of a layer that is new in this round."""
         self._redirect(value, place)
         self._readers[value] = []
         self._drop(value.node)
 
-    def set_input(self, node: Node, position: int, place: Place) -> None:
+    def set_input(self, node: Node, position: int, place: LayerPort) -> None:
         """Have an input port read an output port."""
-        self._draft.sources[Place(node.id, node.layer.inputs[position].id)] = place
+        self._draft.sources[LayerPort(node.id, node.layer.inputs[position].id)] = place
         self.is_changed = True
 
-    def read_constant(self, node: Node, position: int, place: Place) -> None:
+    def read_constant(self, node: Node, position: int, place: LayerPort) -> None:
         """Have a node read a new constant in the place of a value, which goes where nothing else reads it."""
         value = self.current(node.values_in[position])
         self._forget(value, node, position)
         self.set_input(node, position, place)
 
-    def become_reshape(self, node: Node, data: Value, shape: Place) -> None:
+    def become_reshape(self, node: Node, data: Value, shape: LayerPort) -> None:
         """Make a node of one output a Reshape of another value."""
         for position, value in enumerate(node.values_in):
             self._forget(self.current(value), node, position)
         self._rewire(node, "Reshape", {"special_zero": "false"}, [self.place(data), shape])
         self._readers[data].append((node, 0))
 
-    def set_inputs(self, node: Node, sources: list[Place]) -> None:
+    def set_inputs(self, node: Node, sources: list[LayerPort]) -> None:
         """Give a node that takes any number of inputs fewer others."""
         for position, value in enumerate(node.values_in):
             self._forget(self.current(value), node, position)
@@ -132,7 +132,7 @@ class Network:
         self._draft.put(layer.model_copy(update={"data": {**layer.data, **attributes}}))
         self.is_changed = True
 
-    def constant(self, array: Array, name: str, beside: Node) -> Place:
+    def constant(self, array: Array, name: str, beside: Node) -> LayerPort:
         """Add a constant; it stands in the file where the node does."""
         size, kind = stored_size(array), ElementType.of(array)
         offset = reserve_offset(size)
@@ -147,8 +147,15 @@ class Network:
         return self.add("Const", "opset1", data, [], port, name, beside)
 
     def add(
-        self, type: str, version: str, data: dict[str, str], sources: list[Place], output: Port, name: str, beside: Node
-    ) -> Place:
+        self,
+        type: str,
+        version: str,
+        data: dict[str, str],
+        sources: list[LayerPort],
+        output: Port,
+        name: str,
+        beside: Node,
+    ) -> LayerPort:
         """Add a layer of one output; ports of inputs declare nothing, as they repeat their sources."""
         number = 0
         free = name
@@ -162,14 +169,14 @@ class Network:
         layer = Layer(id=id, name=free, type=type, version=version, data=data, inputs=inputs, outputs=(output,))
         self._draft.put_behind([layer], [beside.id])
         for at, source in enumerate(sources):
-            self._draft.sources[Place(id, str(at))] = source
+            self._draft.sources[LayerPort(id, str(at))] = source
         self.is_changed = True
-        return Place(id, output.id)
+        return LayerPort(id, output.id)
 
-    def place(self, value: Value) -> Place:
+    def place(self, value: Value) -> LayerPort:
         """The output port of a value, or of what is read in its place."""
         value = self.current(value)
-        return Place(value.node.id, value.node.layer.outputs[value.position].id)
+        return LayerPort(value.node.id, value.node.layer.outputs[value.position].id)
 
     def model(self) -> Model:
         """The network with the edits."""
@@ -188,22 +195,22 @@ class Network:
         self._readers[value] = [one for one in self._readers[value] if one != (node, position)]
         self._drop(value.node)
 
-    def _rewire(self, node: Node, type: str, data: Mapping[str, str], sources: list[Place]) -> None:
+    def _rewire(self, node: Node, type: str, data: Mapping[str, str], sources: list[LayerPort]) -> None:
         """Have the first ports of a node read these places, and take the others away."""
         layer = self._draft.layers[node.id]
         ports = layer.inputs[: len(sources)]
         for port in layer.inputs:
-            self._draft.sources.pop(Place(node.id, port.id), None)
+            self._draft.sources.pop(LayerPort(node.id, port.id), None)
         # What the ports declare is of what they read before.
         open_ports = tuple([Port(id=port.id, precision=None) for port in ports])
         version = layer.version if type == layer.type else "opset1"
         changes = {"type": type, "version": version, "data": dict(data), "inputs": open_ports}
         self._draft.put(layer.model_copy(update=changes))
         for port, source in zip(ports, sources, strict=True):
-            self._draft.sources[Place(node.id, port.id)] = source
+            self._draft.sources[LayerPort(node.id, port.id)] = source
         self.is_changed = True
 
-    def _redirect(self, value: Value, place: Place) -> None:
+    def _redirect(self, value: Value, place: LayerPort) -> None:
         for node, position in self.readers(value):
             self.set_input(node, position, place)
 

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ir_exec.build.draft import Place
+from ir_exec.build.draft import LayerPort
 from ir_exec.graph import Node, Value
 from ir_exec.ir import Port
 from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Result
 from ir_exec.runtime.simplify.dims import Size, Sizes, Symbol
-from ir_exec.runtime.simplify.network import Network
+from ir_exec.runtime.simplify.network import EditedNetwork
 
 __all__ = ["Sizes", "simplify_sizes"]
 
 _MOVES = frozenset({"reshape", "squeeze", "unsqueeze"})
 
 
-def simplify_sizes(network: Network, sizes: Sizes) -> None:
+def simplify_sizes(network: EditedNetwork, sizes: Sizes) -> None:
     """Make shapes of Reshapes constant, join chains of reshapes, and gather sizes of one shape together."""
     for node in network.graph.nodes:
         if node in network.removed or not node.is_whole:
@@ -34,7 +34,7 @@ def simplify_sizes(network: Network, sizes: Sizes) -> None:
             gathering.visit(node)
 
 
-def _make_constant(network: Network, sizes: Sizes, node: Node) -> None:
+def _make_constant(network: EditedNetwork, sizes: Sizes, node: Node) -> None:
     """Give a Reshape a constant shape: dims of its input are copied, and one other size is left open."""
     shape = network.current(node.values_in[1])
     if network.known(shape) is not None:
@@ -67,7 +67,7 @@ def _pattern(sizes: Sizes, data: Value, wanted: Sequence[Size] | None, node: Nod
     return found if opened == 0 or (opened == 1 and found.count(-1) == 1 and 0 not in found) else None
 
 
-def _join(network: Network, sizes: Sizes, node: Node) -> None:
+def _join(network: EditedNetwork, sizes: Sizes, node: Node) -> None:
     """Have a reshape of a reshape read what that one reads, where the value between has no name and no other reader."""
     between = network.current(node.values_in[0])
     above = between.node
@@ -89,11 +89,11 @@ def _join(network: Network, sizes: Sizes, node: Node) -> None:
 class _Gathering:
     """Replaces what takes sizes out of shapes by Gathers of the first shape that has them."""
 
-    def __init__(self, network: Network, sizes: Sizes) -> None:
+    def __init__(self, network: EditedNetwork, sizes: Sizes) -> None:
         self._network = network
         self._sizes = sizes
         self._shapes: dict[tuple[Symbol, str], tuple[Value, int]] = {}
-        self._made: dict[tuple[Value, tuple[int, ...], int], Place] = {}
+        self._made: dict[tuple[Value, tuple[int, ...], int], LayerPort] = {}
 
     def visit(self, node: Node) -> None:
         kind, output = type_key(node.type), node.outputs[0] if node.outputs else None
@@ -142,7 +142,7 @@ class _Gathering:
                 return
         network.replace_by_new(output, self._gather(key, node))
 
-    def _gather(self, key: tuple[Value, tuple[int, ...], int], node: Node) -> Place:
+    def _gather(self, key: tuple[Value, tuple[int, ...], int], node: Node) -> LayerPort:
         """A Gather of a shape."""
         if key not in self._made:
             network, (shape, places, rank) = self._network, key

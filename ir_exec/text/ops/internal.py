@@ -1,16 +1,26 @@
-"""Operators that OpenVINO's runtime makes when it compiles a network, and that files saved from it hold."""
+"""Operators that OpenVINO makes when it compiles a model, and that files saved from it hold: element by element."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
+from ir_exec.codes import Code
+from ir_exec.errors import ShapeError, UnsupportedError
+from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op
-from ir_exec.ops.base.attributes import ElementTypeName
-from ir_exec.ops.base.shapes import broadcast_shapes
+from ir_exec.ops.base.attributes import Bool, ElementTypeName, Int, Named, NonNegative
+from ir_exec.ops.base.shapes import broadcast_shapes, normalize_axis, require_rank
 from ir_exec.text.ops.base import text_op
-from ir_exec.types import FLOAT, Array, ElementType, TensorType
+from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType
 
-__all__ = ["RMS"]
+__all__ = ["GLU", "RMS", "RoPE"]
+
+
+def _stored(array: Array, kind: ElementType) -> Array:
+    stored: Array = array.astype(kind.dtype, copy=False)
+    return stored
 
 
 @text_op("RMS", version="ie_internal_opset")
@@ -22,7 +32,7 @@ class RMS(Op):
     Source: OpenVINO, ov_ops/rms.hpp.
     """
 
-    inputs = (In("data", types=FLOAT), In("gamma", types=FLOAT, optional=True))
+    inputs = (In("data", types=CALCULABLE_FLOAT), In("gamma", types=CALCULABLE_FLOAT, optional=True))
 
     epsilon: float = 1e-5
     output_type: ElementTypeName = ElementType.dynamic
@@ -39,6 +49,218 @@ class RMS(Op):
         found = wide / scale
         if gamma is not None:
             found = found * gamma.astype(np.float32)
-        kind = self.output_type if self.output_type.is_known else ElementType.of(data)
-        stored: Array = found.astype(kind.dtype)
-        return stored
+        return _stored(found, self.output_type if self.output_type.is_known else ElementType.of(data))
+
+
+@text_op("GLU", version="ie_internal_opset")
+class GLU(Op):
+    """Swish(first part of data) * second part of data, split along `axis`.
+
+    data: floats. The first part has `split_lengths` elements, the second the remaining ones; they broadcast.
+    output: the shape of the first part, in `output_type`, or the type of data where that is dynamic. Computed in f32.
+
+    OpenVINO writes neither the activation (Swish, Gelu, Gelu_Tanh) nor which part is the gate, and reads a file with
+    their defaults, Swish and the first part: so does this class.
+
+    Errors: IR503 for an axis out of range, IR505 for a first part longer than the axis.
+    Source: OpenVINO, ov_ops/glu.hpp.
+    """
+
+    inputs = (In("data", types=CALCULABLE_FLOAT),)
+
+    axis: Int = 0
+    split_lengths: Int = 0
+    output_type: ElementTypeName = ElementType.dynamic
+
+    def check_attributes(self) -> None:
+        if self.split_lengths < 1:
+            raise ValueError(f"attribute split_lengths={self.split_lengths}: expected 1 or more")
+
+    def infer(self, data: TensorType) -> TensorType:
+        kind = self.output_type if self.output_type.is_known else data.element_type
+        if data.shape.dims is None:
+            return TensorType(kind, Shape.unknown())
+        axis = normalize_axis(self.axis, len(data.shape))
+        dims = list(data.shape)
+        if dims[axis].hi < self.split_lengths:
+            message = f"axis {axis} of data is {dims[axis]}, expected {self.split_lengths} or more to split off"
+            raise ShapeError(message, code=Code.impossible_shape, port="data")
+        dims[axis] = Dim(self.split_lengths)
+        return TensorType(kind, Shape(dims))
+
+    def evaluate(self, data: Array) -> Array:
+        gate, value = np.split(data.astype(np.float32), [self.split_lengths], axis=self.axis)
+        with np.errstate(over="ignore"):
+            found = gate / (1 + np.exp(-gate)) * value
+        return _stored(found, self.output_type if self.output_type.is_known else ElementType.of(data))
+
+
+@text_op("RoPE", version="ie_internal_opset")
+class RoPE(Op):
+    """Rotary position embedding: pairs of channels are rotated by the angle of their position.
+
+    data: floats, [batch, heads, positions, channels] or, by the flags, another order. cos, sin: floats that broadcast
+    to it, tables of cosines and sines with `rotary_ndims` channels, or half as many where both halves share them.
+    positions: integers, rows of the tables for each position, [batch, positions] or [batch, heads, positions, 1].
+    output: data with its first `rotary_ndims` channels rotated, the others as they are. Computed in f32.
+
+    Channel c is paired with c + rotary_ndims / 2, and with its neighbour where `is_interleaved` or `is_chatglm`.
+    slice_start, slice_stop: the channels of data that are used; all where they are equal.
+    input_trans0213, output_trans0213: the axes 1 and 2 are exchanged before, or after.
+    is_interleaved with tables of rank 3: one table [batch, positions, sines | cosines], given as `cos`.
+    is_qwen: data is [batch, positions, heads * channels], tables are [1, positions of the cache, 1, channels], and the
+        last positions count; output: [batch, positions, head_cnt, head_size].
+    is_chatglm: data is [positions, batch, heads * channels], `cos` is [positions, batch, pairs, 2], cosine and sine
+        side by side; output: [positions, batch, head_cnt, head_size]. With support_2d_rope the first two axes of data
+        and table are exchanged, the output is [batch, head_cnt, positions, head_size], and without use_rope_cache the
+        tables are [batch, 1, 1, pairs].
+
+    Errors: IR501 for a rank that the form does not have, IR900 for is_ltx_video.
+    Source: OpenVINO, ov_ops/rotary_positional_embeddings.hpp and the CPU plugin's kernel of it.
+    """
+
+    inputs = (
+        In("data", types=CALCULABLE_FLOAT),
+        In("cos", types=CALCULABLE_FLOAT),
+        In("sin", types=CALCULABLE_FLOAT),
+        In("positions", types=INTEGER, optional=True),
+    )
+
+    slice_start: Annotated[NonNegative, Named("config.slice_start")] = 0
+    slice_stop: Annotated[NonNegative, Named("config.slice_stop")] = 0
+    input_trans0213: Annotated[Bool, Named("config.input_trans0213")] = False
+    output_trans0213: Annotated[Bool, Named("config.output_trans0213")] = False
+    is_interleaved: Annotated[Bool, Named("config.is_interleaved")] = False
+    rotary_ndims: Annotated[NonNegative, Named("config.rotary_ndims")] = 0
+    cos_sin_ndims: Annotated[NonNegative, Named("config.cos_sin_ndims")] = 0
+    is_chatglm: Annotated[Bool, Named("config.is_chatglm")] = False
+    support_2d_rope: Annotated[Bool, Named("config.support_2d_rope")] = False
+    support_3d_rope: Annotated[Bool, Named("config.support_3d_rope")] = False
+    is_qwen: Annotated[Bool, Named("config.is_qwen")] = False
+    use_rope_cache: Annotated[Bool, Named("config.use_rope_cache")] = False
+    is_ltx_video: Annotated[Bool, Named("config.is_ltx_video")] = False
+    head_cnt: Annotated[NonNegative, Named("config.head_cnt")] = 0
+    head_size: Annotated[NonNegative, Named("config.head_size")] = 0
+    gather_position_arg_id: Annotated[NonNegative, Named("config.gather_position_arg_id")] = 0
+
+    def check_attributes(self) -> None:
+        if self.rotary_ndims % 2:
+            raise ValueError(f"attribute config.rotary_ndims={self.rotary_ndims}: expected an even number")
+        if self.slice_stop < self.slice_start:
+            raise ValueError(f"attribute config.slice_stop={self.slice_stop}: expected {self.slice_start} or more")
+        if self.gather_position_arg_id not in (0, 3):
+            raise ValueError(f"attribute config.gather_position_arg_id={self.gather_position_arg_id}: expected 0 or 3")
+
+    @property
+    def _is_split(self) -> bool:
+        """Data holds the heads of a position side by side."""
+        return self.is_qwen or self.is_chatglm
+
+    def infer(
+        self, data: TensorType, cos: TensorType, sin: TensorType, positions: TensorType | None = None
+    ) -> TensorType:
+        if self.is_ltx_video:
+            raise UnsupportedError("RoPE of LTX-Video")
+        if (self.gather_position_arg_id > 0) != (positions is not None):
+            found = "without" if positions is None else "with"
+            raise ShapeError(f"gather_position_arg_id is {self.gather_position_arg_id} {found} positions")
+        require_rank(data, 3 if self._is_split or self.support_3d_rope else 4, "data")
+        if positions is not None:
+            require_rank(positions, (2, 4), "positions")
+        if data.shape.dims is None:
+            return data.with_shape(Shape.unknown() if not self._is_split else Shape.of_rank(4))
+        first, second, *others = data.shape
+        if self._is_split:
+            heads = [Dim(self.head_cnt), second] if self.support_2d_rope else [second, Dim(self.head_cnt)]
+            return data.with_shape(Shape([first, *heads, Dim(self.head_size)]))
+        dims = [first, second, *others]
+        if self.slice_stop > self.slice_start:
+            dims[-1] = Dim(self.slice_stop - self.slice_start)
+        if self.input_trans0213 or self.output_trans0213:
+            dims[1], dims[2] = dims[2], dims[1]
+        return data.with_shape(Shape(dims))
+
+    def evaluate(self, data: Array, cos: Array, sin: Array, positions: Array | None = None) -> Array:
+        wide = data.astype(np.float32)
+        cosines, sines = cos.astype(np.float32), sin.astype(np.float32)
+        if self.slice_stop > self.slice_start:
+            wide = wide[..., self.slice_start : self.slice_stop]
+        if self._is_split:
+            wide = wide[..., : self.head_cnt * self.head_size]
+            wide = wide.reshape(*wide.shape[:2], self.head_cnt, self.head_size)
+        if self.is_chatglm:
+            found = self._of_chatglm(wide, cosines, sines)
+        elif self.is_qwen:
+            found = self._of_qwen(wide, cosines, sines, positions)
+        elif self.is_interleaved:
+            found = self._interleaved(wide, cosines, sines)
+        else:
+            if self.input_trans0213:
+                wide = wide.swapaxes(1, 2)
+            cosines, sines = (_rows_at(table, positions) for table in (cosines, sines))
+            found = _rotated_halves(wide, cosines, sines, self.rotary_ndims)
+        if self.output_trans0213 and not self.input_trans0213 and not self._is_split:
+            found = found.swapaxes(1, 2)
+        return _stored(found, ElementType.of(data))
+
+    def _interleaved(self, wide: Array, cos: Array, sin: Array) -> Array:
+        half = self.rotary_ndims // 2
+        if cos.ndim == 3:
+            # [batch, positions, 1, channels]: the heads follow the positions.
+            table = cos[:, :, np.newaxis]
+            return _rotated_neighbours(wide, table[..., half : 2 * half], table[..., :half])
+        return _rotated_neighbours(wide, cos[..., ::2], sin[..., ::2])
+
+    def _of_qwen(self, wide: Array, cos: Array, sin: Array, positions: Array | None) -> Array:
+        if positions is None:
+            start = cos.shape[1] - wide.shape[1]
+            cosines, sines = cos[:, start:], sin[:, start:]
+        else:
+            # [batch, 1, positions, channels] to [batch, positions, 1, channels].
+            cosines, sines = (_rows_at(table.swapaxes(1, 2), positions).swapaxes(1, 2) for table in (cos, sin))
+        return _rotated_halves(wide, cosines, sines, cos.shape[-1])
+
+    def _of_chatglm(self, wide: Array, cos: Array, sin: Array) -> Array:
+        if self.support_2d_rope and not self.use_rope_cache:
+            cosines, sines = cos, sin
+        else:
+            # [positions, batch, 1, pairs]: alike for every head.
+            cosines, sines = cos[..., np.newaxis, :, 0], cos[..., np.newaxis, :, 1]
+        half = self.rotary_ndims // 2
+        found = _rotated_neighbours(wide, cosines[..., :half], sines[..., :half])
+        return found.swapaxes(1, 2) if self.support_2d_rope else found
+
+
+def _rows_at(table: Array, positions: Array | None) -> Array:
+    """The rows of a table [..., rows, channels] at the positions, [batch, 1 or heads, positions, channels]."""
+    if positions is None:
+        return table
+    whole = table.reshape((1,) * (4 - table.ndim) + table.shape)
+    rows = positions[:, np.newaxis] if positions.ndim == 2 else positions[..., 0]
+    batch, heads = np.broadcast_shapes(whole.shape[:2], rows.shape[:2])
+    whole = np.broadcast_to(whole, (batch, heads, *whole.shape[2:]))
+    rows = np.broadcast_to(rows, (batch, heads, rows.shape[2]))
+    found: Array = np.take_along_axis(whole, rows[..., np.newaxis].astype(np.int64), axis=2)
+    return found
+
+
+def _rotated_halves(wide: Array, cos: Array, sin: Array, count: int) -> Array:
+    """The first `count` channels rotated, c with c + count / 2; the tables have `count` channels or half as many."""
+    half = count // 2
+    last = half if cos.shape[-1] > half else 0
+    first, second = wide[..., :half], wide[..., half:count]
+    low = first * cos[..., :half] - second * sin[..., :half]
+    high = second * cos[..., last : last + half] + first * sin[..., last : last + half]
+    return np.concatenate(
+        [low, high, np.broadcast_to(wide[..., count:], (*low.shape[:-1], wide.shape[-1] - count))], -1
+    )
+
+
+def _rotated_neighbours(wide: Array, cos: Array, sin: Array) -> Array:
+    """The first channels rotated, each even one with the next; the tables have a channel for each pair."""
+    count = 2 * cos.shape[-1]
+    even, odd = wide[..., :count:2], wide[..., 1:count:2]
+    found = wide.copy()
+    found[..., :count:2] = even * cos - odd * sin
+    found[..., 1:count:2] = odd * cos + even * sin
+    return found

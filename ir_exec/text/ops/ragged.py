@@ -36,7 +36,7 @@ class RaggedTensorPack(Op):
     """
 
     inputs = (In("begins", types=PLACES), In("ends", types=PLACES), In("data"))
-    views = True
+    may_alias = True
 
     def infer(self, begins: TensorType, ends: TensorType, data: TensorType) -> TensorType:
         return data

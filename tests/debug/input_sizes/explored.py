@@ -6,14 +6,14 @@ from functools import cache
 from pathlib import Path
 
 from ir_exec import read_model
-from ir_exec.debug.input_sizes.input_shapes import Found, explore
+from ir_exec.debug.input_sizes.input_shapes import SizeFindings, explore
 from ir_exec.debug.input_sizes.probing import Prober
 
 __all__ = ["explored"]
 
 
 @cache
-def explored(path: Path) -> tuple[Prober, Found]:
+def explored(path: Path) -> tuple[Prober, SizeFindings]:
     """A prober that has no limit any more, and what it has found within its limit."""
     prober = Prober(read_model(path))
     found = explore(prober)

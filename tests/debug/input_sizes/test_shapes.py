@@ -13,7 +13,7 @@ import pytest
 
 from ir_exec import build, compile_model, read_model
 from ir_exec.debug import shapes
-from ir_exec.debug.input_sizes.input_shapes import Found, _at, _solved, explore
+from ir_exec.debug.input_sizes.input_shapes import SizeFindings, _at, _solved, explore
 from ir_exec.debug.input_sizes.probing import MOST_LAYERS, Prober, Sizes
 from ir_exec.debug.input_sizes.shaping import InputDim, ShapesReport, _sum
 from ir_exec.debug.references.child import Child, store_arrays
@@ -32,7 +32,7 @@ RUN_TELLS = {("lstm", 2), ("index_ops", 1)}
 """Dims whose other sizes OpenVINO refuses in a run alone: of the matrices of an LSTM, and of indices."""
 
 
-def fitting(found: Found) -> list[Sizes]:
+def fitting(found: SizeFindings) -> list[Sizes]:
     """Sizes that fit: the base, and one step, two steps and the last step along every free dim."""
     assert found.base is not None
     base = found.base.sizes
@@ -47,7 +47,7 @@ def fitting(found: Found) -> list[Sizes]:
     return sizes
 
 
-def refused(found: Found) -> list[tuple[int, Sizes]]:
+def refused(found: SizeFindings) -> list[tuple[int, Sizes]]:
     """Sizes that do not fit: behind every limit, between steps, and others than the fixed ones."""
     limits = [(dim, outcome.sizes) for dim, free in found.free.items() for outcome in free.refused]
     return limits + [(dim, outcome.sizes) for dim, outcome in found.fixed.items()]

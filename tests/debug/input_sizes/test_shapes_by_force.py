@@ -10,7 +10,7 @@ from random import Random
 import openvino as ov
 import pytest
 
-from ir_exec.debug.input_sizes.input_shapes import Found, Free
+from ir_exec.debug.input_sizes.input_shapes import Free, SizeFindings
 from ir_exec.debug.input_sizes.probing import Sizes
 from tests.debug.input_sizes.explored import explored
 
@@ -23,7 +23,7 @@ FAR = 12
 """Steps from sizes that fit, at most."""
 
 
-def allowed(found: Found, rng: Random) -> Sizes:
+def allowed(found: SizeFindings, rng: Random) -> Sizes:
     """Sizes that the report allows."""
     assert found.base is not None
     base = found.base.sizes
@@ -43,7 +43,7 @@ def allowed(found: Found, rng: Random) -> Sizes:
     return tuple(sizes) if min(sizes) > 0 else base
 
 
-def near(found: Found, rng: Random) -> Sizes:
+def near(found: SizeFindings, rng: Random) -> Sizes:
     """Sizes that differ in one to three dims from such that fit."""
     sizes = list(allowed(found, rng))
     for dim in rng.sample(range(len(sizes)), min(rng.randint(1, 3), len(sizes))):
@@ -51,13 +51,13 @@ def near(found: Found, rng: Random) -> Sizes:
     return tuple(sizes)
 
 
-def allows(found: Found, sizes: Sizes) -> bool:
+def allows(found: SizeFindings, sizes: Sizes) -> bool:
     """Whether the report says that these sizes fit."""
     assert found.base is not None
     return any(_allows_with(found, found.base.sizes, sizes, dict(meant)) for meant in _meant(found, sizes))
 
 
-def _meant(found: Found, sizes: Sizes) -> Iterator[tuple[tuple[int, int], ...]]:
+def _meant(found: SizeFindings, sizes: Sizes) -> Iterator[tuple[tuple[int, int], ...]]:
     """The sizes that the free dims may stand for: where one is 1 and broadcast, that of the dims tied to it."""
     assert found.base is not None
     base = found.base.sizes
@@ -72,7 +72,7 @@ def _meant(found: Found, sizes: Sizes) -> Iterator[tuple[tuple[int, int], ...]]:
     yield from product(*choices)
 
 
-def _allows_with(found: Found, base: Sizes, sizes: Sizes, meant: dict[int, int]) -> bool:
+def _allows_with(found: SizeFindings, base: Sizes, sizes: Sizes, meant: dict[int, int]) -> bool:
     for dim, size in enumerate(sizes):
         if size == 1 and dim in found.ones:
             continue
@@ -101,7 +101,7 @@ def _is_in_pattern(free: Free, size: int) -> bool:
     return pattern.period > 0 and not is_low and size % pattern.period in pattern.remainders
 
 
-def _is_of_elements(found: Found, dim: int) -> bool:
+def _is_of_elements(found: SizeFindings, dim: int) -> bool:
     """Whether a Reshape ties a dim, which takes whatever has as many elements."""
     node = found.because[dim].node if dim in found.because else None
     return node is not None and node.type == "Reshape"

@@ -11,7 +11,7 @@ import pytest
 
 from ir_exec import EvaluationError, IRError, compile_model, read_model
 from ir_exec.debug import Profile, profile
-from ir_exec.debug.profiles.profile_report import LayerProfile, Machine, measure_machine
+from ir_exec.debug.profiles.profile_report import LayerProfile, MachineSpeed, measure_machine
 from ir_exec.debug.profiles.profiling import _by_prefix
 from ir_exec.debug.profiles.recording import Recorder, bytes_moved
 from ir_exec.debug.references.openvino import original_layers
@@ -129,7 +129,7 @@ def test_bytes_moved() -> None:
 def test_the_machine() -> None:
     found = measure_machine(2)
     assert min(found.gflops, found.gbytes, found.cache_gbytes) > 0
-    machine = Machine(threads=1, gflops=10, gbytes=5, cache_gbytes=50)
+    machine = MachineSpeed(threads=1, gflops=10, gbytes=5, cache_gbytes=50)
     assert machine.least_seconds(5 * 10**9, 0) == pytest.approx(1)
     assert machine.least_seconds(0, 5 * 10**9) == pytest.approx(1)
     assert machine.least_seconds(0, 10**6) == pytest.approx(2e-5)

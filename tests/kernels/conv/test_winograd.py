@@ -8,7 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ir_exec.kernels.conv.winograd import WinogradConvolver, is_worth_transforming, transformed_filters
+from ir_exec.kernels.conv.winograd import (
+    TransformedFilters,
+    WinogradConvolver,
+    is_worth_transforming,
+    transformed_filters,
+)
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array
@@ -33,7 +38,7 @@ def convolver(data: Array, filters: Array, pads: list[tuple[int, int]]) -> Winog
         SlidingAxis(size, 3, 1, 1, begin, size + begin + end - 2)
         for size, (begin, end) in zip(data.shape[2:], pads, strict=True)
     ]
-    return WinogradConvolver(axes, data.shape, transformed_filters(filters))
+    return WinogradConvolver(axes, data.shape, TransformedFilters(filters))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from ir_exec.kernels.gemm import blas
-from ir_exec.kernels.gemm.blas import CLAIM, Claim, blas_is_single_threaded
+from ir_exec.kernels.gemm.blas import CLAIM, BlasThreadLimit, blas_is_single_threaded
 
 
 def threads_of_blas() -> set[int]:
@@ -28,11 +28,11 @@ def three_threads() -> Iterator[None]:
 
 
 @pytest.fixture
-def claims() -> Iterator[Callable[[], Claim]]:
-    made: list[Claim] = []
+def claims() -> Iterator[Callable[[], BlasThreadLimit]]:
+    made: list[BlasThreadLimit] = []
 
-    def make() -> Claim:
-        made.append(Claim())
+    def make() -> BlasThreadLimit:
+        made.append(BlasThreadLimit())
         return made[-1]
 
     yield make
@@ -40,7 +40,7 @@ def claims() -> Iterator[Callable[[], Claim]]:
         claim.release()
 
 
-def test_blas_has_one_thread_while_a_claim_is_held(claims: Callable[[], Claim]) -> None:
+def test_blas_has_one_thread_while_a_claim_is_held(claims: Callable[[], BlasThreadLimit]) -> None:
     claim = claims()
     assert threads_of_blas() == {3}, "a claim that nobody needs changes nothing"
     assert claim.hold()
@@ -50,7 +50,7 @@ def test_blas_has_one_thread_while_a_claim_is_held(claims: Callable[[], Claim]) 
     assert threads_of_blas() == {3}
 
 
-def test_the_last_of_several_claims_gives_the_threads_back(claims: Callable[[], Claim]) -> None:
+def test_the_last_of_several_claims_gives_the_threads_back(claims: Callable[[], BlasThreadLimit]) -> None:
     first, second = claims(), claims()
     first.hold()
     second.hold()
@@ -61,7 +61,7 @@ def test_the_last_of_several_claims_gives_the_threads_back(claims: Callable[[], 
     assert threads_of_blas() == {3}
 
 
-def test_a_claim_may_end_on_another_thread_than_it_began(claims: Callable[[], Claim]) -> None:
+def test_a_claim_may_end_on_another_thread_than_it_began(claims: Callable[[], BlasThreadLimit]) -> None:
     first, second = claims(), claims()
     first.hold()
     begun, ended = threading.Event(), threading.Event()
@@ -82,14 +82,14 @@ def test_a_claim_may_end_on_another_thread_than_it_began(claims: Callable[[], Cl
     assert threads_of_blas() == {3}
 
 
-def test_a_claim_that_is_over_is_made_no_more(claims: Callable[[], Claim]) -> None:
+def test_a_claim_that_is_over_is_made_no_more(claims: Callable[[], BlasThreadLimit]) -> None:
     claim = claims()
     claim.release()
     assert not claim.hold()
     assert threads_of_blas() == {3}
 
 
-def test_blas_is_single_threaded_in_a_run_only(claims: Callable[[], Claim]) -> None:
+def test_blas_is_single_threaded_in_a_run_only(claims: Callable[[], BlasThreadLimit]) -> None:
     assert not blas_is_single_threaded()
     token = CLAIM.set(claims())
     try:
@@ -99,19 +99,19 @@ def test_blas_is_single_threaded_in_a_run_only(claims: Callable[[], Claim]) -> N
 
 
 def test_a_blas_that_cannot_be_limited_keeps_its_threads(
-    monkeypatch: pytest.MonkeyPatch, claims: Callable[[], Claim]
+    monkeypatch: pytest.MonkeyPatch, claims: Callable[[], BlasThreadLimit]
 ) -> None:
     claim = claims()
     with monkeypatch.context() as patch:
         patch.setattr(blas, "blas_libraries", lambda: ())
-        patch.setattr(blas, "_LIMIT", blas._Limit())
+        patch.setattr(blas, "_LIMIT", blas._ThreadCounts())
         assert not claim.hold()
         claim.release()
     assert threads_of_blas() == {3}
 
 
 def test_whether_blas_is_limited_is_true_where_another_thread_has_set_its_number(
-    claims: Callable[[], Claim],
+    claims: Callable[[], BlasThreadLimit],
 ) -> None:
     found: list[tuple[bool, set[int]]] = []
 
@@ -130,7 +130,7 @@ def test_whether_blas_is_limited_is_true_where_another_thread_has_set_its_number
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_of_a_process_that_runs_has_the_threads_back(claims: Callable[[], Claim]) -> None:
+def test_a_fork_of_a_process_that_runs_has_the_threads_back(claims: Callable[[], BlasThreadLimit]) -> None:
     claims().hold()
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)

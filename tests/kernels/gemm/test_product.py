@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir_exec.kernels.gemm import product, strips
-from ir_exec.kernels.gemm.blas import CLAIM, Claim, blas_is_single_threaded, takes_strips
+from ir_exec.kernels.gemm.blas import CLAIM, BlasThreadLimit, blas_is_single_threaded, takes_strips
 from ir_exec.kernels.gemm.panels import PackedMatrix
 from ir_exec.kernels.gemm.product import matrix_product, product_for
 from ir_exec.kernels.gemm.strips import multiply_in_strips, strip_of
@@ -21,8 +21,8 @@ from tests.helpers.pieces import in_pieces
 
 
 @pytest.fixture
-def claimed() -> Iterator[Claim]:
-    claim = Claim()
+def claimed() -> Iterator[BlasThreadLimit]:
+    claim = BlasThreadLimit()
     token = CLAIM.set(claim)
     yield claim
     CLAIM.reset(token)
@@ -74,7 +74,9 @@ def test_layouts_that_blas_does_not_take() -> None:
         ((2, 1, 600), (600, 900)),
     ],
 )
-def test_long_products_are_the_products(claimed: Claim, a: tuple[int, ...], b: tuple[int, ...], dtype: type) -> None:
+def test_long_products_are_the_products(
+    claimed: BlasThreadLimit, a: tuple[int, ...], b: tuple[int, ...], dtype: type
+) -> None:
     left, right = whole_numbers(*a), whole_numbers(*b)
     wanted = np.matmul(left.astype(np.float64), right.astype(np.float64))
     found = matrix_product(left.astype(dtype), right.astype(dtype))
@@ -86,7 +88,9 @@ def test_long_products_are_the_products(claimed: Claim, a: tuple[int, ...], b: t
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 40, 64, 65])
 @pytest.mark.parametrize("columns", [31, 90, 1300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
-def test_few_rows_by_a_matrix_that_lies_transposed(claimed: Claim, rows: int, columns: int, dtype: type) -> None:
+def test_few_rows_by_a_matrix_that_lies_transposed(
+    claimed: BlasThreadLimit, rows: int, columns: int, dtype: type
+) -> None:
     left, right = whole_numbers(rows, 700).astype(dtype), whole_numbers(columns, 700).astype(dtype).T
     for a in (left, left.reshape(rows, 1, 700), np.asfortranarray(left)):
         found = matrix_product(a, right)
@@ -95,7 +99,7 @@ def test_few_rows_by_a_matrix_that_lies_transposed(claimed: Claim, rows: int, co
         assert np.array_equal(found, np.matmul(a.astype(np.float64), right))
 
 
-def test_long_products_into_rows_that_do_not_follow_each_other(claimed: Claim) -> None:
+def test_long_products_into_rows_that_do_not_follow_each_other(claimed: BlasThreadLimit) -> None:
     left, right = whole_numbers(2, 300, 200), whole_numbers(2, 200, 400)
     out = np.zeros((2, 300, 405), np.float32)
     matrix_product(left, right, out[..., 2:-3])
@@ -114,7 +118,7 @@ def test_long_products_into_rows_that_do_not_follow_each_other(claimed: Claim) -
         ((3, 3000), (3000, 900)),
     ],
 )
-def test_threads_change_no_digit(claimed: Claim, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+def test_threads_change_no_digit(claimed: BlasThreadLimit, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     generator = np.random.default_rng(0)
     left, right = generator.standard_normal(a, np.float32), generator.standard_normal(b, np.float32)
     found = []
@@ -274,7 +278,7 @@ def test_outside_of_a_run_nothing_is_cut() -> None:
 
 
 def test_strips_are_for_a_blas_that_blas_is_single_threaded() -> None:
-    claim = Claim()
+    claim = BlasThreadLimit()
     token = CLAIM.set(claim)
     try:
         assert blas_is_single_threaded() or not takes_strips()

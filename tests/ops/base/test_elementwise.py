@@ -332,7 +332,7 @@ def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], element_type: Elem
         kernel = operator.kernel(TensorType.of(data))
         assert_array_equal(kernel(data), wanted, strict=True)
         assert_array_equal(data, given)
-        if cls.overwrites:
+        if cls.inplace_inputs:
             out = kernel(data, out=data)
             assert out is data
             assert_array_equal(out, wanted, strict=True)
@@ -345,7 +345,7 @@ def test_the_kernel_of_a_plan_does_the_same(cls: type[Unary], element_type: Elem
     [
         pytest.param(cls, kind, id=f"{cls.__name__}-{kind}")
         for cls in registered()
-        if cls.overwrites and ".movement." not in cls.__module__
+        if cls.inplace_inputs and ".movement." not in cls.__module__
         for kind in (ElementType.f32, ElementType.f16, ElementType.i32, ElementType.boolean)
         if kind in cls.inputs[0].types
     ],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ir_exec.kernels.resample import Filter, Table
+from ir_exec.kernels.resample import Filter, TapTable
 from ir_exec.onnx.export.algebra import I64, Expr, concat, given
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.image.interpolate import Interpolate1, Interpolate4, Interpolate11, _normal_axes
@@ -130,7 +130,7 @@ def _finished(found: Expr, dtype: Any) -> Expr:
     return _saturated(found.rint(), dtype).to(dtype)
 
 
-def _resampled(data: Expr, axis: int, rank: int, table: Table) -> Expr:
+def _resampled(data: Expr, axis: int, rank: int, table: TapTable) -> Expr:
     """An axis resampled by a table: gathered, or multiplied by the matrix of weights."""
     sheet = data.sheet
     if table.weights is None:

@@ -1,0 +1,413 @@
+"""Compressing weights without data: constants of floats as codes, and the layers that expand them, as NNCF names them.
+
+For reports before and after a quantization, and for tests of runtimes; NNCF has the methods that keep accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from ir_exec.build.constants import constant
+from ir_exec.build.edit import Editor
+from ir_exec.build.functions import function_for
+from ir_exec.build.values import Value
+from ir_exec.build.weight_formats import FORMATS, EncodedWeight, WeightEncoding, encode
+from ir_exec.errors import EvaluationError, GraphError
+from ir_exec.graph import Node
+from ir_exec.hints import suggested
+from ir_exec.ir import RtInfo
+from ir_exec.ir.packing import packed_size
+from ir_exec.model import Loaded, Model
+from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.types import Array, ElementType, convert
+
+__all__ = [
+    "SHORT_NAMES",
+    "Compression",
+    "PlainWeightConstant",
+    "StoredWeight",
+    "compress_weights",
+    "plain_weights",
+]
+
+SHORT_NAMES = {"int8": "int8_asym", "int4": "int4_asym"}
+"""What the names without a range stand for."""
+
+_CODES = "/codes"
+"""The end of the name of a constant of codes while the weight still has its name."""
+
+_KEPT = ("keep", "f32")
+_BACKUP = "int8_asym"
+_FLOATS = (ElementType.f32, ElementType.f16, ElementType.bf16)
+
+
+@dataclass(frozen=True)
+class PlainWeightConstant:
+    """A constant of floats that products, convolutions or Gathers read as their weight.
+
+    axes: those along which a reader sums; the last one is split into groups. reader: the first reader, which has it at
+    its input `port`. last: the position of the last reader among all layers.
+    """
+
+    node: Node
+    reader: Node
+    port: int
+    axes: tuple[int, ...]
+    last: int
+
+    @property
+    def name(self) -> str:
+        """The name of the constant."""
+        return self.node.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the constant."""
+        return self.constant.shape.static
+
+    @property
+    def constant(self) -> Const:
+        """The operator of the constant."""
+        assert isinstance(self.node.op, Const)
+        return self.node.op
+
+    @property
+    def channels(self) -> int:
+        """The length of the axis that groups split."""
+        return self.shape[self.axes[-1]]
+
+    @property
+    def has_groups(self) -> bool:
+        """Return True if groups of elements may share a scale: not in filters."""
+        return len(self.axes) == 1
+
+
+@dataclass(frozen=True)
+class Compression:
+    """How weights are to be compressed.
+
+    format: a name of `FORMATS`, "int8", "int4", or "f16". group_size: elements that share a scale; -1 for whole rows;
+    None for what is usual in the format. ratio: the share of the elements of inner layers that get a format of 4 bits,
+    the others get int8_asym. all_layers: treat embeddings and the last layer as all others, with formats of 4 bits.
+    layers: formats by patterns of names of constants, before everything else; "keep" leaves a weight as it is.
+    """
+
+    format: str = "int8"
+    group_size: int | None = None
+    ratio: float = 1.0
+    all_layers: bool = False
+    layers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StoredWeight:
+    """A weight as it was compressed. format: "keep" for one that was left as it is. note: why it has another format."""
+
+    name: str
+    format: str
+    group_size: int | None
+    elements: int
+    bytes_before: int
+    bytes: int
+    note: str | None = None
+
+
+def compress_weights(
+    model: Model, compression: Compression, importance: Mapping[str, Array] | None = None
+) -> tuple[Model, tuple[StoredWeight, ...]]:
+    """Return a model with compressed weights, and what became of each.
+
+    importance: by names of constants, how much the errors of each channel weigh, such as the mean square of the
+    activations that it is multiplied by. Scales and the choice of layers for 8 bits follow it.
+    Raises EvaluationError for unknown formats and groups that fit no weight, GraphError where there is no weight.
+    """
+    weights = plain_weights(model)
+    if not weights or model.weights is None:
+        hint = "constants of floats with two axes, read by MatMul, Gather or convolutions, are weights"
+        raise GraphError(f"{model.name!r} has no weights to compress", hint=hint)
+    chosen = _Choice(model, weights, compression, importance or {}).formats()
+    editor = Editor(model)
+    stored = []
+    for weight in weights:
+        name, note = chosen[weight.name]
+        array = weight.constant.evaluate(weights=model.weights)
+        before = packed_size(weight.constant.element_type, array.size)
+        if name in _KEPT:
+            stored.append(StoredWeight(weight.name, "keep", None, array.size, before, before, note))
+            continue
+        if name == "f16":
+            _put_f16(editor, weight, array)
+            stored.append(StoredWeight(weight.name, "f16", None, array.size, before, 2 * array.size, note))
+            continue
+        encoding = FORMATS[name]
+        group = _group_of(weight, encoding, compression)
+        found = encode(
+            convert(array, ElementType.f32), weight.axes, encoding, group, _spread(weight, (importance or {}))
+        )
+        editor.replace(weight.name, partial(_chain, weight, found))
+        editor.rename_layer(f"{weight.name}{_CODES}", weight.name)
+        stored.append(StoredWeight(weight.name, name, group, array.size, before, _stored_bytes(found), note))
+    return _noted(editor.model(), compression, stored), tuple(stored)
+
+
+def plain_weights(model: Model) -> tuple[PlainWeightConstant, ...]:
+    """Return the weights of a model that can be compressed, bodies left out, in the order of their readers."""
+    found: dict[Node, PlainWeightConstant] = {}
+    refused: set[Node] = set()
+    names: dict[str, int] = {}
+    for node in (*model.graph.nodes, *model.graph.unreachable):
+        names[node.name] = names.get(node.name, 0) + 1
+    for position, node in enumerate(model.graph.nodes):
+        for port, value in enumerate(node.inputs):
+            source = None if value is None else _constant_of(value.node)
+            if source is None or names[source.name] > 1:
+                continue
+            axes = _summed_axes(node, port, source, model)
+            if axes is None:
+                continue
+            if source in found and found[source].axes != axes:
+                refused.add(source)
+            first = found.get(source, PlainWeightConstant(source, node, port, axes, position))
+            found[source] = replace(first, last=position)
+    return tuple([weight for node, weight in found.items() if node not in refused])
+
+
+def _constant_of(node: Node) -> Node | None:
+    """The constant of floats that a layer is, or that it converts."""
+    if canonical(node.type) == "Convert" and node.values_in:
+        node = node.values_in[0].node
+    is_weight = isinstance(node.op, Const) and node.op.element_type in _FLOATS and node.op.shape.is_static
+    return node if is_weight and isinstance(node.op, Const) and len(node.op.shape.static) >= 2 else None
+
+
+def _summed_axes(node: Node, port: int, source: Node, model: Model) -> tuple[int, ...] | None:
+    """The axes of a weight along which its reader sums; None for readers that have no weights."""
+    assert isinstance(source.op, Const)
+    kind, rank = canonical(node.type), len(source.op.shape.static)
+    if not prod(source.op.shape.static):
+        return None
+    if kind == "MatMul" and port in (0, 1):
+        is_transposed = bool(vars(node.op)["transpose_b" if port else "transpose_a"])
+        is_last = is_transposed if port else not is_transposed
+        return (rank - 1,) if is_last else (rank - 2,)
+    if kind == "Gather" and port == 0 and rank == 2 and len(node.inputs) > 2:
+        axis = node.inputs[2]
+        op = None if axis is None else axis.node.op
+        if isinstance(op, Const) and model.weights is not None and not op.evaluate(weights=model.weights).any():
+            return (1,)
+    if kind == "Convolution" and port == 1:
+        return tuple(range(1, rank))
+    if kind == "GroupConvolution" and port == 1:
+        return tuple(range(2, rank))
+    if kind == "ConvolutionBackpropData" and port == 1:
+        return (0, *range(2, rank))
+    return None
+
+
+class _Choice:
+    """Which format each weight gets."""
+
+    def __init__(
+        self,
+        model: Model,
+        weights: Sequence[PlainWeightConstant],
+        compression: Compression,
+        importance: Mapping[str, Array],
+    ) -> None:
+        self._model = model
+        self._weights = weights
+        self._compression = compression
+        self._importance = importance
+        self._default = _checked(compression.format)
+        self._layers = {pattern: _checked(name) for pattern, name in compression.layers.items()}
+        unused = [one for one in self._layers if not any(fnmatchcase(weight.name, one) for weight in weights)]
+        if unused:
+            message = f"no weight has a name like {unused[0]!r}"
+            raise EvaluationError(message, hint=suggested(unused[0], [weight.name for weight in weights]))
+        if not 0 <= compression.ratio <= 1:
+            raise EvaluationError(f"the ratio is {compression.ratio}, expected a number from 0 to 1")
+        group = compression.group_size
+        if group is not None and group != -1 and group < 1:
+            raise EvaluationError(f"the group size is {group}, expected a positive number, or -1 for whole rows")
+
+    def formats(self) -> dict[str, tuple[str, str | None]]:
+        """The format of each weight by its name, with a note where it is another than the one asked for."""
+        found: dict[str, tuple[str, str | None]] = {}
+        for weight in self._weights:
+            asked = next((name for pattern, name in self._layers.items() if fnmatchcase(weight.name, pattern)), None)
+            if asked is not None:
+                found[weight.name] = asked, None
+        left = [weight for weight in self._weights if weight.name not in found]
+        if self._default in FORMATS and FORMATS[self._default].bits == 4:
+            inner = left if self._compression.all_layers else self._inner(left)
+            for weight in left:
+                if weight not in inner:
+                    kind = "filter" if not weight.has_groups else "embedding or last layer"
+                    found[weight.name] = _BACKUP, kind
+            for weight in self._sensitive(inner):
+                found[weight.name] = _BACKUP, "the most sensitive, by --ratio"
+        for weight in left:
+            found.setdefault(weight.name, (self._default, None))
+        self._check_groups(found)
+        return found
+
+    def _inner(self, weights: Sequence[PlainWeightConstant]) -> list[PlainWeightConstant]:
+        """The weights of products but for those of the last one; all where there are no others."""
+        last = max(weight.last for weight in self._weights)
+        rows = [weight for weight in weights if weight.has_groups]
+        return [one for one in rows if canonical(one.reader.type) == "MatMul" and one.last != last] or rows
+
+    def _sensitive(self, weights: Sequence[PlainWeightConstant]) -> list[PlainWeightConstant]:
+        """The weights that get 8 bits, those first that lose most in 4 bits."""
+        total = sum(prod(weight.shape) for weight in weights)
+        left = (1 - self._compression.ratio) * total
+        if left < 1:
+            return []
+        losses = {weight.name: self._loss(weight) for weight in weights}
+        chosen = []
+        for weight in sorted(weights, key=lambda one: -losses[one.name]):
+            if left <= 0:
+                break
+            chosen.append(weight)
+            left -= prod(weight.shape)
+        return chosen
+
+    def _loss(self, weight: PlainWeightConstant) -> float:
+        """The noise that a format adds to a weight, relative to its power, by the importance of channels."""
+        assert self._model.weights is not None
+        array = convert(weight.constant.evaluate(weights=self._model.weights), ElementType.f32)
+        encoding = FORMATS[self._default]
+        group = _fitting(weight, encoding, self._compression.group_size)
+        found = encode(array, weight.axes, encoding, group).expand()
+        spread = _spread(weight, self._importance)
+        importance = np.float32(1) if spread is None else spread
+        power = float((importance * array**2).sum(dtype=np.float64))
+        return float((importance * (found - array) ** 2).sum(dtype=np.float64)) / power if power else 0.0
+
+    def _check_groups(self, found: dict[str, tuple[str, str | None]]) -> None:
+        """Give weights whose rows no group divides the backup format; raises where no weight is left."""
+        size = self._compression.group_size
+        wrong, right = [], 0
+        for weight in self._weights:
+            name, _ = found[weight.name]
+            encoding = FORMATS.get(name)
+            if encoding is None or encoding.group_size is None or not weight.has_groups:
+                continue
+            asked = size if size is not None else encoding.group_size
+            if asked == -1 or weight.channels % asked == 0:
+                right += 1
+            elif size is not None:
+                wrong.append(weight)
+        if wrong and not right:
+            lengths = sorted({weight.channels for weight in wrong})
+            shown = ", ".join(map(str, lengths[:6])) + (", ..." if len(lengths) > 6 else "")
+            divisor = int(np.gcd.reduce(lengths))
+            message = f"groups of {size} divide the rows of no weight: these have {shown} elements"
+            raise EvaluationError(message, hint=f"--group-size {divisor} divides all of them; -1 is whole rows")
+        for weight in wrong:
+            note = f"rows of {weight.channels} elements are no groups of {size}"
+            found[weight.name] = _BACKUP, note
+
+
+def _checked(name: str) -> str:
+    known = SHORT_NAMES.get(name, name)
+    if known not in FORMATS and known not in ("f16", *_KEPT):
+        choices = ("int8", "int4", "f16", *FORMATS, "keep")
+        message = f"{name!r} is no format of weights, expected one of {', '.join(choices)}"
+        raise EvaluationError(message, hint=suggested(name, choices))
+    return known
+
+
+def _group_of(weight: PlainWeightConstant, encoding: WeightEncoding, compression: Compression) -> int | None:
+    if encoding.group_size is None or not weight.has_groups:
+        return None
+    return _fitting(weight, encoding, compression.group_size)
+
+
+def _fitting(weight: PlainWeightConstant, encoding: WeightEncoding, size: int | None) -> int | None:
+    """The group size: the one asked for, the usual one, or the greatest half of that which divides the rows."""
+    if size == -1 or not weight.has_groups:
+        return None
+    group = encoding.group_size if size is None else size
+    while group is not None and group > 1 and weight.channels % group:
+        group //= 2
+    return None if group is None or group <= 1 else group
+
+
+def _spread(weight: PlainWeightConstant, importance: Mapping[str, Array]) -> Array | None:
+    """The importance of the channels of a weight as an array that broadcasts to it."""
+    found = importance.get(weight.name)
+    if found is None:
+        return None
+    axis = weight.axes[0]
+    if found.shape != (weight.shape[axis],):
+        return None
+    shape = [1] * len(weight.shape)
+    shape[axis] = weight.shape[axis]
+    # What no activation reaches still counts a little: an error there may show with others.
+    floor = np.float32(1e-3) * found.mean(dtype=np.float64).astype(np.float32) + np.float32(1e-30)
+    return np.asarray((found + floor).reshape(shape), np.float32)
+
+
+def _chain(weight: PlainWeightConstant, found: EncodedWeight) -> Value:
+    """The layers that expand a weight, with NNCF's names."""
+    name, kind = weight.name, found.scale_kind if found.scale_kind is ElementType.f32 else ElementType.f16
+    to, multiply, subtract, reshape = map(function_for, ("Convert", "Multiply", "Subtract", "Reshape"))
+    codes = constant(convert(found.codes, found.encoding.kind), name=f"{name}{_CODES}")
+    value: Value = to(codes, kind.name)
+    if found.zero is not None:
+        zero = constant(convert(found.zero, found.encoding.kind), name=f"{name}/zero_point")
+        value = subtract(value, to(zero, kind.name), name=f"{name}/zero_point/subtract")
+    scale = constant(convert(found.scale, found.scale_kind), name=f"{name}/scale")
+    if found.scale_kind is ElementType.f8e8m0:
+        scale = to(scale, kind.name)
+    before = f"{name}/fq_weights_{weight.port}"
+    value = multiply(value, scale, name=before)
+    if found.group_size is not None:
+        value = reshape(value, np.array(found.shape, np.int64), special_zero=False)
+    target = weight.constant.element_type
+    if target is not kind:
+        value = to(value, target.name, name=f"{before}/convert")
+    return value
+
+
+def _put_f16(editor: Editor, weight: PlainWeightConstant, array: Array) -> None:
+    if weight.constant.element_type is ElementType.f16:
+        return
+    most = np.finfo(np.float16).max
+    half = np.clip(convert(array, ElementType.f32), -most, most).astype(np.float16)
+    to = function_for("Convert")
+    kind = weight.constant.element_type.name
+    editor.replace(weight.name, lambda: to(constant(half, name=f"{weight.name}_compressed"), kind))
+
+
+def _stored_bytes(found: EncodedWeight) -> int:
+    kind = found.encoding.kind
+    zero = 0 if found.zero is None else packed_size(kind, found.zero.size)
+    return packed_size(kind, found.codes.size) + packed_size(found.scale_kind, found.scale.size) + zero
+
+
+def _noted(model: Model, compression: Compression, stored: Sequence[StoredWeight]) -> Model:
+    """The model with what was done in its rt_info."""
+    values = {
+        "mode": SHORT_NAMES.get(compression.format, compression.format),
+        "group_size": next((str(one.group_size) for one in stored if one.group_size is not None), "-1"),
+        "ratio": str(compression.ratio),
+        "all_layers": str(compression.all_layers),
+        "backup_mode": _BACKUP,
+    }
+    entries = [RtInfo(name=name, attributes={"value": value}) for name, value in values.items()]
+    compressed = RtInfo(name="weight_compression", children=tuple(entries))
+    note = RtInfo(name="ir_exec", children=(compressed,))
+    document = model.current_document()
+    kept = tuple([child for child in document.rt_info.children if child.name != "ir_exec"])
+    info = document.rt_info.model_copy(update={"children": (*kept, note)})
+    document = document.model_copy(update={"rt_info": info})
+    return Model(Loaded(document, model.graph, model.weights, document), model.types)

@@ -1,0 +1,201 @@
+"""Formats of compressed weights: arrays of floats as codes, scales and zero points.
+
+Names, ranges and scales are those that NNCF documents for its modes. Scales are f16, powers of two for the mx formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from ir_exec.types import Array, ElementType, convert
+
+__all__ = ["FORMATS", "EncodedWeight", "WeightEncoding", "encode", "grouped"]
+
+_STEPS = np.linspace(0.7, 1.1, 17, dtype=np.float32)
+"""Scales that are tried in place of the one that the range gives, as factors of it."""
+
+
+@dataclass(frozen=True)
+class WeightEncoding:
+    """A format. kind: the element type of codes. scale_kind: that of scales. greatest: the number that the greatest
+    magnitude of a group becomes. has_zero: whether there are zero points. group_size: the usual one; None for rows."""
+
+    name: str
+    kind: ElementType
+    greatest: float
+    scale_kind: ElementType = ElementType.f16
+    has_zero: bool = False
+    group_size: int | None = None
+
+    @property
+    def bits(self) -> int:
+        """Bits of a code."""
+        return self.kind.bits
+
+
+FORMATS: Mapping[str, WeightEncoding] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            WeightEncoding("int8_asym", ElementType.u8, 255.0, has_zero=True),
+            WeightEncoding("int8_sym", ElementType.i8, 128.0),
+            WeightEncoding("int4_asym", ElementType.u4, 15.0, has_zero=True, group_size=128),
+            WeightEncoding("int4_sym", ElementType.i4, 8.0, group_size=128),
+            WeightEncoding("nf4", ElementType.nf4, 1.0, group_size=128),
+            WeightEncoding("fp4", ElementType.f4e2m1, 6.0, group_size=128),
+            WeightEncoding("mxfp4", ElementType.f4e2m1, 6.0, ElementType.f8e8m0, group_size=32),
+            WeightEncoding("fp8_e4m3", ElementType.f8e4m3, 448.0, group_size=128),
+            WeightEncoding("mxfp8_e4m3", ElementType.f8e4m3, 448.0, ElementType.f8e8m0, group_size=32),
+        )
+    }
+)
+"""The formats by name; `f16` is none of them, as it has no scales."""
+
+
+@dataclass(frozen=True)
+class EncodedWeight:
+    """A weight as (codes - zero) * scale, f32 arrays of numbers that `encoding` holds exactly.
+
+    shape: of the weight; that of codes has another axis for groups. zero: None where the format has none.
+    scale_kind: f16, or f32 where f16 cannot hold the scales.
+    """
+
+    encoding: WeightEncoding
+    shape: tuple[int, ...]
+    codes: Array
+    scale: Array
+    zero: Array | None
+    scale_kind: ElementType
+    group_size: int | None
+
+    def expand(self) -> Array:
+        """The weight that a reader gets, f32."""
+        codes = self.codes if self.zero is None else self.codes - self.zero
+        return (codes * self.scale).reshape(self.shape)
+
+
+def grouped(array: Array, axes: Sequence[int], group_size: int | None) -> tuple[Array, tuple[int, ...]]:
+    """Return an array with its last axis of `axes` split into groups, and the axes that share a scale."""
+    if group_size is None:
+        return array, tuple(axes)
+    axis = axes[-1]
+    count = array.shape[axis] // group_size
+    return array.reshape(*array.shape[:axis], count, group_size, *array.shape[axis + 1 :]), (axis + 1,)
+
+
+def encode(
+    weight: Array,
+    axes: Sequence[int],
+    encoding: WeightEncoding,
+    group_size: int | None = None,
+    importance: Array | None = None,
+) -> EncodedWeight:
+    """Return a weight in a format.
+
+    Args:
+        weight: Finite f32 numbers.
+        axes: Those whose elements share a scale, where there are no groups.
+        encoding: The format.
+        group_size: Elements of the last of `axes` that share a scale; it divides the length of the axis.
+        importance: Of the errors of each element, broadcast to the weight. With it scales are those of the smallest
+            weighted squared error among several; without it the range of a group gives its scale.
+    """
+    data, shared = grouped(weight, axes, group_size)
+    scale, zero = _of_range(data, shared, encoding)
+    if importance is not None and encoding.scale_kind is ElementType.f16:
+        weights, _ = grouped(np.array(np.broadcast_to(importance, weight.shape)), axes, group_size)
+        scale = _of_least_error(data, shared, encoding, scale, zero, weights)
+    kind = encoding.scale_kind
+    if kind is ElementType.f16 and not _fits_f16(scale):
+        kind = ElementType.f32
+    scale = _rounded(scale, kind)
+    codes = _codes(data, scale, zero, encoding)
+    return EncodedWeight(encoding, weight.shape, codes, scale, zero, kind, group_size)
+
+
+def _of_range(data: Array, shared: tuple[int, ...], encoding: WeightEncoding) -> tuple[Array, Array | None]:
+    """The scales, and zero points, by the least and greatest element of each group."""
+    low, high = data.min(axis=shared, keepdims=True), data.max(axis=shared, keepdims=True)
+    if encoding.has_zero:
+        low, high = np.minimum(low, 0), np.maximum(high, 0)
+        scale = (high - low) / np.float32(encoding.greatest)
+        scale = np.where(scale == 0, np.float32(1), scale)
+        return scale, np.clip(np.rint(-low / scale), 0, encoding.greatest).astype(np.float32)
+    most = np.maximum(-low, high)
+    if encoding.kind.is_integer:
+        # The scale has a sign: the greatest magnitude becomes the first code, which has no negative.
+        most = np.where(-low >= high, most, -most)
+    scale = most / np.float32(encoding.greatest)
+    if encoding.scale_kind is ElementType.f8e8m0:
+        with np.errstate(divide="ignore"):
+            scale = np.exp2(np.clip(np.ceil(np.log2(scale)), -127, 127))
+    return np.where(scale == 0, np.float32(1), scale).astype(np.float32), None
+
+
+def _of_least_error(
+    data: Array,
+    shared: tuple[int, ...],
+    encoding: WeightEncoding,
+    first: Array,
+    zero: Array | None,
+    importance: Array,
+) -> Array:
+    best, least = first, np.full(first.shape, np.inf, np.float64)
+    for factor in _STEPS:
+        for scale in _tried(data, shared, encoding, first * factor, zero, importance):
+            rounded = _rounded(scale, ElementType.f16)
+            rounded = np.where(rounded == 0, scale, rounded)
+            found = _numbers(_codes(data, rounded, zero, encoding), zero) * rounded
+            error = (importance * (data - found) ** 2).sum(axis=shared, keepdims=True, dtype=np.float64)
+            best, least = np.where(error < least, scale, best), np.minimum(error, least)
+    return np.asarray(best, np.float32)
+
+
+def _tried(
+    data: Array,
+    shared: tuple[int, ...],
+    encoding: WeightEncoding,
+    scale: Array,
+    zero: Array | None,
+    importance: Array,
+) -> list[Array]:
+    """A scale, and the one that is best for its codes."""
+    numbers = _numbers(_codes(data, scale, zero, encoding), zero)
+    product = (importance * data * numbers).sum(axis=shared, keepdims=True, dtype=np.float64)
+    square = (importance * numbers**2).sum(axis=shared, keepdims=True, dtype=np.float64)
+    with np.errstate(all="ignore"):
+        better = np.where(square > 0, product / square, scale).astype(np.float32)
+    return [scale, np.where(better == 0, scale, better)]
+
+
+def _numbers(codes: Array, zero: Array | None) -> Array:
+    return codes if zero is None else codes - zero
+
+
+def _codes(data: Array, scale: Array, zero: Array | None, encoding: WeightEncoding) -> Array:
+    kind = encoding.kind
+    numbers = data / scale
+    if not kind.is_integer:
+        ends = np.float32(encoding.greatest)
+        return convert(convert(np.clip(numbers, -ends, ends), kind), ElementType.f32)
+    low, high = (-(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1) - 1) if kind.is_signed else (0, 2**kind.bits - 1)
+    return np.clip(np.rint(numbers if zero is None else numbers + zero), low, high).astype(np.float32)
+
+
+def _rounded(array: Array, kind: ElementType) -> Array:
+    with np.errstate(over="ignore"):
+        return convert(convert(array, kind), ElementType.f32)
+
+
+_COARSE = 2.0**-9
+
+
+def _fits_f16(scale: Array) -> bool:
+    """Return True if f16 holds every scale with its digits: none is infinite, zero or subnormal."""
+    rounded = _rounded(scale, ElementType.f16)
+    with np.errstate(all="ignore"):
+        return bool((np.abs(rounded - scale) <= _COARSE * np.abs(scale)).all())

@@ -1,0 +1,70 @@
+"""A network as text without ids, for programs that compare lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import NamedTuple
+
+from ir_exec.codes import Code
+from ir_exec.debug.pairing.structure import plain_attributes
+from ir_exec.errors import IRError, raise_error
+from ir_exec.graph import Graph, Node
+from ir_exec.ir import RtInfo, Weights
+from ir_exec.model import Loaded, Model, Source, WeightsSource, load
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.printable import printable
+
+__all__ = ["Opened", "listed", "opened"]
+
+
+class Opened(NamedTuple):
+    """A network whose types are not inferred. weights: None where the .bin is missing."""
+
+    graph: Graph
+    weights: Weights | None
+    rt_info: RtInfo
+
+
+def opened(source: Model | Loaded | Source, weights: WeightsSource | None) -> Opened:
+    """The network of a file, with its weights if these are there."""
+    if isinstance(source, (Model, Loaded)):
+        return Opened(source.graph, source.weights, source.document.rt_info)
+    loaded = load(source, weights, report=_unless_missing if weights is None else raise_error)
+    assert loaded is not None, "a reader that raises leaves nothing unread"
+    return Opened(loaded.graph, loaded.weights, loaded.document.rt_info)
+
+
+def _unless_missing(fault: IRError) -> None:
+    if fault.code != Code.weights_missing:
+        raise_error(fault)
+
+
+def listed(source: Model | Source, weights: WeightsSource | None = None) -> Iterator[str]:
+    """A line for each layer in the order of computation, one below it for each attribute; constants by a digest.
+
+    Raises what `read_model` raises, missing weights left out.
+    """
+    network = opened(source, weights)
+    yield from _lines(network.graph, network.weights, "")
+
+
+def _lines(graph: Graph, weights: Weights | None, indent: str) -> Iterator[str]:
+    for node in (*graph.nodes, *graph.unreachable):
+        inputs = ", ".join(value.name for value in node.values_in)
+        outputs = ", ".join(str(value.declared) for value in node.outputs)
+        yield indent + printable(f"{node.name} = {node.layer.version} {node.type}({inputs}) {outputs}".rstrip())
+        for name, value in plain_attributes(node).items():
+            yield f"{indent}    {name} = {printable(value)}"
+        if isinstance(node.op, Const):
+            yield f"{indent}    values = {_digest(node, weights)}"
+        for body in node.bodies:
+            yield f"{indent}    {printable(body.name)}:"
+            yield from _lines(body.graph, weights, f"{indent}        ")
+
+
+def _digest(node: Node, weights: Weights | None) -> str:
+    if weights is None:
+        return "not known: the .bin is missing"
+    assert isinstance(node.op, Const)
+    return blake2b(weights.slice(node.op.offset, node.op.size), digest_size=16).hexdigest()

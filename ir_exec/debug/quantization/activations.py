@@ -1,0 +1,67 @@
+"""How much the channels of a weight matter: the mean square of the activations that they are multiplied by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ir_exec.build.compress import PlainWeightConstant, plain_weights
+from ir_exec.debug.traces.walk import Visit, Walker
+from ir_exec.model import Model
+from ir_exec.ops.base.registry import canonical
+from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.specialising import for_calls
+from ir_exec.types import Array, ElementType, convert
+
+__all__ = ["activation_powers"]
+
+
+def activation_powers(
+    model: Model, calls: Sequence[Inputs], progress: Callable[[str], None] | None = None
+) -> dict[str, Array]:
+    """Return for the names of weights the mean square of the activations of each channel, over all calls, f32.
+
+    Weights of Gathers, and of convolutions in groups, have none. progress: called with the path of each layer.
+    Raises what a run raises.
+    """
+    model, rows, _ = for_calls(model, *calls)
+    weights = {(weight.reader, weight.port): weight for weight in plain_weights(model)}
+    readers = {reader for reader, _ in weights}
+    sums: dict[str, Array] = {}
+    counts: dict[str, int] = {}
+
+    def visit(visit: Visit) -> None:
+        if progress is not None:
+            progress(visit.path)
+        if visit.node not in readers or visit.where.scope:
+            return
+        for port in (0, 1):
+            weight = weights.get((visit.node, port))
+            axis = None if weight is None else _channel_axis(weight, visit.inputs[1 - port])
+            if weight is None or axis is None:
+                continue
+            data = convert(visit.inputs[1 - port], ElementType.f32)
+            others = tuple([one for one in range(data.ndim) if one != axis])
+            total = np.square(data, dtype=np.float64).sum(axis=others)
+            sums[weight.name] = sums.get(weight.name, np.zeros(1)) + total
+            counts[weight.name] = counts.get(weight.name, 0) + data.size // max(data.shape[axis], 1)
+
+    walker = Walker(model, precision="f32")
+    for arrays in rows:
+        walker.run(arrays, visit)
+    return {name: (total / max(counts[name], 1)).astype(np.float32) for name, total in sums.items()}
+
+
+def _channel_axis(weight: PlainWeightConstant, data: Array) -> int | None:
+    """The axis of the other input along which the reader sums; None where a weight has no channels there."""
+    kind = canonical(weight.reader.type)
+    if kind in ("Convolution", "ConvolutionBackpropData"):
+        return 1
+    if kind != "MatMul" or data.ndim < 1:
+        return None
+    if data.ndim == 1:
+        return 0
+    is_transposed = bool(vars(weight.reader.op)["transpose_b" if weight.port == 0 else "transpose_a"])
+    is_last = is_transposed if weight.port == 0 else not is_transposed
+    return data.ndim - 1 if is_last else data.ndim - 2

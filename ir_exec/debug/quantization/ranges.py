@@ -1,0 +1,90 @@
+"""The ranges of FakeQuantize layers in a run: values outside, and levels that no value has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ir_exec.debug.values.facts import Record
+from ir_exec.types import Array, ElementType, convert
+
+__all__ = ["QuantizedRange", "RangeCounter", "range_line"]
+
+_MOST_STEPS = 1.0
+"""The greatest error of a value inside the range, in steps; half of one is that of rounding."""
+
+_MOST_LEVELS = 2**16
+"""Levels beyond these are not counted."""
+
+
+class QuantizedRange(Record):
+    """A FakeQuantize over the values of a run.
+
+    levels: of the layer. low, high: the input range, its least and greatest limit over all channels. outside: the share
+    of values that are clipped to the range. dead_levels: levels that no value has; None for more than 65,536 levels.
+    elements: the values that were seen. unexplained: values inside the range that the layer moves by more than a step.
+    """
+
+    path: str
+    layer_id: str
+    levels: int
+    low: float = 0.0
+    high: float = 0.0
+    outside: float = 0.0
+    dead_levels: int | None = None
+    elements: int = 0
+    unexplained: int = 0
+
+
+class RangeCounter:
+    """Counts over the runs of one FakeQuantize."""
+
+    def __init__(self, path: str, layer_id: str, levels: int) -> None:
+        self._path, self._layer_id, self._levels = path, layer_id, levels
+        self._low, self._high = np.inf, -np.inf
+        self._outside = self._elements = self._unexplained = 0
+        self._used = np.zeros(levels, bool) if levels <= _MOST_LEVELS else None
+
+    def add(self, inputs: Sequence[Array], output: Array) -> int:
+        """Add a run, with the five inputs of the layer; return the values that rounding does not explain."""
+        data, low, high, first, last = (convert(one, ElementType.f32) for one in inputs)
+        found = convert(output, ElementType.f32)
+        with np.errstate(all="ignore"):
+            step = np.abs(high - low) / (self._levels - 1)
+            is_outside = (data < low - step / 2) | (data > high + step / 2)
+            places = np.rint((found - first) / (last - first) * (self._levels - 1))
+            wanted = (data - low) / (high - low) * (self._levels - 1)
+            is_far = ~(np.abs(places - wanted) <= _MOST_STEPS) & ~is_outside & np.isfinite(wanted)
+        self._low, self._high = min(self._low, float(low.min())), max(self._high, float(high.max()))
+        self._outside += int(np.count_nonzero(is_outside))
+        self._elements += data.size
+        unexplained = int(np.count_nonzero(is_far))
+        self._unexplained += unexplained
+        if self._used is not None:
+            self._used[np.nan_to_num(places).astype(np.int64).clip(0, self._levels - 1)] = True
+        return unexplained
+
+    def result(self) -> QuantizedRange:
+        """Return what was counted."""
+        return QuantizedRange(
+            path=self._path,
+            layer_id=self._layer_id,
+            levels=self._levels,
+            low=self._low,
+            high=self._high,
+            outside=self._outside / max(self._elements, 1),
+            dead_levels=None if self._used is None else int(self._levels - np.count_nonzero(self._used)),
+            elements=self._elements,
+            unexplained=self._unexplained,
+        )
+
+
+def range_line(one: QuantizedRange) -> str:
+    """A FakeQuantize in one line."""
+    parts = [f"{one.outside:.2%} of {one.elements:,} values outside [{one.low:.4g}, {one.high:.4g}]"]
+    if one.dead_levels is not None:
+        parts.append(f"{one.dead_levels:,} of {one.levels:,} levels unused")
+    if one.unexplained:
+        parts.append(f"{one.unexplained:,} values are more than a step away")
+    return ", ".join(parts)

@@ -1,0 +1,275 @@
+"""Compressed weights against the weights of another model: format, error, and what rounding does not explain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from ir_exec.debug.comparison.metrics import Difference, difference
+from ir_exec.debug.comparison.rounded import ROUNDED
+from ir_exec.debug.values.facts import Record
+from ir_exec.graph import Node
+from ir_exec.graph.compressed import CompressedWeight
+from ir_exec.ir import Weights
+from ir_exec.ir.packing import packed_size
+from ir_exec.ops.infrastructure.values import Const
+from ir_exec.types import Array, ElementType, convert
+
+__all__ = [
+    "ChainWeight",
+    "PlainWeight",
+    "QuantizedNote",
+    "QuantizedWeight",
+    "as_reported",
+    "compared_weight",
+    "summary_of",
+    "weight_line",
+    "weight_side",
+]
+
+_MOST_STEPS = 1.0
+"""The greatest error in steps of the format that rounding explains.
+
+Half a step is that of rounding to nearest; f16 scales, and scales that were searched for after rounding, add to it.
+"""
+
+_MANY = 0.5
+"""The share of weights with unexplained elements from which it is the method that moves elements.
+
+GPTQ makes up for the error of one element in others, and AWQ scales channels: neither rounds to nearest.
+"""
+
+Side = Literal["model", "reference", "a", "b"]
+
+
+class QuantizedWeight(Record):
+    """A compressed weight and the weight of the other model.
+
+    path: the constant of codes. layer_ids: all layers of the chain, the constant of codes first. partner: the constant
+    of the other model, partner_ids: its layers. side: the model that has the compressed
+    weight; the one of fewer bytes where both are compressed. format: as NNCF names it. partner_format: the element
+    type of a plain weight, or its format. group_size: elements that share a scale; None for whole rows or tensors.
+    elements: of the weight. bytes, partner_bytes: of all constants that it is made of. error: of the compressed weight
+    against the other. unexplained: elements within the range of their group that are more than a step away.
+    outside: the share of elements beyond the range of their group. levels, dead_levels: of a FakeQuantize, its levels
+    and those that no element has. is_fault: unexplained elements in a model whose other weights have none.
+    """
+
+    path: str
+    layer_ids: tuple[str, ...] = ()
+    partner: str
+    partner_ids: tuple[str, ...] = ()
+    side: Side
+    format: str
+    partner_format: str
+    group_size: int | None = None
+    elements: int = 0
+    bytes: int = 0
+    partner_bytes: int = 0
+    error: Difference
+    unexplained: int = 0
+    outside: float = 0.0
+    levels: int | None = None
+    dead_levels: int | None = None
+    is_fault: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The format with the group size, in words."""
+        return self.format if self.group_size is None else f"{self.format}, groups of {self.group_size}"
+
+
+class QuantizedNote(NamedTuple):
+    """What quantization did to a value, in words. is_fault: whether rounding and clipping do not explain it."""
+
+    text: str
+    is_fault: bool
+
+
+@dataclass(frozen=True)
+class PlainWeight:
+    """A weight that is a constant. path: of its layer. kind: in which the file stores the elements of `array`."""
+
+    path: str
+    layer_ids: tuple[str, ...]
+    array: Array
+    kind: ElementType
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the elements as files store them."""
+        return packed_size(self.kind, self.array.size)
+
+    @property
+    def format(self) -> str:
+        """The element type."""
+        return self.kind.name
+
+    def expand(self) -> Array:
+        """The weight as f32."""
+        return convert(self.array, ElementType.f32)
+
+
+@dataclass(frozen=True)
+class ChainWeight:
+    """A compressed weight. scope: of the graph that it is in."""
+
+    chain: CompressedWeight
+    weights: Weights
+    scope: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The path of the constant of codes."""
+        return "/".join((*self.scope, self.chain.codes.name))
+
+    @property
+    def layer_ids(self) -> tuple[str, ...]:
+        """The ids of all layers of the chain, that of the constant of codes first."""
+        return tuple([node.id for node in dict.fromkeys((self.chain.codes, *self.chain.nodes))])
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the constants of the chain."""
+        return self.chain.stored_bytes
+
+    @property
+    def format(self) -> str:
+        """The name of the format."""
+        return self.chain.format(self.weights)
+
+    def expand(self) -> Array:
+        """The weight as f32."""
+        return self.chain.expand(self.weights)
+
+
+def weight_side(
+    node: Node, chain: CompressedWeight | None, weights: Weights, scope: tuple[str, ...]
+) -> PlainWeight | ChainWeight:
+    """Return the weight of a constant: that of the chain whose codes it is, if there is one."""
+    if chain is not None and chain.is_compressed:
+        return ChainWeight(chain, weights, scope)
+    assert isinstance(node.op, Const)
+    ids = (node.id,) if chain is None else tuple([one.id for one in (node, *chain.line)])
+    return PlainWeight("/".join((*scope, node.name)), ids, node.op.evaluate(weights=weights), node.op.element_type)
+
+
+def compared_weight(
+    a: PlainWeight | ChainWeight, b: PlainWeight | ChainWeight, sides: tuple[Side, Side]
+) -> QuantizedWeight:
+    """Compare two weights of which one at least is compressed. sides: the names of both models."""
+    is_first = isinstance(a, ChainWeight) and (isinstance(b, PlainWeight) or a.bytes <= b.bytes)
+    one, other, side = (a, b, sides[0]) if is_first else (b, a, sides[1])
+    assert isinstance(one, ChainWeight)
+    chain = one.chain
+    found, plain = one.expand(), other.expand()
+    counted: dict[str, int | float | None] = {}
+    if found.shape == plain.shape and found.size:
+        counted = _counted(chain, one.weights, found, plain)
+    return QuantizedWeight.model_validate(
+        {
+            "path": one.path,
+            "layer_ids": one.layer_ids,
+            "partner": other.path,
+            "partner_ids": other.layer_ids,
+            "side": side,
+            "format": one.format,
+            "partner_format": other.format,
+            "group_size": chain.group_size,
+            "elements": found.size,
+            "bytes": one.bytes,
+            "partner_bytes": other.bytes,
+            "error": difference(found, plain, ROUNDED),
+            **counted,
+        }
+    )
+
+
+def _counted(chain: CompressedWeight, weights: Weights, found: Array, plain: Array) -> dict[str, int | float | None]:
+    """The elements that rounding does not explain, the share beyond the ranges, and levels without elements."""
+    if chain.limits is not None:
+        return _of_levels(chain, weights, found, plain)
+    steps = chain.steps(weights)
+    assert steps is not None, "only a FakeQuantize has none"
+    with np.errstate(all="ignore"):
+        is_far = ~(np.abs(found - plain) <= _MOST_STEPS * steps)
+        is_beyond = np.abs(found - plain) > 0.5 * steps
+    is_end = chain.at_ends(weights)
+    # Beyond the last level the other side of the range is no rounding.
+    is_end &= np.sign(found) * np.sign(plain) >= 0
+    return {
+        "unexplained": int(np.count_nonzero(is_far & ~is_end)),
+        "outside": float(np.count_nonzero(is_beyond & is_end) / found.size),
+    }
+
+
+def _of_levels(chain: CompressedWeight, weights: Weights, found: Array, plain: Array) -> dict[str, int | float | None]:
+    levels = chain.levels or 2
+    low, high = chain.ranges(weights)
+    step = (high - low) / (levels - 1)
+    with np.errstate(all="ignore"):
+        is_outside = (plain < low - step / 2) | (plain > high + step / 2)
+        is_far = ~(np.abs(found - plain) <= _MOST_STEPS * np.abs(step))
+        places = np.nan_to_num(np.rint((found - low) / step)).astype(np.int64)
+    used = np.unique(places).size
+    return {
+        "unexplained": int(np.count_nonzero(is_far & ~is_outside)),
+        "outside": float(np.count_nonzero(is_outside) / plain.size),
+        "levels": levels,
+        "dead_levels": max(levels - used, 0),
+    }
+
+
+def as_reported(found: Sequence[QuantizedWeight]) -> tuple[QuantizedWeight, ...]:
+    """Mark the weights at fault: those with unexplained elements, where most weights have none."""
+    are_moved = sum(one.unexplained > 0 for one in found) > max(1.0, _MANY * len(found))
+    wrong = {id(one) for one in found if one.unexplained and not are_moved} | {
+        id(one) for one in found if one.error.problem is not None
+    }
+    return tuple([one.model_copy(update={"is_fault": True}) if id(one) in wrong else one for one in found])
+
+
+def summary_of(found: Iterable[QuantizedWeight]) -> Iterator[str]:
+    """One phrase for each format: how many weights have it, where, their error, and the bytes."""
+    kinds: dict[tuple[str, Side], list[QuantizedWeight]] = {}
+    for one in found:
+        kinds.setdefault((one.kind, one.side), []).append(one)
+    names = {"model": "", "reference": " in the reference", "a": " in the first", "b": " in the second"}
+    for (kind, side), members in kinds.items():
+        count = len(members)
+        ratio = _ratio(members)
+        error = "" if ratio is None else f"SQNR {ratio:.1f} dB, "
+        before, after = sum(one.partner_bytes for one in members), sum(one.bytes for one in members)
+        subject = "1 weight is" if count == 1 else f"{count:,} weights are"
+        yield f"{subject} {kind}{names[side]} ({error}{before:,} -> {after:,} bytes)"
+
+
+def _ratio(found: Iterable[QuantizedWeight]) -> float | None:
+    """The signal to noise ratio of all weights together, in decibels."""
+    noise = signal = 0.0
+    for one in found:
+        if one.error.sqnr_db is not None:
+            part = float(one.error.rmse) ** 2 * one.error.elements
+            noise += part
+            signal += part * 10 ** (float(one.error.sqnr_db) / 10)
+    return 10 * math.log10(signal / noise) if noise > 0 and signal > 0 else None
+
+
+def weight_line(one: QuantizedWeight) -> str:
+    """A weight in one line: the format, the error, and what rounding does not explain."""
+    if one.error.problem is not None:
+        return f"{one.kind}: {one.error.problem}"
+    parts = [f"max abs {float(one.error.max_abs):.4g}"]
+    if one.error.sqnr_db is not None:
+        parts.insert(0, f"SQNR {one.error.sqnr_db:.1f} dB")
+    if one.outside:
+        parts.append(f"{one.outside:.2%} outside the range")
+    if one.dead_levels:
+        parts.append(f"{one.dead_levels:,} of {one.levels:,} levels unused")
+    if one.unexplained:
+        parts.append(f"{one.unexplained:,} of {one.elements:,} elements are more than a step away")
+    return f"{one.kind}: {', '.join(parts)}; {one.partner_bytes:,} -> {one.bytes:,} bytes"

@@ -1,0 +1,99 @@
+"""Kernels that may take the place of an operator's `evaluate`: by name, with when they apply and what they cost.
+
+    @variant("Gather", name="take", applies=_is_short, cost=0.22, why="NumPy's own function checks few indices itself.")
+    def _take(op: Gather, request: KernelRequest) -> Kernel: ...
+
+`Op.kernel` takes the cheapest one that applies, and `evaluate` where none costs less. A variant gives the results of
+`evaluate`, bit for bit. Operators of extensions have none, and need none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from ir_exec.kernels.choice import KernelChoice
+from ir_exec.types import TensorType
+
+__all__ = ["EVALUATE", "Kernel", "KernelRequest", "KernelVariant", "choice_of", "chosen", "variant", "variants_of"]
+
+Kernel: TypeAlias = Callable[..., Any]
+
+EVALUATE = 1.0
+"""What `evaluate` costs, which all variants are measured by."""
+
+_LIBRARY = "ir_exec.ops."
+_REGISTERED: dict[str, list[KernelVariant]] = {}
+
+
+class KernelRequest(NamedTuple):
+    """What is known of the calls that a kernel is for.
+
+    types: the static types of all inputs, with values where these are known. unread: outputs that no later layer reads;
+    those after the last output that is read may be left out.
+    """
+
+    types: Sequence[TensorType]
+    unread: frozenset[str] = frozenset()
+
+
+class KernelVariant(NamedTuple):
+    """type_name: of the operator. applies: returns True if the variant computes such calls. cost: of a call, as a part
+    of that of `evaluate`; `python -m benchmarks.variants` measures it. make: the kernel for such calls. why: in one
+    sentence."""
+
+    type_name: str
+    name: str
+    applies: Callable[[Any, KernelRequest], bool]
+    cost: float
+    make: Callable[[Any, KernelRequest], Kernel]
+    why: str
+
+
+def variant(
+    *type_names: str, name: str, applies: Callable[[Any, KernelRequest], bool], cost: float, why: str
+) -> Callable[[Callable[[Any, KernelRequest], Kernel]], Callable[[Any, KernelRequest], Kernel]]:
+    """Register a function that makes a kernel as a variant of operators of these types, in all their versions."""
+
+    def registered(make: Callable[[Any, KernelRequest], Kernel]) -> Callable[[Any, KernelRequest], Kernel]:
+        for type_name in type_names:
+            _REGISTERED.setdefault(type_name, []).append(KernelVariant(type_name, name, applies, cost, make, why))
+        return make
+
+    return registered
+
+
+def variants_of(op: Any) -> Sequence[KernelVariant]:
+    """The variants of an operator of this library; none for others."""
+    cls = type(op)
+    return _REGISTERED.get(cls.type_name, ()) if cls.__module__.startswith(_LIBRARY) else ()
+
+
+def chosen(op: Any, request: KernelRequest) -> Kernel:
+    """The kernel of the cheapest variant that applies, or `evaluate`."""
+    found = _cheapest(op, request)
+    kernel: Kernel = op.evaluate if found is None else found.make(op, request)
+    return kernel
+
+
+def choice_of(op: Any, request: KernelRequest) -> KernelChoice | None:
+    """Which variant `chosen` takes, and why not the others; None for operators without variants."""
+    variants = variants_of(op)
+    if not variants:
+        return None
+    found = _cheapest(op, request)
+    others = [
+        f"{one.name}: {f'costs {one.cost:.2f} of evaluate' if one.applies(op, request) else 'does not apply'}"
+        for one in sorted(variants, key=lambda one: one.cost)
+        if one is not found
+    ]
+    if found is None:
+        return KernelChoice("No variant applies.", tuple(others), "evaluate")
+    # What would run if the variant were not there comes first.
+    others = sorted([*others, "evaluate: costs 1.00"], key=lambda text: text.endswith("does not apply"))
+    return KernelChoice(found.why, tuple(others), found.name)
+
+
+def _cheapest(op: Any, request: KernelRequest) -> KernelVariant | None:
+    able = [one for one in variants_of(op) if one.cost < EVALUATE and one.applies(op, request)]
+    return min(able, key=lambda one: one.cost, default=None)

@@ -1,0 +1,155 @@
+"""Layers whose types show themselves only in the run, where they are inferred from the arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from ir_exec.errors import EvaluationError, raise_error
+from ir_exec.graph import Node
+from ir_exec.infer import infer_outputs
+from ir_exec.kernels.limits import current_limits
+from ir_exec.ops import Op
+from ir_exec.plan.memory import byte_size
+from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
+
+__all__ = ["DynamicKernel"]
+
+_REMEMBERED_BYTES = 2**8
+"""Bytes of an input whose elements counted, up to which they are compared with those of other runs."""
+
+_REMEMBERED = 2**7
+"""Kinds of arrays that a layer remembers. A cache that grows comes through the same sizes for every text."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Arrays that were found right.
+
+    size: the bytes of the outputs. kernel: what computes the outputs. is_settled: whether no better one is looked for.
+    """
+
+    size: int
+    kernel: Callable[..., Any]
+    is_settled: bool
+
+
+class DynamicKernel:
+    """A kernel that infers the types of the outputs first, and raises what `infer` finds wrong with the arrays.
+
+    It infers nothing when the arrays are as others before, and finds the kernel for their types when it sees such
+    arrays for the second time. Several threads may call.
+
+    kernel: for arrays of any types. better: whether `Op.kernel` may take its place. fixed: the inputs, by position,
+    that are the same arrays in every call. constants: further inputs whose elements `Op.kernel` may rely on.
+    at_once: take `Op.kernel` for the first arrays of their types already.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        op: Op,
+        context: Mapping[str, Any],
+        kernel: Callable[..., Any],
+        *,
+        better: bool,
+        fixed: Mapping[int, Array] = MappingProxyType({}),
+        constants: Collection[int] = (),
+        at_once: bool = False,
+    ) -> None:
+        self._node = node
+        self._op = op
+        self._context = context
+        self._kernel = kernel
+        self._better = better and not op.pads_to_static
+        self._at_once = at_once
+        self._constants = frozenset(constants)
+        self._fixed = {position: TensorType.of(array) for position, array in fixed.items()}
+        self._varying = [position for position in range(len(node.values_in)) if position not in fixed]
+        # The inputs, among the others, whose elements have counted.
+        self._read: tuple[int, ...] = ()
+        self._seen: dict[tuple[Any, ...], _Seen] = {}
+
+    def __call__(self, *arrays: Array) -> Any:
+        return self.accepted(arrays)(*arrays)
+
+    def accepted(self, arrays: Sequence[Array]) -> Callable[..., Any]:
+        """The kernel for these arrays; raises what is wrong with them."""
+        key = self._key(arrays)
+        seen = None if key is None else self._seen.get(key)
+        if seen is None:
+            seen = self._inferred(arrays)
+        elif not seen.is_settled:
+            seen.kernel = self._kernel_for(arrays)
+            seen.is_settled = True
+        current_limits().require(seen.size)
+        return seen.kernel
+
+    def _key(self, arrays: Sequence[Array]) -> tuple[Any, ...] | None:
+        """What counts of arrays; None where it is too much to be remembered."""
+        read = self._read
+        key: list[Any] = [read]
+        for position in self._varying:
+            array = arrays[position]
+            key += (array.dtype, array.shape)
+        for position in read:
+            array = arrays[position]
+            if array.nbytes > _REMEMBERED_BYTES or array.dtype.kind not in "biuf":
+                return None
+            key.append(array.tobytes())
+        return tuple(key)
+
+    def _inferred(self, arrays: Sequence[Array]) -> _Seen:
+        read = set(self._read)
+        types = [self._fixed.get(position) or _watched(array, position, read) for position, array in enumerate(arrays)]
+        size = self._inferred_size(types)
+        seen = _Seen(size, self._kernel, is_settled=not self._better)
+        if self._at_once and self._better:
+            known = read | self._fixed.keys() | self._constants
+            seen.kernel = self._op.kernel(*_with_values(types, known))
+            seen.is_settled = True
+        if not self._op.infer_context:
+            self._read = tuple(sorted(read))
+            key = self._key(arrays)
+            if key is not None:
+                if len(self._seen) >= _REMEMBERED:
+                    self._seen.pop(next(iter(self._seen)), None)
+                self._seen[key] = seen
+        return seen
+
+    def _kernel_for(self, arrays: Sequence[Array]) -> Callable[..., Any]:
+        """`Op.kernel`, which may rely on the elements that the key of these arrays has."""
+        types = [self._fixed.get(position) or TensorType.of(array) for position, array in enumerate(arrays)]
+        found: Callable[..., Any] = self._op.kernel(*_with_values(types, self._fixed.keys() | set(self._read)))
+        return found
+
+    def _inferred_size(self, types: list[TensorType]) -> int:
+        """The bytes of the outputs that are not views."""
+        op, node = self._op, self._node
+        outputs = infer_outputs(op, types, self._context, raise_error) or []
+        if op.counts_outputs and len(outputs) != len(node.outputs):
+            message = f"{op.counts_outputs} has {len(outputs)} elements, but the layer has {len(node.outputs)} outputs"
+            raise EvaluationError(message, port=op.counts_outputs).located(node.location)
+        if not all(type.shape.is_static for type in outputs):
+            self._better = False
+        sizes = [byte_size(type) for type in outputs]
+        # What may be a view of an input, and is not larger than one, is counted when it is there.
+        least = max(map(byte_size, types), default=0) if op.may_alias else -1
+        return sum([size for size in sizes if size > least])
+
+
+def _with_values(types: Sequence[TensorType], positions: Container[int]) -> list[TensorType]:
+    """The types, with the values of the inputs at these positions alone."""
+    return [type if position in positions else type.without_values() for position, type in enumerate(types)]
+
+
+def _watched(array: Array, position: int, read: set[int]) -> TensorType:
+    """The type of an array, which notes in `read` that its elements were looked at."""
+
+    def bounds() -> Bounds:
+        read.add(position)
+        return array, array
+
+    return TensorType(ElementType.of(array), Shape(array.shape), bounds)

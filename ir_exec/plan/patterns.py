@@ -1,0 +1,401 @@
+"""Declarative patterns of nodes for fusions, and the reason where one does not match.
+
+A pattern describes how a value is computed. Python's operators combine patterns:
+
+    x, weight = anything("x"), anything("weight")
+    mean = op("ReduceMean", x * x | x**2, number("axis"))
+    norm = x / op("Sqrt", mean + number("epsilon"))
+    pattern = norm.perhaps(lambda value: value * weight)
+
+`+` and `*` match their operands in either order, `|` tries alternatives from left to right, and a Python number matches
+a known value of one element. A name that occurs twice matches one value. `where` adds a condition with its text, and
+`perhaps` a step that may be absent.
+
+One step replaces all nodes of a match. Every pattern therefore requires that no other node reads what they compute, but
+for the last one, and that no input of the step is computed by one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import permutations
+from math import isclose
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+from ir_exec.graph import Node, Value
+from ir_exec.ops import Op
+from ir_exec.plan.graph import PlanGraph
+from ir_exec.types import Array, ElementType, TensorType
+
+__all__ = [
+    "Condition",
+    "Match",
+    "Mismatch",
+    "NodePattern",
+    "anything",
+    "constant",
+    "match",
+    "near",
+    "number",
+    "one_of",
+    "op",
+]
+
+
+class Match(NamedTuple):
+    """What a pattern has matched so far.
+
+    values: the values by their names in the pattern. nodes: the nodes, the last of the plan first. inputs: the named
+    values that no node of the pattern computes.
+    """
+
+    graph: PlanGraph
+    values: Mapping[str, Value] = MappingProxyType({})
+    nodes: tuple[Node, ...] = ()
+    inputs: tuple[Value, ...] = ()
+
+    def type(self, name: str) -> TensorType:
+        return self.graph.type(self.values[name])
+
+    def known(self, name: str) -> Array:
+        """The array of a value that is known before the run."""
+        array = self.graph.known(self.values[name])
+        assert array is not None, "the pattern matches known values alone"
+        return array
+
+    def number(self, name: str) -> float:
+        """The one element of a value that is known before the run."""
+        return float(self.known(name).reshape(()))
+
+    def node(self, value: Value) -> Node:
+        """The node of the pattern that computes a value."""
+        node = self.graph.producer(value)
+        assert node is not None, "the pattern is that of a node"
+        return node
+
+    def operator(self, value: Value) -> Any:
+        """The operator that computes a value, whose attributes a condition reads."""
+        return self.graph.operator(self.node(value))
+
+
+class Mismatch(NamedTuple):
+    """Why a pattern does not match.
+
+    node: one that did, which is the wrong one or reads it. passed: all that did. expected, found: what is there.
+    """
+
+    node: Node
+    passed: tuple[Node, ...]
+    expected: str
+    found: str
+
+
+Condition: TypeAlias = Callable[[Match, Value], bool]
+"""Tests a value in the match that has led to it."""
+
+
+class NodePattern:
+    """The way in which a value is computed.
+
+    expected: the kind of value in words, for reasons. kinds: the kinds of nodes whose output may match; empty for
+    patterns that match other values too. needs_known: whether only values match that are known before the run.
+    """
+
+    expected: str
+    kinds: frozenset[str] = frozenset()
+    needs_known = False
+
+    def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
+        """Yield every match of the value that goes on from `found`."""
+        raise NotImplementedError
+
+    def may_match(self, graph: PlanGraph, value: Value) -> bool:
+        """Return False where the kind of the value alone excludes a match."""
+        if self.needs_known:
+            return graph.known(value) is not None
+        if not self.kinds:
+            return True
+        node = graph.producer(value)
+        return node is not None and graph.kind(node) in self.kinds
+
+    def named(self, name: str) -> NodePattern:
+        """The same, and a name for the value; where the name occurs again it matches this value alone."""
+        return _Named(self, name)
+
+    def where(self, expected: str, test: Condition) -> NodePattern:
+        """The same under a condition, with its text."""
+        return _Where(self, expected, test)
+
+    def of_rank(self, name: str) -> NodePattern:
+        """The same with as many axes as a named value: a known number may have more than what it is added to."""
+
+        def test(match: Match, value: Value) -> bool:
+            rank = match.type(name).rank
+            return rank is not None and rank == match.graph.type(value).rank
+
+        return self.where(f"as many axes as {name}", test)
+
+    def perhaps(self, step: Callable[[NodePattern], NodePattern]) -> NodePattern:
+        """The same with one more step, or without it."""
+        return step(self) | self
+
+    def __or__(self, other: NodePattern) -> NodePattern:
+        return _OneOf((*_alternatives(self), *_alternatives(other)))
+
+    def __add__(self, other: NodePattern | float) -> NodePattern:
+        return op("Add", self, other)
+
+    def __mul__(self, other: NodePattern | float) -> NodePattern:
+        return op("Multiply", self, other)
+
+    def __sub__(self, other: NodePattern | float) -> NodePattern:
+        return op("Subtract", self, other)
+
+    def __truediv__(self, other: NodePattern | float) -> NodePattern:
+        return op("Divide", self, other)
+
+    def __pow__(self, other: NodePattern | float) -> NodePattern:
+        return op("Power", self, other)
+
+    def __radd__(self, other: float) -> NodePattern:
+        return op("Add", self, other)
+
+    def __rmul__(self, other: float) -> NodePattern:
+        return op("Multiply", self, other)
+
+    def __rsub__(self, other: float) -> NodePattern:
+        return op("Subtract", other, self)
+
+    def __rtruediv__(self, other: float) -> NodePattern:
+        return op("Divide", other, self)
+
+
+def anything(name: str | None = None, *, types: frozenset[ElementType] | None = None) -> NodePattern:
+    """Any value; types: of elements that it may have."""
+    found: NodePattern = _Anything()
+    if types is not None:
+        names = " or ".join(sorted(one.name for one in types))
+        found = found.where(f"a value of {names}", lambda match, value: match.graph.type(value).element_type in types)
+    return found if name is None else found.named(name)
+
+
+def constant(name: str) -> NodePattern:
+    """A value that is known before the run."""
+    return _Known("a value that is known before the run", lambda array: True).named(name)
+
+
+def number(name: str) -> NodePattern:
+    """A value of one element that is known before the run."""
+    return _Known("one known number", lambda array: array.size == 1).named(name)
+
+
+def near(expected: float) -> NodePattern:
+    """A number with the seven digits with which files hold them."""
+
+    def test(array: Array) -> bool:
+        return array.size == 1 and isclose(float(array.reshape(())), expected, rel_tol=1e-6)
+
+    return _Known(f"the number {expected:.7g}", test)
+
+
+def one_of(*patterns: NodePattern) -> NodePattern:
+    """The first of several patterns that matches."""
+    return _OneOf(tuple(one for pattern in patterns for one in _alternatives(pattern)))
+
+
+_COMMUTATIVE = frozenset({"Add", "Multiply", "Maximum", "Minimum", "SquaredDifference"})
+
+
+def op(kinds: str | type[Op], *inputs: NodePattern | float) -> NodePattern:
+    """The output of an operator of this library.
+
+    kinds: its type, `A|B` for one of two, or the class of an operator of a plan. inputs: what it reads, all of it; no
+    patterns stand for any inputs.
+    """
+    names = kinds.split("|") if isinstance(kinds, str) else [PlanGraph.plan_kind(kinds)]
+    patterns = tuple(one if isinstance(one, NodePattern) else _exactly(one) for one in inputs)
+    return _NodeOf(frozenset(names), patterns, _COMMUTATIVE.issuperset(names))
+
+
+def _exactly(expected: float) -> NodePattern:
+    return _Known(f"the number {expected:g}", lambda array: array.size == 1 and float(array.reshape(())) == expected)
+
+
+def _alternatives(pattern: NodePattern) -> tuple[NodePattern, ...]:
+    return pattern.patterns if isinstance(pattern, _OneOf) else (pattern,)
+
+
+class _Anything(NodePattern):
+    expected = "any value"
+
+    def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
+        yield found
+
+
+class _Known(NodePattern):
+    """A value that is known before the run, and whose array fits."""
+
+    needs_known = True
+
+    def __init__(self, expected: str, test: Callable[[Array], bool]) -> None:
+        self.expected = expected
+        self._test = test
+
+    def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
+        array = search.graph.known(value)
+        if array is not None and self._test(array):
+            yield found
+        else:
+            search.miss(found, value, self.expected)
+
+
+class _WrappedPattern(NodePattern):
+    """One pattern with something more."""
+
+    def __init__(self, pattern: NodePattern) -> None:
+        self.pattern = pattern
+        self.expected = pattern.expected
+        self.kinds = pattern.kinds
+        self.needs_known = pattern.needs_known
+
+
+class _Named(_WrappedPattern):
+    def __init__(self, pattern: NodePattern, name: str) -> None:
+        super().__init__(pattern)
+        self.name = name
+
+    def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
+        known = found.values.get(self.name)
+        if known is not None:
+            if known is value:
+                yield found
+            else:
+                search.miss(found, value, f'"{known.name}" again, which is {self.name}')
+            return
+        for one in self.pattern.walk(search, value, found):
+            inputs = one.inputs if self.kinds else (*one.inputs, value)
+            yield one._replace(values={**one.values, self.name: value}, inputs=inputs)
+
+
+class _Where(_WrappedPattern):
+    def __init__(self, pattern: NodePattern, condition: str, test: Condition) -> None:
+        super().__init__(pattern)
+        self._condition = condition
+        self._test = test
+
+    def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
+        for one in self.pattern.walk(search, value, found):
+            if self._test(one, value):
+                yield one
+            else:
+                search.miss(one, value, self._condition)
+
+
+class _OneOf(NodePattern):
+    def __init__(self, patterns: tuple[NodePattern, ...]) -> None:
+        self.patterns = patterns
+        self.expected = " or ".join(dict.fromkeys(pattern.expected for pattern in patterns))
+        kinds = [pattern.kinds for pattern in patterns]
+        self.kinds = frozenset().union(*kinds) if all(kinds) else frozenset()
+        self.needs_known = all(pattern.needs_known for pattern in patterns)
+
+    def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
+        for pattern in self.patterns:
+            yield from pattern.walk(search, value, found)
+
+
+class _NodeOf(NodePattern):
+    def __init__(self, kinds: frozenset[str], inputs: tuple[NodePattern, ...], is_commutative: bool) -> None:
+        self.kinds = kinds
+        self.expected = " or ".join(sorted(kinds))
+        self._inputs = inputs
+        self._is_commutative = is_commutative
+
+    def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
+        graph = search.graph
+        node = graph.producer(value)
+        if node is None or graph.kind(node) not in self.kinds:
+            search.miss(found, value, self.expected)
+            return
+        if node not in found.nodes:
+            found = found._replace(nodes=(*found.nodes, node))
+        given = node.values_in
+        if not self._inputs:
+            yield found
+        elif len(given) != len(self._inputs):
+            search.miss(found, value, f"{self.expected} of {len(self._inputs)} inputs")
+        else:
+            for ordered in permutations(given) if self._is_commutative else [given]:
+                if self._may_read(search, ordered, found):
+                    yield from self._read(search, ordered, 0, found)
+
+    def _may_read(self, search: _Search, given: Sequence[Value], found: Match) -> bool:
+        """Return False where one of the inputs is of another kind, whatever the others are."""
+        for pattern, value in zip(self._inputs, given, strict=True):
+            if not pattern.may_match(search.graph, value):
+                search.miss(found, value, pattern.expected)
+                return False
+        return True
+
+    def _read(self, search: _Search, given: Sequence[Value], place: int, found: Match) -> Iterator[Match]:
+        if place == len(given):
+            yield found
+            return
+        for one in self._inputs[place].walk(search, given[place], found):
+            yield from self._read(search, given, place + 1, one)
+
+
+class _Search:
+    """A search for one match, which remembers how far it came."""
+
+    def __init__(self, graph: PlanGraph) -> None:
+        self.graph = graph
+        self._passed: tuple[Node, ...] = ()
+        self._value: Value | None = None
+        self._expected: list[str] = []
+        self._seen: str | None = None
+
+    def miss(self, found: Match, value: Value, expected: str, seen: str | None = None) -> None:
+        """Record what was expected of a value. The reason is the record behind most nodes.
+
+        seen: what reads the value, where all nodes match; such a record goes before others.
+        """
+        is_whole = seen is not None and self._seen is None
+        if len(found.nodes) > len(self._passed) or (is_whole and len(found.nodes) == len(self._passed)):
+            self._passed, self._value, self._expected, self._seen = found.nodes, value, [expected], seen
+        elif value is self._value and self._seen is None and len(found.nodes) == len(self._passed):
+            self._expected.append(expected)
+
+    def is_closed(self, found: Match) -> bool:
+        """Return True if only the nodes of a match read what they compute, and its inputs are computed by others."""
+        for node in found.nodes[1:]:
+            for value in node.outputs:
+                reader = self.graph.reader_besides(value, found.nodes)
+                if reader is not None:
+                    self.miss(found, value, "no other reader", reader)
+                    return False
+        for value in found.inputs:
+            if self.graph.producer(value) in found.nodes:
+                self.miss(found, value, "an input that no layer of the pattern computes", "an output of one")
+                return False
+        return True
+
+    def reason(self) -> Mismatch | None:
+        """None where not even the first node matched."""
+        if self._value is None:
+            return None
+        node = self.graph.producer(self._value)
+        if node is None or node not in self._passed:
+            node = next(one for one in reversed(self._passed) if self._value in one.values_in)
+        expected = " or ".join(dict.fromkeys(self._expected))
+        return Mismatch(node, self._passed, expected, self._seen or self.graph.described(self._value))
+
+
+def match(pattern: NodePattern, graph: PlanGraph, node: Node) -> Match | Mismatch | None:
+    """The first match that ends in a node; a reason where its first nodes match, and None where none does."""
+    search = _Search(graph)
+    for found in pattern.walk(search, node.outputs[0], Match(graph)):
+        if search.is_closed(found):
+            return found
+    return search.reason()

@@ -1,0 +1,54 @@
+"""The body of a layer while a network runs, whoever interprets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ir_exec.graph import BodyGraph
+from ir_exec.infer import InferredBody, OuterTypes, infer_body
+from ir_exec.ops.infrastructure.values import AssignsVariable, Parameter
+from ir_exec.plan.planner import MAX_PLANS
+from ir_exec.runtime.state import CurrentVariables
+from ir_exec.types import Array, TensorType
+
+__all__ = ["InterpretedBody", "RunsBody"]
+
+RunsBody: TypeAlias = Callable[[list[Array], dict[int, Array] | None], list[Array]]
+"""Computes the Results of a body from its Parameters; the dict is `kept` of `RunningBody.run`."""
+
+
+class InterpretedBody(InferredBody):
+    """The RunningBody of an operator: what it asks of the body of its layer.
+
+    runs: computes the Results. state: the variables that the body writes to.
+    """
+
+    def __init__(self, body: BodyGraph, around: OuterTypes, state: CurrentVariables, runs: RunsBody) -> None:
+        super().__init__(body, around)
+        self._runs = runs
+        self._state = state
+        self._inferred: dict[object, list[TensorType]] = {}
+        self._assigned = frozenset(
+            node.op.variable_id for node in body.graph.all_nodes() if isinstance(node.op, AssignsVariable)
+        )
+
+    def infer(self, types: list[TensorType]) -> list[TensorType]:
+        key = None if any(type.source for type in types) else tuple([(type.element_type, type.shape) for type in types])
+        found = self._inferred.get(key)
+        if found is None:
+            found = infer_body(self.graph, types, self.around.weights, ops=self.around.ops)
+            if key is not None and len(self._inferred) < MAX_PLANS:
+                self._inferred[key] = found
+        return found
+
+    def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
+        return self._runs(arrays, kept)
+
+    def advance(self) -> None:
+        if self._assigned:
+            self._state.advance(self._assigned)
+
+    def parameter_types(self) -> list[TensorType]:
+        ops = [self.around.ops.get(node, node.op) for node in self.graph.parameters]
+        return [op.infer() for op in ops if isinstance(op, Parameter)]

@@ -1,0 +1,192 @@
+"""Graphs that are run by the layers of the file: nothing is folded, fused or written over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias
+
+from ir_exec.graph import BodyGraph, Graph, Node, last_uses
+from ir_exec.infer import OuterTypes
+from ir_exec.kernels.limits import current_limits
+from ir_exec.ops import Op
+from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.plan.dynamic_kernel import DynamicKernel
+from ir_exec.plan.passes.fold import constant_values
+from ir_exec.plan.planner import Context, Kernel, Step
+from ir_exec.runtime.bodies import InterpretedBody
+from ir_exec.runtime.loop import Hooks, placed, run_steps
+from ir_exec.types import Array
+
+__all__ = ["LayerSteps"]
+
+RunsLayerBody: TypeAlias = Callable[[Node, BodyGraph, list[Array]], list[Array]]
+"""Computes the Results of a body of a node from its Parameters."""
+
+
+class LayerSteps:
+    """The steps of a graph and of its bodies, one for each layer but Results; for one thread.
+
+    Hooks may keep the arrays that they are shown, and replace them. Where constants give a layer another kernel in a
+    run, it has that kernel here as well. Parameters are steps that hand on what they are given.
+
+    ops: operators that run in place of those of their nodes. runs: computes the bodies.
+    """
+
+    def __init__(self, graph: Graph, context: Context, ops: Mapping[Node, Op], runs: RunsLayerBody) -> None:
+        self._context = context
+        self._ops = ops
+        self._runs = runs
+        self._steps: dict[Graph, list[Step]] = {}
+        self._keeping: dict[Graph, list[Step]] = {}
+        self._kernels: dict[Node, Kernel] = {}
+        self._kept: list[_ConstantOfBody] = []
+        self._constants = constant_values(graph)
+        self._inside: set[Node] = set()
+        for node in graph.all_nodes():
+            for body in node.bodies:
+                self._constants |= constant_values(body.graph)
+                self._inside.update(body.graph.nodes)
+
+    def run(
+        self, graph: Graph, arrays: list[Array], hooks: Hooks | None, *, keeps_all: bool = False
+    ) -> list[Array | None]:
+        """Run a graph, and return its values by their numbers; None for one after its last use.
+
+        arrays: those of the Parameters. keeps_all: whether values stay after their last use.
+        """
+        steps = self.steps(graph)
+        if keeps_all:
+            if graph not in self._keeping:
+                self._keeping[graph] = [replace(step, dying=()) for step in steps]
+            steps = self._keeping[graph]
+        slots: list[Array | None] = [None] * len(graph.values)
+        for node, array in zip(graph.parameters, arrays, strict=True):
+            slots[node.outputs[0].number] = array
+        run_steps(steps, slots, current_limits(), hooks)
+        return slots
+
+    def steps(self, graph: Graph) -> list[Step]:
+        """The steps of the graph, or of a body."""
+        found = self._steps.get(graph)
+        if found is None:
+            found = self._steps[graph] = self._steps_of(graph)
+        return found
+
+    def evaluate(self, node: Node, inputs: list[Array]) -> list[Array]:
+        """The outputs of a layer for these inputs, without hooks."""
+        try:
+            result = self._kernel(node)(*inputs)
+        except Exception as error:
+            raise placed(error, node) from error
+        return list(result) if isinstance(result, tuple) else [result]
+
+    def forget(self) -> None:
+        """Free the constants of bodies that the last run has left for other iterations."""
+        for kept in self._kept:
+            kept.forget()
+
+    def _steps_of(self, graph: Graph) -> list[Step]:
+        results = {node.values_in[0].number for node in graph.results}
+        nodes = [node for node in graph.nodes if not isinstance(node.op, Result)]
+        return [
+            self._step(node, tuple([number for number in dying if number not in results]))
+            for node, dying in zip(nodes, last_uses(nodes), strict=True)
+        ]
+
+    def _step(self, node: Node, dying: tuple[int, ...]) -> Step:
+        op = self._operator(node)
+        outputs = tuple([value.number for value in node.outputs])
+        inputs = outputs if isinstance(op, Parameter) else tuple([value.number for value in node.values_in])
+        return Step(node, self._kernel(node), inputs, outputs, dying, None, op)
+
+    def _operator(self, node: Node) -> Op:
+        op = self._ops.get(node, node.op)
+        assert op is not None, "networks with unsupported operators are refused before"
+        return op
+
+    def _kernel(self, node: Node) -> Kernel:
+        kernel = self._kernels.get(node)
+        if kernel is None:
+            kernel = self._kernels[node] = self._new_kernel(node, self._operator(node))
+        return kernel
+
+    def _new_kernel(self, node: Node, op: Op) -> Kernel:
+        if isinstance(op, Parameter):
+            return _same
+        around = OuterTypes(self._context["weights"], self._ops, None)
+        bodies = [
+            InterpretedBody(body, around, self._context["state"], partial(self._run_body, node, body))
+            for body in node.bodies
+        ]
+        context = {**self._context, "bodies": tuple(bodies)}
+        is_kept = node in self._inside and node.outputs and all(value in self._constants for value in node.outputs)
+        kernel: Kernel
+        if op.evaluate_context:
+            kernel = partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
+            # What happens inside of bodies is checked there.
+            if not bodies and not isinstance(node.op, Const):
+                kernel = DynamicKernel(node, op, context, kernel, better=False)
+        else:
+            known = [position for position, value in enumerate(node.values_in) if value in self._constants]
+            dynamic = DynamicKernel(node, op, context, op.evaluate, better=True, constants=known, at_once=True)
+            has_other = type(op).with_constants is not Op.with_constants
+            kernel = _ByConstants(op, known, dynamic, keeps=node in self._inside) if has_other else dynamic
+        if is_kept:
+            kept = _ConstantOfBody(kernel)
+            self._kept.append(kept)
+            return kept
+        return kernel
+
+    def _run_body(self, node: Node, body: BodyGraph, arrays: list[Array], _: object) -> list[Array]:
+        return self._runs(node, body, arrays)
+
+
+def _same(array: Array) -> Array:
+    return array
+
+
+class _ConstantOfBody:
+    """The kernel of a layer in a body that depends on constants alone: one iteration computes for the others."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._inputs: tuple[Array, ...] = ()
+        self._result: Any = None
+
+    def __call__(self, *arrays: Array) -> Any:
+        if self._result is None or any(kept is not array for kept, array in zip(self._inputs, arrays, strict=True)):
+            self._result = self._kernel(*arrays)
+            self._inputs = arrays
+        return self._result
+
+    def forget(self) -> None:
+        self._inputs, self._result = (), None
+
+
+class _ByConstants:
+    """`Op.with_constants` of a layer, and its kernel for arrays that have none.
+
+    keeps: whether what it prepares is kept for the next call with the same arrays.
+    """
+
+    def __init__(self, op: Op, positions: Collection[int], dynamic: DynamicKernel, *, keeps: bool) -> None:
+        self._op = op
+        self._positions = positions
+        self._dynamic = dynamic
+        self._keeps = keeps
+        self._known: dict[int, Array] = {}
+        self._better: Kernel | None = None
+
+    def __call__(self, *arrays: Array) -> Any:
+        kernel = self._dynamic.accepted(arrays)
+        known = self._known
+        if known and all(arrays[position] is array for position, array in known.items()):
+            better = self._better
+        else:
+            known = {position: arrays[position] for position in self._positions}
+            better = self._op.with_constants(known)
+            if self._keeps:
+                self._known, self._better = known, better
+        return (better or kernel)(*arrays)

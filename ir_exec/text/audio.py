@@ -1,0 +1,175 @@
+"""Features of audio as preprocessor_config.json describes them: the log-mel spectrogram that Whisper reads.
+
+    features = log_mel(read_wav("speech.wav"), folder)     # f32, [1, 80, 3000]
+
+Other kinds of features are given as arrays.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, GraphError, Location, UnsupportedError
+from ir_exec.text.folder import Folder
+from ir_exec.types import Array
+
+__all__ = ["Wave", "log_mel", "read_wav"]
+
+_FILE = "preprocessor_config.json"
+_PROCESSOR = "processor_config.json"
+"""The file that has the same as its `feature_extractor`, as transformers 5 writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """Audio of one channel. samples: f32, [samples], -1 to 1. rate: samples a second."""
+
+    samples: Array
+    rate: int
+
+
+def read_wav(path: str | os.PathLike[str]) -> Wave:
+    """The audio of a .wav file, PCM of 8 to 32 bits or float; channels are averaged.
+
+    Raises EvaluationError (IR704) for a file that cannot be read.
+    """
+    path = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from None
+    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+        raise _unreadable(path, "it is no .wav file")
+    chunks = _chunks(data)
+    header, sound = chunks.get(b"fmt "), chunks.get(b"data")
+    if header is None or sound is None or len(header) < 16:
+        raise _unreadable(path, "it has no format or no samples")
+    kind, channels, rate, _, _, bits = struct.unpack("<HHIIHH", header[:16])
+    if kind == 0xFFFE and len(header) >= 26:
+        (kind,) = struct.unpack("<H", header[24:26])
+    samples = _samples(sound, kind, bits)
+    if samples is None or not channels or not rate:
+        raise _unreadable(path, f"format {kind} of {bits} bits, expected PCM of 8, 16, 24 or 32 bits, or float")
+    frames = samples[: samples.size // channels * channels].reshape(-1, channels)
+    return Wave(frames.mean(axis=1, dtype=np.float32), rate)
+
+
+def _chunks(data: bytes) -> dict[bytes, bytes]:
+    found: dict[bytes, bytes] = {}
+    at = 12
+    while at + 8 <= len(data):
+        name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
+        found.setdefault(name, data[at + 8 : at + 8 + size])
+        at += 8 + size + size % 2
+    return found
+
+
+def _samples(sound: bytes, kind: int, bits: int) -> Array | None:
+    """The samples of all channels, f32; None for other formats."""
+    width = bits // 8
+    sound = sound[: len(sound) // width * width] if width else b""
+    if kind == 3 and bits in (32, 64):
+        return np.frombuffer(sound, f"<f{width}").astype(np.float32)
+    if kind != 1 or bits not in (8, 16, 24, 32):
+        return None
+    if bits == 8:
+        return np.float32(1 / 128) * (np.frombuffer(sound, np.uint8).astype(np.float32) - 128)
+    if bits == 24:
+        wide = np.zeros((len(sound) // 3, 4), np.uint8)
+        wide[:, 1:] = np.frombuffer(sound, np.uint8).reshape(-1, 3)
+        codes: Array = wide.view("<i4")[:, 0].astype(np.float64)
+        codes /= 2.0**31
+        return codes.astype(np.float32)
+    whole: Array = np.frombuffer(sound, f"<i{width}").astype(np.float64)
+    return (whole / 2.0 ** (bits - 1)).astype(np.float32)
+
+
+def _unreadable(path: str, reason: str) -> EvaluationError:
+    return EvaluationError(f"cannot read the audio of {path}: {reason}", code=Code.bad_value)
+
+
+def log_mel(wave: Wave, folder: Folder) -> Array:
+    """The log-mel spectrogram of audio, f32, [1, mel bands, frames].
+
+    Silence fills the audio up to the length that the model takes. Bands are those of Slaney's Auditory Toolbox.
+    Source: the feature extractor of Whisper, `WhisperFeatureExtractor` in transformers.
+
+    Raises GraphError (IR801) without preprocessor_config.json, UnsupportedError (IR900) where it describes other
+    features, and EvaluationError (IR704) for another rate, and for audio that is longer than the model takes.
+    """
+    settings = folder.settings.get(_FILE)
+    above: tuple[str, ...] = ()
+    if settings is None and folder.setting(_PROCESSOR, "feature_extractor") is not None:
+        settings, above = folder.settings[_PROCESSOR], ("feature_extractor",)
+    if settings is None:
+        hint = "give `input_features` in `inputs`"
+        message = f"{folder.path} has no {_FILE}, which describes the features of audio"
+        raise GraphError(message, code=Code.missing_part, hint=hint).located(Location(path=folder.path))
+    kind = settings.value(*above, "feature_extractor_type")
+    if kind != "WhisperFeatureExtractor":
+        message = f"features of audio by {kind} are not computed here, only those of WhisperFeatureExtractor"
+        raise UnsupportedError(message, code=Code.unsupported, hint="give the features in `inputs`")
+    numbers = {name: settings.value(*above, name) or default for name, default in _DEFAULTS.items()}
+    wrong = [name for name, value in numbers.items() if not isinstance(value, int) or value < 1]
+    if wrong:
+        message = f"{wrong[0]} is {numbers[wrong[0]]!r}, expected a whole number above 0"
+        raise EvaluationError(message, code=Code.bad_value).located(settings.place(wrong[0]))
+    rate, window, hop = numbers["sampling_rate"], numbers["n_fft"], numbers["hop_length"]
+    if wave.rate != rate:
+        message = f"the audio has {wave.rate} samples a second, the model takes {rate}"
+        raise EvaluationError(message, code=Code.bad_value, hint=f"resample it, say `ffmpeg -i IN -ar {rate} OUT.wav`")
+    length = rate * numbers["chunk_length"]
+    if wave.samples.size > length:
+        message = f"the audio lasts {wave.samples.size / rate:.1f} s, the model takes {numbers['chunk_length']} s"
+        raise EvaluationError(message, code=Code.bad_value, hint="cut it")
+    samples = np.zeros(length, np.float64)
+    samples[: wave.samples.size] = wave.samples
+    power = _power(samples, window, hop)
+    bands = mel_filters(numbers["feature_size"], window, rate)
+    logs: Array = np.log10(np.maximum(bands.T @ power, 1e-10))
+    logs = (np.maximum(logs, logs.max() - 8.0) + 4.0) / 4.0
+    return logs.astype(np.float32)[None]
+
+
+_DEFAULTS = {"sampling_rate": 16000, "n_fft": 400, "hop_length": 160, "feature_size": 80, "chunk_length": 30}
+
+
+def _power(samples: Array, window: int, hop: int) -> Array:
+    """The power of each frequency in each frame, f64, [window // 2 + 1, frames]; the last frame is left out."""
+    padded = np.pad(samples, window // 2, mode="reflect")
+    frames = np.lib.stride_tricks.sliding_window_view(padded, window)[::hop][:-1]
+    weights = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
+    spectrum: Array = np.abs(np.fft.rfft(frames * weights, axis=1)) ** 2
+    return spectrum.T
+
+
+def mel_filters(bands: int, window: int, rate: int) -> Array:
+    """Triangles of equal area on the mel scale, f64, [window // 2 + 1, bands]."""
+    edges = _hertz(np.linspace(_mel(0.0), _mel(_HIGHEST), bands + 2))
+    frequencies: Array = np.linspace(0, rate // 2, window // 2 + 1)[:, None]
+    widths = np.diff(edges)
+    rising = (frequencies - edges[:-2]) / widths[:-1]
+    falling = (edges[2:] - frequencies) / widths[1:]
+    found: Array = np.maximum(0, np.minimum(rising, falling)) * (2.0 / (edges[2:] - edges[:-2]))
+    return found
+
+
+_HIGHEST = 8000.0
+"""Hertz at which the bands end, whatever the rate is."""
+_LINEAR = 200 / 3
+"""Hertz of a mel below 1000 Hz; above it each mel is a step of `_STEP` in the logarithm."""
+_STEP = np.log(6.4) / 27.0
+
+
+def _mel(hertz: float) -> float:
+    return hertz / _LINEAR if hertz < 1000 else 15.0 + float(np.log(hertz / 1000)) / float(_STEP)
+
+
+def _hertz(mels: Array) -> Array:
+    return np.where(mels < 15, mels * _LINEAR, 1000 * np.exp(_STEP * (np.maximum(mels, 15) - 15)))

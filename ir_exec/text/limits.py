@@ -1,0 +1,48 @@
+"""What a prompt must be: tokens of the vocabulary, and no more than the model was made for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, Location
+from ir_exec.text.folder import Folder
+from ir_exec.text.folder_decoder import image_token_of
+from ir_exec.text.vocabularies import embedding_of
+from ir_exec.types import Array
+
+__all__ = ["context_of", "require_prompt"]
+
+
+def context_of(folder: Folder) -> int | None:
+    """The most tokens of the decoder, prompt included; None where the settings have none."""
+    names = ["n_positions", "max_position_embeddings"]
+    if "encoder" in folder.parts:
+        names = ["max_target_positions", "max_decoder_position_embeddings", "max_position_embeddings"]
+    found = [folder.setting("config.json", *path, name) for path in ((), ("text_config",)) for name in names]
+    return next((one for one in found if isinstance(one, int) and not isinstance(one, bool) and one > 0), None)
+
+
+def require_prompt(folder: Folder, ids: list[int], given: Mapping[str, Array]) -> list[int]:
+    """The tokens of a prompt; embeddings that are given need none.
+
+    Raises EvaluationError: IR704 for none and for too many, IR701 for one outside the vocabulary.
+    """
+    if "inputs_embeds" in given:
+        return ids
+    if not ids:
+        hint = "give text, or tokens: say the token with which texts begin"
+        raise EvaluationError("the prompt has no tokens", code=Code.bad_value, hint=hint)
+    part = folder.parts.get("text embeddings") or folder.parts.get("encoder") or folder.decoder
+    found = embedding_of(part)
+    rows = found[1] if found is not None else folder.setting("config.json", "vocab_size")
+    least, most = min(ids), max(ids)
+    is_image = most == image_token_of(folder)
+    if least < 0 or (isinstance(rows, int) and most >= rows and not is_image):
+        message = f"the prompt has the token {least if least < 0 else most}, allowed are 0 to {rows - 1}"
+        raise EvaluationError(message, code=Code.index_out_of_range).located(Location(path=folder.path))
+    context = context_of(folder)
+    if context is not None and len(ids) > context:
+        message = f"the prompt has {len(ids)} tokens, the model was made for {context}"
+        raise EvaluationError(message, code=Code.bad_value).located(Location(path=folder.path))
+    return ids

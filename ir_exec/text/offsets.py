@@ -1,0 +1,147 @@
+"""Places of tokens in a text, as offsets of bytes in UTF-8.
+
+A tokenizer of OpenVINO gives ids alone. The places are found by its vocabulary: tokens are looked for in the text one
+after the other, first byte by byte, then with the case, the accents and the compatibility characters that normalization
+takes away.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+
+from ir_exec.text.folder import FolderPart, read_part
+from ir_exec.text.ops.splitting import chars_of_bytes
+from ir_exec.text.vocabularies import entries_of
+from ir_exec.types import Array
+
+__all__ = ["Offsets", "batch_offsets", "byte_offsets", "ends_in_common"]
+
+Offsets = list[tuple[int, int] | None]
+
+_BYTE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
+_SPACE = "\u2581".encode()
+_UNKNOWN = frozenset({b"<unk>", b"[UNK]", b"<UNK>"})
+"""Entries that stand for text that is in no vocabulary; the same text may be in a text too."""
+
+
+def byte_offsets(part: FolderPart, text: str, ids: Sequence[int], added: tuple[int, int] = (0, 0)) -> Offsets:
+    """Where each token begins and ends in the text, in bytes.
+
+    part: the tokenizer. added: how many tokens at both ends are not of the text; these are from 0 to 0, or from the
+        length to the length.
+
+    From the first token that is not found (unknown ones, and those of a vocabulary that cannot be read) all are None.
+    Tokens that normalization makes of nothing, as a space in front, are empty.
+    """
+    front, back = added
+    entries = entries_of(part)
+    data = text.encode("utf-8", "surrogatepass")
+    if entries is None:
+        return [None] * len(ids)
+    is_coded = any(True for _ in part.of_type("BytesToChars"))
+    found: Offsets = [(0, 0)] * front
+    at: int | None = 0
+    for token in ids[front : len(ids) - back]:
+        place = None if at is None else _place(data, at, entries.get(token, b""), is_coded)
+        found.append(place)
+        at = None if place is None else place[1]
+    return found + [(len(data), len(data))] * back
+
+
+def ends_in_common(tokens: Sequence[int], empty: Sequence[int]) -> tuple[int, int]:
+    """How many tokens at both ends are those of an empty text."""
+    first = 0
+    while first < min(len(tokens), len(empty)) and tokens[first] == empty[first]:
+        first += 1
+    last = 0
+    while last < min(len(tokens), len(empty)) - first and tokens[-1 - last] == empty[-1 - last]:
+        last += 1
+    return first, last
+
+
+def batch_offsets(
+    path: str, texts: Sequence[str], ids: Array, mask: Array | None, empty: Sequence[int]
+) -> list[Offsets] | None:
+    """The offsets of a batch of texts, None for padding; None for a network without a vocabulary.
+
+    path: the network of the tokenizer. ids, mask: its outputs, [texts, tokens]. empty: the tokens of an empty text.
+    """
+    part = read_part("tokenizer", path)
+    if entries_of(part) is None:
+        return None
+    found = []
+    for place, text in enumerate(texts):
+        row = ids[place].tolist()
+        is_token = [True] * len(row) if mask is None else [bool(one) for one in mask[place]]
+        tokens = [token for token, counts in zip(row, is_token, strict=True) if counts]
+        places = iter(byte_offsets(part, text, tokens, ends_in_common(tokens, empty)))
+        found.append([next(places) if counts else None for counts in is_token])
+    return found
+
+
+def _place(data: bytes, at: int, entry: bytes, is_coded: bool) -> tuple[int, int] | None:
+    """Where an entry of the vocabulary is found at this place or after whitespace."""
+    if entry in _UNKNOWN:
+        return None
+    spaces = len(data) - at - len(data[at:].lstrip())
+    for form in _forms(entry, is_coded):
+        for begin in (at, at + spaces):
+            if data.startswith(form, begin) and (form or not entry.strip(b" " + _SPACE)):
+                return (begin, begin + len(form)) if form else (at, at)
+    try:
+        wanted = _plain(next(_forms(entry, is_coded)).decode().strip().removeprefix("##"))
+        rest = data[at + spaces :].decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return None
+    skipped = next((place for place, char in enumerate(rest) if _plain(char)), 0)
+    count = _length(rest[skipped:], wanted) if wanted else None
+    if count is None:
+        return None
+    begin = at + spaces + len(rest[:skipped].encode("utf-8", "surrogatepass"))
+    return begin, begin + len(rest[skipped : skipped + count].encode("utf-8", "surrogatepass"))
+
+
+def _forms(entry: bytes, is_coded: bool) -> Iterator[bytes]:
+    """The bytes that an entry may stand for, the likeliest first."""
+    if is_coded:
+        codes = _codes()
+        with suppress(KeyError, UnicodeDecodeError):
+            entry = bytes([codes[char] for char in entry.decode()])
+    byte = _BYTE.fullmatch(entry)
+    if byte:
+        yield bytes([int(byte[1], 16)])
+    whole = entry.replace(_SPACE, b" ").removesuffix(b"</w>")
+    yield whole
+    # A space that is put in front of the text, and the mark of what goes on a word.
+    yield whole.lstrip(b" ")
+    if whole.startswith(b"##"):
+        yield whole[2:]
+    yield entry
+
+
+@lru_cache(maxsize=1)
+def _codes() -> dict[str, int]:
+    return {char: byte for byte, char in enumerate(chars_of_bytes())}
+
+
+def _plain(text: str) -> str:
+    """The text without case, accents and compatibility characters."""
+    letters = unicodedata.normalize("NFKD", text.lower())
+    return "".join([char for char in letters if unicodedata.category(char) != "Mn"]).lower()
+
+
+def _length(text: str, wanted: str) -> int | None:
+    """How many characters of the text are `wanted` when both are plain, marks after them included."""
+    made = ""
+    for count, char in enumerate(text):
+        more = _plain(char)
+        if made == wanted and more:
+            return count
+        made += more
+        if not wanted.startswith(made):
+            return None
+    return len(text) if made == wanted else None

@@ -1,0 +1,271 @@
+"""Attention of OpenVINO's ONNX frontend whose keys and values are kept in a cache."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError, UnsupportedError
+from ir_exec.kernels.attention import Attention
+from ir_exec.ops.base import In, Op
+from ir_exec.ops.base.attributes import Bool, Float, Int, Positive
+from ir_exec.ops.base.shapes import known_int, merge_dims, require_rank
+from ir_exec.text.ops.base import text_op
+from ir_exec.types import ALL, INDEX, Array, Dim, ElementType, Shape, TensorType, element_types
+
+__all__ = ["GroupQueryAttention"]
+
+_FLOATS = element_types("bf16 f16 f32")
+_LOWEST = np.finfo(np.float32).min
+
+_OPTIONAL = {
+    "cos_cache": _FLOATS,
+    "sin_cache": _FLOATS,
+    "position_ids": INDEX,
+    "attention_bias": _FLOATS,
+    "head_sink": _FLOATS,
+    "k_scale": _FLOATS,
+    "v_scale": _FLOATS,
+    "q_norm_weight": _FLOATS,
+    "k_norm_weight": _FLOATS,
+}
+"""The inputs that may be missing, and their element types."""
+
+_Quantization = Literal["NONE", "PER_TENSOR", "PER_CHANNEL"]
+
+
+def _given(array: Array | None) -> Array | None:
+    """The array; None for an input that is missing, which files give as an empty constant without a type."""
+    return None if array is None or array.size == 0 else array
+
+
+@text_op("GroupQueryAttention")
+class GroupQueryAttention(Op):
+    """Attention over a cache of keys and values, with groups of heads that share them.
+
+    The new keys and values are written into the cache after the past ones of their entry of the batch, and each query
+    attends to those up to its own position.
+
+    query: [batch, num_heads, tokens, channels]; key, value: [batch, kv_num_heads, tokens, channels]; past_key,
+    past_value: [batch, kv_num_heads, past, channels]. All of one type, f32, f16 or bf16.
+    seqlens_k: integers, the number of keys of each entry of the batch, the new ones included, less one.
+    total_sequence_length: integer, one element, the largest number of keys in the batch.
+    cos_cache, sin_cache: [positions, pairs], with do_rotary: query and key are rotated by the rows of their positions,
+    channel c with c + pairs, or with its neighbour where rotary_interleaved.
+    position_ids: integers [batch, tokens], rows of these tables; the positions in the cache without them.
+    attention_bias: [1 or batch, 1 or num_heads, tokens, keys], added to the scores.
+    head_sink: [num_heads], one more score for each query without a value; 0 with smooth_softmax.
+    The inputs from cos_cache on may be missing: they are not there, or are empty constants of the type `dynamic`.
+
+    causal: without it, a query attends to all keys. local_window_size: how many keys a query attends to, -1 for all.
+    scale: of the scores; 1 / sqrt(channels) for 0.
+    output: [batch, tokens, num_heads * channels]. present_key, present_value: the cache, which has room for the longer
+    of the past one and total_sequence_length. OpenVINO cuts off room that is not used where shapes are dynamic, and
+    runs one entry of a batch alone. Computed in f32.
+
+    Errors: IR501 and IR502 for ranks and sizes, IR900 for quantized caches and for sliding_window_cache.
+    Source: OpenVINO, openvino/op/group_query_attention.hpp; onnxruntime, com.microsoft.GroupQueryAttention.
+    """
+
+    inputs = (
+        In("query", types=_FLOATS),
+        In("key", types=_FLOATS, like="query"),
+        In("value", types=_FLOATS, like="query"),
+        In("past_key", types=_FLOATS, like="query"),
+        In("past_value", types=_FLOATS, like="query"),
+        In("seqlens_k", types=INDEX),
+        In("total_sequence_length", types=INDEX),
+        # `takes_untyped`: a missing one is u8 in a run.
+        *[In(name, types=ALL, optional=True) for name in _OPTIONAL],
+    )
+    outputs = ("output", "present_key", "present_value")
+    takes_untyped = True
+
+    num_heads: Positive
+    kv_num_heads: Positive
+    scale: Float = 0.0
+    do_rotary: Bool = False
+    rotary_interleaved: Bool = False
+    causal: Bool = True
+    local_window_size: Int = -1
+    smooth_softmax: Bool = False
+    sliding_window_cache: Bool = False
+    kv_cache_bit_width: Int = 0
+    k_quant_type: _Quantization = "NONE"
+    v_quant_type: _Quantization = "NONE"
+
+    def check_attributes(self) -> None:
+        if self.num_heads % self.kv_num_heads:
+            raise ValueError(f"num_heads is {self.num_heads}, expected a multiple of kv_num_heads {self.kv_num_heads}")
+        if self.local_window_size != -1 and self.local_window_size < 1:
+            raise ValueError(f"attribute local_window_size={self.local_window_size}: expected -1, or 1 or more")
+
+    def infer(
+        self,
+        query: TensorType,
+        key: TensorType,
+        value: TensorType,
+        past_key: TensorType,
+        past_value: TensorType,
+        seqlens_k: TensorType,
+        total_sequence_length: TensorType,
+        cos_cache: TensorType | None = None,
+        sin_cache: TensorType | None = None,
+        position_ids: TensorType | None = None,
+        attention_bias: TensorType | None = None,
+        head_sink: TensorType | None = None,
+        k_scale: TensorType | None = None,
+        v_scale: TensorType | None = None,
+        q_norm_weight: TensorType | None = None,
+        k_norm_weight: TensorType | None = None,
+    ) -> tuple[TensorType, TensorType, TensorType]:
+        if self.kv_cache_bit_width or (self.k_quant_type, self.v_quant_type) != ("NONE", "NONE"):
+            raise UnsupportedError("GroupQueryAttention with a quantized cache")
+        if self.sliding_window_cache or any(_is_there(one) for one in (q_norm_weight, k_norm_weight)):
+            raise UnsupportedError("GroupQueryAttention with a cache of a window, or with norms")
+        optional = (cos_cache, sin_cache, position_ids, attention_bias, head_sink, k_scale, v_scale)
+        for tensor, (name, types) in zip(optional, _OPTIONAL.items(), strict=False):
+            _check_type(tensor, name, types)
+        if self.do_rotary and not (_is_there(cos_cache) and _is_there(sin_cache)):
+            raise ShapeError("do_rotary needs cos_cache and sin_cache", code=Code.wrong_number_of_inputs)
+        batch, tokens, channels = Dim.any(), Dim.any(), Dim.any()
+        past = Dim.any()
+        for tensor, name, heads in (
+            (query, "query", self.num_heads),
+            (key, "key", self.kv_num_heads),
+            (value, "value", self.kv_num_heads),
+            (past_key, "past_key", self.kv_num_heads),
+            (past_value, "past_value", self.kv_num_heads),
+        ):
+            require_rank(tensor, 4, name)
+            if tensor.shape.dims is None:
+                continue
+            batch = merge_dims(batch, tensor.shape[0], f"the batches of query and {name}", port=name)
+            merge_dims(Dim(heads), tensor.shape[1], f"the attribute and the heads of {name}", port=name)
+            channels = merge_dims(channels, tensor.shape[3], f"the channels of query and {name}", port=name)
+            if name.startswith("past"):
+                past = merge_dims(past, tensor.shape[2], f"axis 2 of past_key and {name}", port=name)
+            else:
+                tokens = merge_dims(tokens, tensor.shape[2], f"the tokens of query and {name}", port=name)
+        total = known_int(total_sequence_length)
+        keys = past | (past + tokens) if total is None else Dim(max(past.lo, total), max(past.hi, total))
+        cache = Shape([batch, Dim(self.kv_num_heads), keys, channels])
+        kind = next((one for one in (query, key, value, past_key) if one.element_type.is_known), query)
+        merged = Shape([batch, tokens, channels * self.num_heads])
+        return kind.with_shape(merged), kind.with_shape(cache), kind.with_shape(cache)
+
+    def evaluate(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        past_key: Array,
+        past_value: Array,
+        seqlens_k: Array,
+        total_sequence_length: Array,
+        cos_cache: Array | None = None,
+        sin_cache: Array | None = None,
+        position_ids: Array | None = None,
+        attention_bias: Array | None = None,
+        head_sink: Array | None = None,
+        k_scale: Array | None = None,
+        v_scale: Array | None = None,
+        q_norm_weight: Array | None = None,
+        k_norm_weight: Array | None = None,
+    ) -> tuple[Array, Array, Array]:
+        kind = ElementType.of(query).dtype
+        batch, _, tokens, channels = query.shape
+        total = int(np.ravel(total_sequence_length)[0])
+        places = self._places(np.ravel(seqlens_k).astype(np.int64), batch, tokens, total)
+        wide = [array.astype(np.float32) for array in (query, key)]
+        if self.do_rotary:
+            assert cos_cache is not None
+            assert sin_cache is not None
+            rows = _given(position_ids)
+            at = places if rows is None else rows.reshape(-1, tokens).astype(np.int64)
+            if at.size and not 0 <= at.min() <= at.max() < len(cos_cache):
+                raise EvaluationError(f"positions up to {at.max()}, and cos_cache has {len(cos_cache)} rows")
+            tables = [table.astype(np.float32)[at][:, np.newaxis] for table in (cos_cache, sin_cache)]
+            wide = [_rotated(array, *tables, is_interleaved=self.rotary_interleaved) for array in wide]
+        present_key = _written(past_key, wide[1].astype(kind), places, total)
+        present_value = _written(past_value, value, places, total)
+        mask = self._mask(places, present_key.shape[2], _given(attention_bias))
+        found = self._attended(wide[0].astype(kind), present_key, present_value, mask, _given(head_sink))
+        merged = found.transpose(0, 2, 1, 3).reshape(batch, tokens, self.num_heads * channels)
+        return merged.astype(kind), present_key, present_value
+
+    def _places(self, last: Array, batch: int, tokens: int, total: int) -> Array:
+        """[batch, tokens]: the place of each token in the cache of its entry of the batch.
+
+        A first prompt may be shorter than others of the batch: it still starts at the first place.
+        """
+        start = np.zeros(batch, np.int64) if tokens == total else np.broadcast_to(last, batch) + 1 - tokens
+        if start.size and start.min() < 0:
+            raise EvaluationError(f"seqlens_k is {int(last.min())}, expected {tokens - 1} or more for {tokens} tokens")
+        found: Array = start[:, np.newaxis] + np.arange(tokens)
+        return found
+
+    def _mask(self, places: Array, keys: int, bias: Array | None) -> Array:
+        """What is added to the scores, [batch, 1 or num_heads, tokens, keys]."""
+        columns, rows = np.arange(keys), places[:, :, np.newaxis]
+        seen = columns <= (rows if self.causal else rows[:, -1:])
+        if self.local_window_size > 0:
+            seen = seen & (columns > rows - self.local_window_size)
+        mask: Array = np.where(seen, np.float32(0), _LOWEST)[:, np.newaxis]
+        if bias is None:
+            return mask
+        wide = bias[..., :keys].astype(np.float32)
+        filled = np.pad(wide, [(0, 0)] * (wide.ndim - 1) + [(0, keys - wide.shape[-1])])
+        with np.errstate(over="ignore"):
+            return mask + filled
+
+    def _attended(self, query: Array, keys: Array, values: Array, mask: Array, sink: Array | None) -> Array:
+        """[batch, num_heads, tokens, channels], in f32."""
+        group = self.num_heads // self.kv_num_heads
+        q, k, v = (array.astype(np.float32) for array in (query, keys, values))
+        k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
+        last = None
+        if sink is not None:
+            last = sink.astype(np.float32).reshape(1, self.num_heads, 1, 1)
+        elif self.smooth_softmax:
+            last = np.zeros((1, 1, 1, 1), np.float32)
+        shape = None if last is None else last.shape
+        attend = Attention(q.shape, k.shape, v.shape, mask.shape, shape, is_causal=False, dtype=q.dtype)
+        return attend(q, k, v, mask, np.array(self.scale, np.float32) if self.scale else None, last)
+
+
+def _check_type(tensor: TensorType | None, name: str, types: frozenset[ElementType]) -> None:
+    if tensor is None or not _is_there(tensor) or not tensor.element_type.is_known:
+        return
+    if tensor.element_type not in types:
+        expected = ", ".join(sorted(one.name for one in types))
+        message = f"{name} is {tensor.element_type}, expected one of {expected}"
+        raise ElementTypeError(message, code=Code.element_type_not_taken, port=name)
+
+
+def _is_there(tensor: TensorType | None) -> bool:
+    return tensor is not None and 0 not in tensor.shape.size
+
+
+def _written(past: Array, new: Array, places: Array, total: int) -> Array:
+    """The past keys or values with the new ones written at their places."""
+    batch, heads, length, channels = past.shape
+    if places.size:
+        total = max(total, int(places.max()) + 1)
+    found = np.zeros((batch, heads, max(length, total), channels), past.dtype)
+    found[:, :, :length] = past
+    np.put_along_axis(found, places[:, np.newaxis, :, np.newaxis], new, axis=2)
+    return found
+
+
+def _rotated(wide: Array, cos: Array, sin: Array, *, is_interleaved: bool) -> Array:
+    """The first channels rotated; the tables have a channel for each pair."""
+    half = cos.shape[-1]
+    pairs = (slice(0, 2 * half, 2), slice(1, 2 * half, 2)) if is_interleaved else (slice(half), slice(half, 2 * half))
+    first, second = (wide[..., pair] for pair in pairs)
+    found = wide.copy()
+    found[..., pairs[0]] = first * cos - second * sin
+    found[..., pairs[1]] = second * cos + first * sin
+    return found

@@ -1,0 +1,298 @@
+"""Choosing the next token by its logits: penalties, tokens that are forbidden or forced, and draws with a seed.
+
+    settings = GenerationSettings(repetition_penalty=1.3, do_sample=True, temperature=0.7, top_k=20)
+    choose = Chooser(settings, seed=1)
+    token = choose([1, 15, 7], prompt=3, logits=logits)
+
+Names, defaults and formulas are those of `generation_config.json` as transformers reads it; `presence_penalty` and
+`frequency_penalty`, which it lacks, are those of OpenVINO GenAI, and count new tokens alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from math import isfinite
+from typing import Any, TypedDict, get_type_hints
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError
+from ir_exec.types import Array
+
+__all__ = ["Chooser", "GenerationOptions", "GenerationSettings", "settings_from"]
+
+
+class GenerationOptions(TypedDict, total=False):
+    """Options of `generate`; what is not given is as in generation_config.json.
+
+    max_new_tokens: most tokens, 100 where the file has none. min_new_tokens: end tokens before are forbidden.
+    eos_token_id: one end token or several.
+    stop_strings: text that ends the generation; it is not part of the text.
+    repetition_penalty: positive logits of tokens in the text so far are divided by it, negative ones multiplied.
+    presence_penalty: is taken from the logits of new tokens. frequency_penalty: for each time.
+    no_repeat_ngram_size: so many tokens in a row never come twice.
+    do_sample: draw tokens. temperature: divides the logits; given alone it sets `do_sample`, and 0 takes the likeliest.
+    top_k: draw among so many tokens, 0 for all. top_p: among the likeliest that together have this probability.
+    min_p: among those with this share of the greatest probability.
+    """
+
+    max_new_tokens: int
+    min_new_tokens: int
+    eos_token_id: int | Sequence[int]
+    stop_strings: Sequence[str]
+    repetition_penalty: float
+    presence_penalty: float
+    frequency_penalty: float
+    no_repeat_ngram_size: int
+    do_sample: bool
+    temperature: float
+    top_k: int
+    top_p: float
+    min_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationSettings:
+    """How tokens are chosen and when they end; the fields of `GenerationOptions`, and these of the file alone.
+
+    suppress_tokens: are forbidden. begin_suppress_tokens: are forbidden as first new token.
+    bad_words_ids: tokens in a row that are forbidden. forced_bos_token_id, forced_eos_token_id: the first and the last
+        token of a decoder with an encoder.
+    """
+
+    max_new_tokens: int = 100
+    min_new_tokens: int = 0
+    eos_token_id: tuple[int, ...] = ()
+    stop_strings: tuple[str, ...] = ()
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    no_repeat_ngram_size: int = 0
+    do_sample: bool = False
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    suppress_tokens: tuple[int, ...] = ()
+    begin_suppress_tokens: tuple[int, ...] = ()
+    bad_words_ids: tuple[tuple[int, ...], ...] = ()
+    forced_bos_token_id: int | None = None
+    forced_eos_token_id: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, is_right, expected in (
+            ("max_new_tokens", self.max_new_tokens >= 0, "0 or more"),
+            ("min_new_tokens", self.min_new_tokens >= 0, "0 or more"),
+            ("repetition_penalty", self.repetition_penalty > 0 and isfinite(self.repetition_penalty), "above 0"),
+            ("presence_penalty", isfinite(self.presence_penalty), "a finite number"),
+            ("frequency_penalty", isfinite(self.frequency_penalty), "a finite number"),
+            ("no_repeat_ngram_size", self.no_repeat_ngram_size >= 0, "0 or more"),
+            ("temperature", self.temperature >= 0 and isfinite(self.temperature), "0 or more"),
+            ("top_k", self.top_k >= 0, "0 or more"),
+            ("top_p", 0 < self.top_p <= 1, "above 0 and at most 1"),
+            ("min_p", 0 <= self.min_p <= 1, "0 to 1"),
+            ("stop_strings", all(self.stop_strings), "no empty text"),
+        ):
+            if not is_right:
+                message = f"{name} is {getattr(self, name)}, expected {expected}"
+                raise EvaluationError(message, code=Code.bad_value)
+
+    def with_options(self, options: GenerationOptions) -> GenerationSettings:
+        """These settings, replaced by what is given. A temperature above 0 without `do_sample` sets it."""
+        values: dict[str, Any] = {name: _converted(name, value, "") for name, value in options.items()}
+        if "temperature" in values and "do_sample" not in values:
+            values["do_sample"] = values["temperature"] > 0
+        return replace(self, **values)
+
+
+_HINTS = get_type_hints(GenerationSettings)
+
+
+def settings_from(file: str, found: Mapping[str, Any]) -> GenerationSettings:
+    """The settings of a file of JSON; null is as if it were not there, and unknown names are left alone.
+
+    `do_sample` stays False: a reference takes the likeliest token until it is asked to draw.
+
+    Raises EvaluationError (IR704) for values of the wrong type or out of range.
+    """
+    names = [field.name for field in fields(GenerationSettings) if field.name != "do_sample"]
+    values = {name: _converted(name, found[name], file) for name in names if found.get(name) is not None}
+    return GenerationSettings(**values)
+
+
+def _converted(name: str, value: Any, file: str) -> Any:
+    """The value as its field has it: one for several, and lists as tuples."""
+    hint = _HINTS.get(name)
+    try:
+        if hint == tuple[int, ...]:
+            return (_whole(value),) if not isinstance(value, Sequence) else tuple(map(_whole, value))
+        if hint == tuple[str, ...]:
+            return (value,) if isinstance(value, str) else tuple(map(_text, value))
+        if hint == tuple[tuple[int, ...], ...]:
+            return tuple([tuple(map(_whole, row)) for row in value])
+        if hint is bool and not isinstance(value, bool):
+            raise TypeError
+        if hint in (float, bool):
+            return hint(value)
+        if hint is not None:
+            return _whole(value)
+    except (TypeError, ValueError):
+        pass
+    where = f" in {file}" if file else ""
+    expected = "no such option" if hint is None else f"expected {getattr(hint, '__name__', hint)}"
+    raise EvaluationError(f"{name} is {value!r}{where}, {expected}", code=Code.bad_value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or int(value) != value:
+        raise TypeError
+    return int(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+class Chooser:
+    """Chooses tokens after each other by settings; draws are those of the seed."""
+
+    def __init__(self, settings: GenerationSettings, seed: int = 0, *, has_encoder: bool = False) -> None:
+        self._settings = settings
+        self._has_encoder = has_encoder
+        self._random = np.random.default_rng(seed)
+
+    def __call__(self, ids: Sequence[int], prompt: int, logits: Array) -> int:
+        """The token after `ids`, of which the first `prompt` are the prompt.
+
+        Raises EvaluationError (IR704) for logits that are NaN, and where every token is forbidden.
+        """
+        scores = self.scores(ids, prompt, logits)
+        best = int(np.argmax(scores))
+        if scores[best] == -np.inf:
+            message = f"no token is left after token {len(ids) - prompt}: the settings forbid every one"
+            raise EvaluationError(message, code=Code.bad_value)
+        if not self._settings.do_sample or not self._settings.temperature:
+            return best
+        order = np.argsort(-scores, kind="stable")
+        order = order[: int(np.count_nonzero(scores > -np.inf))]
+        return int(self._random.choice(order, p=_softmax(scores[order])))
+
+    def scores(self, ids: Sequence[int], prompt: int, logits: Array) -> Array:
+        """The logits after all settings, f32, [vocabulary]; -inf for tokens that are not chosen."""
+        if np.isnan(logits).any():
+            message = (
+                f"{int(np.isnan(logits).sum())} of the {logits.size} logits of new token {len(ids) - prompt} are NaN"
+            )
+            hint = "`ir-exec run --validate` names the first layer that gives NaN"
+            raise EvaluationError(message, code=Code.bad_value, hint=hint)
+        scores = logits.astype(np.float32)
+        for step in _STEPS:
+            step(scores, ids, prompt, self._settings)
+        if self._has_encoder:
+            _force(scores, ids, prompt, self._settings)
+        if self._settings.do_sample and self._settings.temperature:
+            for warp in (_temperature, _top_k, _top_p, _min_p):
+                warp(scores, self._settings)
+        return scores
+
+
+def _softmax(scores: Array) -> Array:
+    weights = np.exp(scores.astype(np.float64) - float(scores.max()))
+    weights /= weights.sum()
+    return weights
+
+
+_Step = Callable[[Array, Sequence[int], int, GenerationSettings], None]
+"""Changes scores in place, by the text so far and how much of it is the prompt."""
+
+
+def _repetition(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
+    if settings.repetition_penalty != 1 and ids:
+        seen = _inside(set(ids), scores)
+        penalty = np.float32(settings.repetition_penalty)
+        scores[seen] = np.where(scores[seen] < 0, scores[seen] * penalty, scores[seen] / penalty)
+
+
+def _counts(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
+    if settings.presence_penalty or settings.frequency_penalty:
+        for token, count in Counter(ids[prompt:]).items():
+            scores[token] -= settings.presence_penalty + settings.frequency_penalty * count
+
+
+def _no_repeated_ngram(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
+    size = settings.no_repeat_ngram_size
+    if size and len(ids) + 1 >= size:
+        last = tuple(ids[len(ids) - size + 1 :])
+        starts = range(len(ids) - size + 1)
+        _forbid(scores, [ids[at + size - 1] for at in starts if tuple(ids[at : at + size - 1]) == last])
+
+
+def _bad_words(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
+    for row in settings.bad_words_ids:
+        is_end = len(row) == 1 and row[0] in settings.eos_token_id
+        # A row longer than the text is not looked for, as in transformers.
+        is_short = len(row) == 1 or 0 < len(row) <= len(ids)
+        if is_short and not is_end and tuple(ids[len(ids) - len(row) + 1 :]) == row[:-1]:
+            _forbid(scores, row[-1:])
+
+
+def _fewest(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
+    if len(ids) - prompt < settings.min_new_tokens:
+        _forbid(scores, settings.eos_token_id)
+
+
+def _suppressed(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
+    _forbid(scores, settings.suppress_tokens)
+    begin = prompt + (prompt == 1 and settings.forced_bos_token_id is not None)
+    if len(ids) == begin:
+        _forbid(scores, settings.begin_suppress_tokens)
+
+
+_STEPS: tuple[_Step, ...] = (_repetition, _counts, _no_repeated_ngram, _bad_words, _fewest, _suppressed)
+
+
+def _force(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
+    """The tokens that a decoder with an encoder begins and ends with."""
+    for token, is_now in (
+        (settings.forced_bos_token_id, len(ids) == 1),
+        (settings.forced_eos_token_id, len(ids) - prompt == settings.max_new_tokens - 1),
+    ):
+        if token is not None and is_now and 0 <= token < scores.size:
+            scores[:] = -np.inf
+            scores[token] = 0
+
+
+def _temperature(scores: Array, settings: GenerationSettings) -> None:
+    scores /= np.float32(settings.temperature)
+
+
+def _top_k(scores: Array, settings: GenerationSettings) -> None:
+    if 0 < settings.top_k < scores.size:
+        scores[scores < np.partition(scores, -settings.top_k)[-settings.top_k]] = -np.inf
+
+
+def _top_p(scores: Array, settings: GenerationSettings) -> None:
+    if settings.top_p < 1:
+        order = np.argsort(scores, kind="stable")
+        below = np.cumsum(_softmax(scores[order])) <= 1 - settings.top_p
+        below[-1] = False
+        scores[order[below]] = -np.inf
+
+
+def _min_p(scores: Array, settings: GenerationSettings) -> None:
+    if settings.min_p:
+        weights = _softmax(scores)
+        scores[weights < settings.min_p * weights.max()] = -np.inf
+
+
+def _inside(tokens: set[int], scores: Array) -> Array:
+    return np.array(sorted(token for token in tokens if 0 <= token < scores.size), np.int64)
+
+
+def _forbid(scores: Array, tokens: Sequence[int]) -> None:
+    scores[_inside(set(tokens), scores)] = -np.inf

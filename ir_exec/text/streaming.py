@@ -1,0 +1,48 @@
+"""Text that is passed on while its tokens come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+__all__ = ["TextStream"]
+
+
+class TextStream:
+    """Passes new text on as soon as its characters are whole, and what may begin a stop string when it does not.
+
+    decode: makes text of tokens. on_text: gets each new piece. stop_strings: are not passed on, nor what follows them.
+    """
+
+    def __init__(
+        self, decode: Callable[[Sequence[int]], str], on_text: Callable[[str], None], stop_strings: Sequence[str] = ()
+    ) -> None:
+        self._decode = decode
+        self._on_text = on_text
+        self._stop_strings = stop_strings
+        self._ids: list[int] = []
+        self._passed = ""
+
+    def add(self, token: int) -> None:
+        """Pass on the text that is whole with this token."""
+        self._ids.append(token)
+        text = self._decode(self._ids)
+        if not text.endswith("\ufffd") and text.startswith(self._passed):
+            self._pass(text, len(text) - self._held(text))
+
+    def end(self) -> None:
+        """Pass on the rest."""
+        if self._ids:
+            text = self._decode(self._ids)
+            self._pass(text, len(text))
+
+    def _pass(self, text: str, end: int) -> None:
+        stops = [at for one in self._stop_strings if (at := text.find(one)) >= 0]
+        end = min([end, *stops])
+        if end > len(self._passed):
+            self._on_text(text[len(self._passed) : end])
+            self._passed = text[:end]
+
+    def _held(self, text: str) -> int:
+        """The number of characters at the end that may begin a stop string."""
+        sizes = [size for one in self._stop_strings for size in range(1, len(one)) if text.endswith(one[:size])]
+        return max(sizes, default=0)

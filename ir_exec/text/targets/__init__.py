@@ -1,0 +1,116 @@
+"""What a device or a pipeline refuses, reported before it is tried: `check --for npu`.
+
+Only what a public document states is an error or a warning; what no document states is "not known", an info. Each
+finding cites its document (`Diagnostic.source`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Literal, get_args
+
+from ir_exec.check import Diagnostic, Report
+from ir_exec.errors import IRError, Location
+from ir_exec.text.folder import PART_FILES, Folder, open_folder, read_part
+from ir_exec.text.targets.devices import on_device
+from ir_exec.text.targets.documents import GENAI_MODELS, GENAI_ON_NPU, finding
+from ir_exec.text.targets.pipelines import LANGUAGE, in_genai, language_model, language_model_on_npu
+from ir_exec.text.targets.weights import weights_on_npu
+
+__all__ = ["TARGETS", "Target", "check_for"]
+
+Target = Literal["npu", "gpu", "genai"]
+TARGETS: tuple[str, ...] = get_args(Target)
+
+_TOKENIZERS = frozenset({"tokenizer", "detokenizer"})
+_TEXT = LANGUAGE | {"encoder and decoder", "speech", "embeddings"}
+_ENDINGS = (".xml", ".onnx")
+
+
+def check_for(path: str | os.PathLike[str], target: Target) -> list[Report]:
+    """What the target refuses of a file, or of everything in a folder; a report for each file at fault.
+
+    A folder that is a pipeline is checked as one; every network of any other folder is checked by itself.
+
+    Code: IR811, an error or a warning for what a document states, an info for what is not known.
+    """
+    path = os.fspath(path)
+    by_file: dict[str, list[Diagnostic]] = {}
+    for fault in _of_path(path, target):
+        by_file.setdefault(fault.location.path or path, []).append(Diagnostic.of(fault))
+    return [
+        Report(path=file, diagnostics=tuple(several), layers_checked=0, layers_not_checked=0)
+        for file, several in by_file.items()
+    ]
+
+
+def _of_path(path: str, target: Target) -> Iterator[IRError]:
+    if not os.path.isdir(path):
+        network = path[:-4] + ".xml" if path.lower().endswith(".bin") else path
+        if os.path.isfile(network):
+            yield from _of_file(network, target)
+        return
+    for place, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folder = open_folder(place)
+        if folder is not None:
+            # The folders of a pipeline are its parts.
+            folders.clear()
+            yield from _of_folder(folder, target)
+            continue
+        networks = [name for name in sorted(names) if name.lower().endswith(_ENDINGS)]
+        if target == "genai" and networks:
+            message = "the folder is no pipeline that is known: it is not known whether GenAI runs it"
+            yield finding(message, Location(path=place), GENAI_MODELS, "info")
+        for name in networks if target != "genai" else ():
+            yield from _of_file(os.path.join(place, name), target)
+
+
+def _of_file(path: str, target: Target) -> Iterator[IRError]:
+    """A network that stands alone."""
+    part = read_part("model", path)
+    if target == "genai":
+        message = "GenAI runs folders: it is not known whether it runs a file alone"
+        yield finding(message, part.place, GENAI_MODELS, "info", "give the folder of the model")
+    else:
+        yield from on_device(part, target)
+
+
+def _of_folder(folder: Folder, target: Target) -> Iterator[IRError]:
+    if target == "genai":
+        yield from in_genai(folder)
+        return
+    yield from _on_gpu(folder) if target == "gpu" else _on_npu(folder)
+    # Networks whose names no pipeline knows.
+    for name in sorted(os.listdir(folder.path)):
+        if name.lower().endswith(_ENDINGS) and name not in PART_FILES.values():
+            yield from on_device(read_part("model", os.path.join(folder.path, name)), target)
+    for one in folder.below:
+        yield from _of_folder(one, target)
+
+
+def _on_gpu(folder: Folder) -> Iterator[IRError]:
+    for name, part in folder.parts.items():
+        if name not in _TOKENIZERS:
+            yield from on_device(part, "gpu", is_text=folder.kind in _TEXT)
+
+
+def _on_npu(folder: Folder) -> Iterator[IRError]:
+    if folder.kind in LANGUAGE:
+        # The pipeline makes these static itself.
+        yield from language_model(folder)
+        yield from language_model_on_npu(folder)
+        if folder.decoder is not None:
+            yield from weights_on_npu(folder.decoder)
+        if folder.kind == "language model with vision":
+            message = "models with vision run as language models do: what NPUs need of the other parts is not known"
+            yield finding(message, Location(path=folder.path), GENAI_ON_NPU, "info")
+        return
+    architectures = folder.setting("config.json", "architectures")
+    if folder.kind == "speech" and architectures == ["WhisperForConditionalGeneration"]:
+        # The document names no requirements.
+        return
+    for name, part in folder.parts.items():
+        if name not in _TOKENIZERS:
+            yield from on_device(part, "npu")

@@ -1,0 +1,175 @@
+"""What a GPU or an NPU takes of a network that is compiled for it: shapes, element types, operators.
+
+An operator or an element type that no document names is reported as not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Literal
+
+from ir_exec.errors import Citation, IRError
+from ir_exec.graph import Node
+from ir_exec.ops.base.known_extensions import internal_operator
+from ir_exec.ops.base.registry import canonical, opset_number, type_key
+from ir_exec.ops.infrastructure.values import Parameter
+from ir_exec.text.folder import FolderPart
+from ir_exec.text.targets.documents import (
+    CUSTOM_GPU_OPERATIONS,
+    GENAI_TOKENIZATION,
+    GPU_DEVICE,
+    GPU_OPERATORS,
+    GPU_TRANSFORMATIONS,
+    NPU_COMPILER,
+    NPU_DEVICE,
+    SUPPORTED_DEVICES,
+    finding,
+    known,
+)
+from ir_exec.types import ElementType, Shape
+
+__all__ = ["on_device", "shapes_on_gpu", "shapes_on_npu"]
+
+Device = Literal["gpu", "npu"]
+
+_UNBOUNDED = 2**31 - 1
+
+
+def on_device(part: FolderPart, device: Device, *, is_text: bool = False) -> Iterator[IRError]:
+    """Everything that a device refuses of a network, and what is not known of it.
+
+    is_text: True for networks of a pipeline for text, whose dynamic dims GPUs support.
+    """
+    if part.loaded is None:
+        document = GPU_DEVICE if device == "gpu" else NPU_DEVICE
+        message = f"the file cannot be read: it is not known whether {_named(device)} takes it"
+        yield finding(message, part.place, document, "info", "run `ir-exec check` on the file alone")
+        return
+    if any(ElementType.string in _types(node) for node in part.nodes):
+        yield _strings(part, device)
+        return
+    if device == "npu":
+        yield from shapes_on_npu(part)
+    else:
+        yield from shapes_on_gpu(part, is_text=is_text or bool({"input_ids", "inputs_embeds"} & part.inputs.keys()))
+    yield from _element_types(part, device)
+    yield from _operators(part, device)
+
+
+def _named(device: Device) -> str:
+    return "a GPU" if device == "gpu" else "an NPU"
+
+
+def shapes_on_gpu(part: FolderPart, *, is_text: bool) -> Iterator[IRError]:
+    """Dynamic ranks, which GPUs refuse, and dynamic dims, which they support in part."""
+    dynamic: list[tuple[Node, str, Shape]] = []
+    for node, name, shape in _inputs(part):
+        if shape.rank is None:
+            yield finding(f"the input {name} has a dynamic rank, which GPUs do not support", node.location, GPU_DEVICE)
+        elif not shape.is_static:
+            dynamic.append((node, name, shape))
+    if is_text or all(_is_bounded_batch(shape) for _, _, shape in dynamic):
+        return
+    for node, name, shape in dynamic:
+        message = (
+            f"the input {name} has dynamic dims, {shape}: GPUs support these in part, mainly for models of text, "
+            "and it is not known whether they do for every operator of this one"
+        )
+        yield finding(message, node.location, GPU_DEVICE, "info", "a static shape avoids the question")
+
+
+def _is_bounded_batch(shape: Shape) -> bool:
+    """Return True if the first dim alone is dynamic, and has an upper bound."""
+    first, *others = shape
+    return first.hi < _UNBOUNDED and all(dim.is_static for dim in others)
+
+
+def shapes_on_npu(part: FolderPart) -> Iterator[IRError]:
+    """Shapes that are not static."""
+    hint = "reshape the model to static shapes before it is compiled"
+    for node, name, shape in _inputs(part):
+        if shape.rank is None:
+            message = f"the input {name} has a dynamic rank, and NPUs support static shapes alone"
+            yield finding(message, node.location, NPU_DEVICE, hint=hint)
+        elif shape.is_static:
+            continue
+        elif all(dim.is_static or dim.hi < _UNBOUNDED for dim in shape):
+            message = (
+                f"the input {name} has bounded dims, {shape}: the source of the compiler reads upper bounds, "
+                "and it is not known which drivers take them"
+            )
+            yield finding(message, node.location, NPU_COMPILER, "info", hint)
+        else:
+            message = f"the input {name} has dynamic dims without an upper bound, {shape}, expected a static shape"
+            yield finding(message, node.location, NPU_DEVICE, hint=hint)
+
+
+def _inputs(part: FolderPart) -> Iterator[tuple[Node, str, Shape]]:
+    for node, names in part.inputs.values():
+        if isinstance(node.op, Parameter):
+            yield node, names[0], node.op.shape
+
+
+def _types(node: Node) -> Iterator[ElementType]:
+    return (value.declared.element_type for value in node.outputs)
+
+
+def _strings(part: FolderPart, device: Device) -> IRError:
+    """Networks of strings, which are tokenizers."""
+    node = next(node for node in part.nodes if ElementType.string in _types(node))
+    message = (
+        f"the model has values of strings, as tokenizers have: pipelines run these on the CPU, not {_named(device)}"
+    )
+    return finding(message, node.location, GENAI_TOKENIZATION, "warning", "compile it for the CPU")
+
+
+def _element_types(part: FolderPart, device: Device) -> Iterator[IRError]:
+    """Element types that no document names, at their first layer each."""
+    named = known(device, "element types")
+    source = GPU_TRANSFORMATIONS if device == "gpu" else NPU_COMPILER
+    seen: set[ElementType] = set()
+    for node in part.nodes:
+        for kind in _types(node):
+            if kind.is_known and kind.name not in named and kind not in seen:
+                seen.add(kind)
+                message = f"it is not known whether {_named(device)} takes values of {kind.name}"
+                yield finding(message, node.location, source, "info")
+
+
+@cache
+def _operators_of(device: Device) -> frozenset[str]:
+    return frozenset(map(type_key, known(device, "operators") | known(device, "lowered operators")))
+
+
+_OFTEN_ON_CPU = frozenset({"proposal", "nonmaxsuppression", "detectionoutput"})
+
+
+def _operators(part: FolderPart, device: Device) -> Iterator[IRError]:
+    """Operators of extensions, those that no list names, and those that a GPU may leave to the CPU."""
+    named = _operators_of(device)
+    source = GPU_OPERATORS if device == "gpu" else NPU_COMPILER
+    for node in part.nodes:
+        key = type_key(node.type)
+        version = node.layer.version or ""
+        if opset_number(node.type, version) is None and version:
+            yield _extension(node, key, version, device)
+        elif key not in named:
+            message = f"it is not known whether {_named(device)} runs {canonical(node.type)}"
+            yield finding(message, node.location, source, "info", "ask the device: `ov.Core().query_model(...)`")
+        elif device == "gpu" and key in _OFTEN_ON_CPU:
+            message = f"{canonical(node.type)} may run on the CPU, depending on its attributes and the GPU"
+            yield finding(message, node.location, GPU_DEVICE, "info")
+
+
+def _extension(node: Node, key: str, version: str, device: Device) -> IRError:
+    if internal_operator(key, version) is not None:
+        document: Citation = GPU_OPERATORS if device == "gpu" else NPU_COMPILER
+        message = f"it is not known whether {_named(device)} takes {node.type}, an internal operator of OpenVINO"
+        return finding(message, node.location, document, "info", "save the model before it is transformed or compiled")
+    if device == "npu":
+        message = f"{node.type} is an operator of an extension, and NPUs support none"
+        return finding(message, node.location, SUPPORTED_DEVICES)
+    message = f"{node.type} is an operator of an extension: a GPU runs it by a kernel of its own alone"
+    hint = "write the kernel in OpenCL C, and name its configuration file in CONFIG_FILE"
+    return finding(message, node.location, CUSTOM_GPU_OPERATIONS, "warning", hint)

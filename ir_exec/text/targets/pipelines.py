@@ -1,0 +1,152 @@
+"""What the pipelines of OpenVINO GenAI take of a folder, on any device and on NPUs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from ir_exec.errors import IRError, Location
+from ir_exec.ops.infrastructure.values import ReadsVariable
+from ir_exec.text.folder import Folder, FolderPart
+from ir_exec.text.targets.documents import (
+    GENAI_MODELS,
+    GENAI_STATE,
+    GENAI_STATIC_PIPELINE,
+    GENAI_VISION,
+    STATEFUL_TO_STATELESS,
+    finding,
+    known,
+)
+
+__all__ = ["LANGUAGE", "in_genai", "language_model_on_npu"]
+
+LANGUAGE = frozenset({"language model", "language model with vision"})
+
+
+def in_genai(folder: Folder) -> Iterator[IRError]:
+    """What a pipeline of GenAI refuses of a folder, and folders of which it is not known whether there is one."""
+    whole = Location(path=folder.path)
+    if folder.kind in LANGUAGE:
+        yield from language_model(folder)
+        model_type = folder.setting("config.json", "model_type")
+        if (
+            folder.kind == "language model with vision"
+            and isinstance(model_type, str)
+            and model_type not in known("genai", "model types with vision")
+        ):
+            message = f"model_type is {model_type}, which is none that the pipeline for models with vision names"
+            yield finding(message, folder.settings["config.json"].place("model_type"), GENAI_VISION, "warning")
+    elif folder.kind in ("embeddings", "speech", "diffusion"):
+        names = folder.setting("config.json", "architectures") or [folder.setting("model_index.json", "_class_name")]
+        listed = known("genai", folder.kind)
+        if not (isinstance(names, list) and any(name in listed for name in names)):
+            what = ", ".join(str(name) for name in names if name) if isinstance(names, list) else ""
+            message = (
+                f"it is not known whether GenAI has a pipeline for {what or 'this model'}, which no document lists"
+            )
+            yield finding(message, whole, GENAI_MODELS, "info")
+    elif folder.kind == "encoder and decoder":
+        message = (
+            "it is not known whether GenAI has a pipeline for encoders with decoders of text: no document lists one"
+        )
+        yield finding(message, whole, GENAI_MODELS, "info")
+
+
+_OPTIONAL = frozenset({"position_ids", "token_type_ids"})
+
+
+def language_model(folder: Folder) -> Iterator[IRError]:
+    """Inputs, outputs and state that the pipeline for language models needs; missing parts are left to IR801."""
+    decoder = folder.decoder
+    if decoder is None:
+        return
+    if decoder.loaded is None:
+        message = "the file cannot be read: it is not known whether GenAI takes it"
+        yield finding(message, decoder.place, GENAI_MODELS, "info")
+        return
+    has_vision = folder.kind == "language model with vision"
+    yield from _inputs(decoder, "inputs_embeds" if has_vision else "input_ids", allows_others=has_vision)
+    yield from _outputs(decoder)
+    yield from _state(decoder)
+
+
+def _inputs(decoder: FolderPart, first: str, *, allows_others: bool) -> Iterator[IRError]:
+    names = {name for _, several in decoder.inputs.values() for name in several}
+    needed = (first, "attention_mask", "beam_idx")
+    others = [
+        name
+        for name, (_, several) in decoder.inputs.items()
+        if not {*needed, *_OPTIONAL} & {*several} and not _is_cache(name)
+    ]
+    missing = [name for name in needed if name not in names]
+    renamed: set[str] = set()
+    for name in missing:
+        near = difflib.get_close_matches(name, others, n=1, cutoff=0.5)
+        renamed |= {*near}
+        place = decoder.inputs[near[0]][0].location if near else decoder.place
+        hint = f"is {near[0]} meant?" if near else None
+        yield finding(f"there is no input {name}, which the pipeline sets", place, GENAI_MODELS, hint=hint)
+    for name in () if allows_others else others:
+        if name not in renamed:
+            message = (
+                f"the input {name} is none that the pipeline sets: input_ids, attention_mask, position_ids, beam_idx"
+            )
+            yield finding(message, decoder.inputs[name][0].location, GENAI_MODELS, "warning")
+
+
+def _outputs(decoder: FolderPart) -> Iterator[IRError]:
+    if not any("logits" in several for _, several in decoder.outputs.values()):
+        others = [name for name in decoder.outputs if not _is_cache(name)]
+        place = decoder.outputs[others[0]][0].location if len(others) == 1 else decoder.place
+        yield finding("there is no output logits, which the pipeline reads", place, GENAI_MODELS)
+        return
+    for name, (node, several) in decoder.outputs.items():
+        if "logits" not in several and not _is_cache(name):
+            message = f"there is an output {name} besides logits, and the pipeline expects logits alone"
+            yield finding(message, node.location, GENAI_MODELS, "warning")
+
+
+def _is_cache(name: str) -> bool:
+    return name.startswith(("past_key_values", "present", "past."))
+
+
+def _state(decoder: FolderPart) -> Iterator[IRError]:
+    """A cache that is not in variables."""
+    if any(isinstance(node.op, ReadsVariable) for node in decoder.nodes):
+        return
+    past = next((node for name, (node, _) in decoder.inputs.items() if _is_cache(name)), None)
+    hint = "export the model with its state: optimum-intel does by default"
+    if past is not None:
+        message = "the cache is in inputs and outputs (past_key_values, present), expected variables of the model"
+        yield finding(message, past.location, GENAI_STATE, hint=hint)
+    else:
+        message = "the model keeps no cache, and the pipeline feeds one token at a time after the prompt"
+        yield finding(message, decoder.place, GENAI_STATE, hint=hint)
+
+
+def language_model_on_npu(folder: Folder) -> Iterator[IRError]:
+    """What the pipeline for NPUs refuses beyond what every pipeline does."""
+    for key, most in (("num_beams", 1), ("num_return_sequences", 1)):
+        value = folder.setting("generation_config.json", key)
+        if isinstance(value, int) and value > most:
+            message = f"{key} is {value}, and the pipeline for NPUs takes {most}: one sequence, greedy or drawn"
+            place = folder.settings["generation_config.json"].place(key)
+            yield finding(message, place, GENAI_STATIC_PIPELINE, "warning")
+    decoder = folder.decoder
+    if decoder is None or decoder.loaded is None:
+        return
+    others = [
+        node
+        for node in decoder.nodes
+        if isinstance(node.op, ReadsVariable) and not _is_key_or_value(node.op.variable_id)
+    ]
+    if others:
+        message = (
+            f"{len(others)} variables keep other states than keys and values of attention: "
+            "it is not known whether the pipeline for NPUs takes these"
+        )
+        yield finding(message, others[0].location, STATEFUL_TO_STATELESS, "info")
+
+
+def _is_key_or_value(variable: str) -> bool:
+    return variable.startswith("past_key_values") and (".key" in variable or ".value" in variable)

@@ -1,0 +1,84 @@
+"""The weight formats that the pipeline for language models on NPUs takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir_exec.errors import IRError
+from ir_exec.text.compression import PackedWeight, packed_weights
+from ir_exec.text.folder import FolderPart
+from ir_exec.text.targets.documents import GENAI_ON_NPU, finding
+
+__all__ = ["weights_on_npu"]
+
+_GROUP = 128
+_NAMED = frozenset({"i4", "u4", "nf4"})
+_EXPORT = "export with --weight-format int4 --sym --group-size 128 (or -1) --ratio 1.0"
+
+
+def weights_on_npu(part: FolderPart) -> Iterator[IRError]:
+    """Weights other than symmetric ones of 4 bits in groups of 128 or whole channels; one finding of a kind."""
+    four = [weight for weight in packed_weights(part) if weight.element_type.bits == 4]
+    if part.loaded is None:
+        return
+    if not four:
+        message = "no weights have 4 bits, and the document of the pipeline for NPUs names 4 bits alone"
+        yield finding(message, part.place, GENAI_ON_NPU, "warning", _EXPORT)
+        return
+    yield from _formats(four)
+    yield from _zero_points(four)
+    yield from _groups(four)
+    ratio = part.rt_info("nncf", "weight_compression", "ratio")
+    if ratio is not None and not _is_one(ratio):
+        message = f"a share of {ratio} of the weights has 4 bits, expected 1.0 for NPUs"
+        yield finding(message, part.place, GENAI_ON_NPU, "warning", _EXPORT)
+
+
+def _is_one(text: str) -> bool:
+    try:
+        return float(text) == 1
+    except ValueError:
+        return False
+
+
+def _formats(weights: list[PackedWeight]) -> Iterator[IRError]:
+    others = [weight for weight in weights if weight.element_type.name not in _NAMED]
+    for kind in sorted({weight.element_type.name for weight in others}):
+        first = next(weight for weight in others if weight.element_type.name == kind)
+        message = f"weights have the format {kind}, expected int4 or nf4 for NPUs"
+        yield finding(message, first.node.location, GENAI_ON_NPU, "warning", _EXPORT)
+    nf4 = [weight for weight in weights if weight.element_type.name == "nf4"]
+    grouped = next((weight for weight in nf4 if weight.group_size is not None), None)
+    if grouped is not None:
+        message = f"weights of nf4 have groups of {grouped.group_size}, expected a scale for each channel for NPUs"
+        yield finding(message, grouped.node.location, GENAI_ON_NPU, "warning", "export with --group-size -1")
+    elif nf4:
+        message = "weights of nf4 need an NPU of Core Ultra Series 2 or newer: it is not known which one is meant"
+        yield finding(message, nf4[0].node.location, GENAI_ON_NPU, "info")
+
+
+def _zero_points(weights: list[PackedWeight]) -> Iterator[IRError]:
+    asymmetric = [weight for weight in weights if weight.zero_point == "other"]
+    if asymmetric:
+        message = (
+            f"{len(asymmetric)} of {len(weights)} weights of 4 bits have zero points and are asymmetric, "
+            "expected symmetric ones for NPUs"
+        )
+        yield finding(message, asymmetric[0].node.location, GENAI_ON_NPU, "warning", _EXPORT)
+    middle = [weight for weight in weights if weight.zero_point == "middle"]
+    if middle:
+        message = (
+            f"{len(middle)} of {len(weights)} weights of 4 bits are symmetric by a zero point in the middle of u4: "
+            "it is not known whether NPUs take this form"
+        )
+        yield finding(message, middle[0].node.location, GENAI_ON_NPU, "info")
+
+
+def _groups(weights: list[PackedWeight]) -> Iterator[IRError]:
+    integers = [weight for weight in weights if weight.element_type.name in ("i4", "u4") and weight.is_scaled]
+    sizes = {weight.group_size for weight in integers} - {None, _GROUP}
+    for size in sorted(size for size in sizes if size is not None):
+        same = [weight for weight in integers if weight.group_size == size]
+        share = f"{len(same)} of {len(weights)} weights of 4 bits"
+        message = f"{share} have groups of {size}, expected {_GROUP} or whole channels for NPUs"
+        yield finding(message, same[0].node.location, GENAI_ON_NPU, "warning", _EXPORT)

@@ -1,0 +1,112 @@
+"""Every variant of an operator, forced by its name, gives what `evaluate` gives for the cases of its table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir_exec.errors import IRError
+from ir_exec.kernels.conv.problem import ConvProblem
+from ir_exec.kernels.conv.variants import VARIANTS, convolver
+from ir_exec.ops import Op
+from ir_exec.ops.base.variants import KernelVariant, chosen, variants_of
+from ir_exec.runtime.threads import RunThreads
+from ir_exec.types import Array
+from tests.conformance.case import Case
+from tests.conformance.checks import families, table
+from tests.conformance.ours import evaluate, operator, requests
+
+TYPES = {
+    "Einsum": ["one_product"],
+    "Gather": ["take"],
+    "LogSoftmax": ["one_chunk"],
+    "LogicalNot": ["ufunc"],
+    "MatMul": ["product"],
+    "MaxPool": ["without_indices"],
+    "ScatterUpdate": ["one_slice"],
+    "Select": ["where", "chunks"],
+    "SoftMax": ["one_chunk"],
+}
+CONVOLUTIONS = {"Convolution": 2, "GroupConvolution": 3}
+
+
+@cache
+def cases(*types: str) -> list[tuple[Case, Op, tuple[Array, ...]]]:
+    """The cases of these operators that have outputs, with these."""
+    found = []
+    for family in families():
+        for case in table(family):
+            if case.type in types:
+                try:
+                    found.append((case, operator(case), evaluate(case)))
+                except IRError:
+                    continue
+    return found
+
+
+def same(found: Any, wanted: tuple[Array, ...]) -> Iterator[bool]:
+    for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=False):
+        yield one.dtype == other.dtype and one.shape == other.shape
+        # NumPy knows no NaN of the types that it does not have itself.
+        is_same = one.dtype.kind == "V" and one.tobytes() == other.tobytes()
+        yield is_same or np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
+@pytest.mark.parametrize("type_name", sorted(TYPES))
+def test_variants_give_what_evaluate_gives(type_name: str) -> None:
+    applied: Counter[str] = Counter()
+    for case, layer, wanted in cases(type_name):
+        for request in requests(case):
+            for variant in variants_of(layer):
+                if variant.applies(layer, request):
+                    with RunThreads(1), np.errstate(all="ignore"):
+                        found = variant.make(layer, request)(*case.inputs)
+                    assert all(same(found, wanted)), (variant.name, case)
+                    applied[variant.name] += 1
+    # Each runs on some case.
+    assert set(applied) == set(TYPES[type_name])
+
+
+def test_the_operators_with_variants() -> None:
+    registered = {name: [one.name for one in variants_of(case[0][1])] for name in TYPES if (case := cases(name))}
+    assert registered == TYPES
+
+
+@pytest.mark.parametrize("name", [variant.name for variant in VARIANTS])
+def test_algorithms_of_convolutions(name: str) -> None:
+    variant = next(one for one in VARIANTS if one.name == name)
+    count = 0
+    for case, layer, wanted in cases(*CONVOLUTIONS):
+        data, filters = case.inputs
+        axes = layer.sliding(data.shape[2:], filters.shape[CONVOLUTIONS[case.type] :])  # type: ignore[attr-defined]  # they convolve
+        grouped = filters if case.type == "GroupConvolution" else filters[np.newaxis]
+        touching = tuple([axis.touching()[1] for axis in axes])
+        problem = ConvProblem(touching, data.shape[0], *grouped.shape[:3], data.dtype)
+        if not variant.applies(problem):
+            continue
+        with RunThreads(1), np.errstate(all="ignore"):
+            found = convolver(axes, data.shape, grouped.shape, data.dtype, variant=name)(data, grouped)
+        assert (found.dtype, found.shape) == (wanted[0].dtype, wanted[0].shape), case
+        if found.dtype.kind in "iu":
+            np.testing.assert_array_equal(found, wanted[0], err_msg=str(case))
+        else:
+            # Each adds up the products in an order of its own.
+            wide, right = found.astype(np.float64), wanted[0].astype(np.float64)
+            most = np.abs(np.nan_to_num(right)).max(initial=1)
+            share = 1e-2 if found.dtype.itemsize < 4 else 1e-5
+            np.testing.assert_allclose(wide, right, rtol=share, atol=share * most, err_msg=str(case))
+        count += 1
+    assert count
+
+
+def test_the_cheapest_that_applies_is_taken() -> None:
+    case, layer, _ = next(one for one in cases("Select") if len(list(variants_of(one[1]))) == 2)
+    request = next(requests(case))
+    able = [one for one in variants_of(layer) if one.applies(layer, request)]
+    cheapest: KernelVariant = min(able, key=lambda one: one.cost)
+    assert chosen(layer, request) is cheapest.make(layer, request)

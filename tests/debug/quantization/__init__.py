@@ -1,0 +1,1 @@
+"""Tests of what quantization does to a model."""

@@ -1,0 +1,11 @@
+"""Write the snapshots anew: `python -m tests.debug.snapshots`, or with names for some of them."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.debug.snapshots.taking import NETWORKS, RECORDED, taken
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or NETWORKS:
+        (RECORDED / f"{name}.txt").write_text(taken(name), encoding="utf-8")

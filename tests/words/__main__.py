@@ -1,0 +1,44 @@
+"""List the wordings of `patterns.toml` that occur in files and folders, with the file and the line of each.
+
+python -m tests.words ir_exec/onnx docs            every finding
+python -m tests.words --kind message ir_exec       only messages
+python -m tests.words --counts                     a table by package and kind
+python -m tests.words --lower                      lower the counts of the baseline
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+
+import click
+
+from tests.words.lint import BASELINE, KINDS, counts, findings, load_baseline, lowered, write_baseline
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.words", description="List wordings to replace.")
+    parser.add_argument("paths", nargs="*", help="files and folders, by default everything that is checked")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only texts of this kind; repeatable")
+    parser.add_argument("--counts", action="store_true", help="print a count for each package, kind and pattern")
+    parser.add_argument("--lower", action="store_true", help=f"write smaller counts to {BASELINE.name}")
+    parser.add_argument("--reset", action="store_true", help="write all counts, after merging older work")
+    options = parser.parse_args()
+    found = [one for one in findings(options.paths) if not options.kind or one.kind in options.kind]
+    if options.reset:
+        write_baseline(counts(findings([])))
+    elif options.lower:
+        write_baseline(lowered(load_baseline(), findings([])))
+    elif options.counts:
+        for key, count in sorted(Counter((one.area, one.kind, one.pattern) for one in found).items()):
+            click.echo(f"{count:5}  {'  '.join(key)}")
+    else:
+        for one in found:
+            click.echo(one)
+    click.echo(f"{len(found)} findings", err=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
