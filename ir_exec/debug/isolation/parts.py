@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ir_exec.build.cutting import Cut, Region, is_counted, region_at, source
+from ir_exec.build.cutting import Cut, Region, is_counted, source
 from ir_exec.debug.isolation.networks import part_network
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.model import Model
@@ -92,15 +92,17 @@ class LeftOut:
 
 def scopes_of(model: Model) -> Iterator[IsolationScope]:
     """The graph of a network and those of all bodies, the outer ones first."""
+    has_bodies = any(node.bodies for node in model.graph.nodes)
+    seen = model.all_types() if has_bodies else {}
 
-    def below(graph: Graph, scope: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        yield scope
+    def below(graph: Graph, scope: tuple[str, ...]) -> Iterator[IsolationScope]:
+        types = [seen.get(value, value.declared) for value in graph.values] if scope else model.types
+        yield IsolationScope(Region(model, graph, types, scope))
         for node, name in graph.holder_names().items():
             for body in node.bodies:
                 yield from below(body.graph, (*scope, name, body.name))
 
-    for scope in below(model.graph, ()):
-        yield IsolationScope(region_at(model, scope))
+    yield from below(model.graph, ())
 
 
 def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[IsolatedPart], list[LeftOut]]:
