@@ -130,7 +130,7 @@ def compare_tokens(
         theirs = ask(ids, count, {})
     if not ids:
         raise EvaluationError("there is no prompt: give text or tokens", code=Code.bad_value)
-    tell("running the network")
+    tell("running the model")
     # The child takes the likeliest token of OpenVINO's runtime itself, without penalties.
     is_plain = reference == "openvino"
     settings = GenerationSettings() if is_plain else pipeline.settings().with_options({"min_new_tokens": 0})

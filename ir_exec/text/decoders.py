@@ -1,4 +1,4 @@
-"""Networks that give the logits of the next token, whatever they keep of the tokens before: one interface for all.
+"""One interface for models that compute the logits of the next token, with every form of cache.
 
 decoder = Decoder(model, compile)
 logits = decoder.next_logits([1, 15, 7])   # of the prompt
@@ -33,7 +33,7 @@ class Decoder:
     fixed: inputs that stay the same for a text: the states of an encoder.
     embed: makes embeddings of tokens, for networks that take these.
     images: embeddings for the tokens `image_token` of the prompt, in order, [tokens, channels].
-    pad_token: stands in front of shorter texts.
+    pad_token: pads shorter texts on the left.
     is_mask_short: after the prompt the mask is that of the new token, not of the whole text.
 
     What is given of `inputs_embeds`, `position_ids`, `attention_mask` and `token_type_ids` is of the prompt alone.
@@ -102,7 +102,7 @@ class Decoder:
             self._run.reset_state()
 
     def first_inputs(self, tokens: Sequence[int]) -> dict[str, Array]:
-        """What each input gets where these tokens are the whole text."""
+        """Return the value of each input if these tokens are the whole text."""
         self.reset()
         self._append([tokens])
         return self._inputs(0)
@@ -113,7 +113,7 @@ class Decoder:
         return last
 
     def all_logits(self, tokens: Sequence[int]) -> Array:
-        """The logits after each of these tokens, which go on the text, f32, [tokens, vocabulary]."""
+        """Append tokens to the text; return the logits after each of them, f32, [tokens, vocabulary]."""
         found: Array = self._logits([tokens])[0, -len(tokens) :]
         return found
 
@@ -161,7 +161,7 @@ class Decoder:
 
     def _embedded(self, tokens: Array) -> Array:
         """The embeddings of tokens, with those of images in their places."""
-        assert self._embed is not None, "it was asked for when the decoder was made"
+        assert self._embed is not None, "checked when the decoder was made"
         found = self._embed(tokens)
         places = tokens == self._image_token
         if self._images is not None and not self._tokens.size:
@@ -176,7 +176,7 @@ class Decoder:
         return found
 
     def _inputs(self, start: int) -> dict[str, Array]:
-        """What each input gets for the tokens from position `start` on."""
+        """Return the value of each input for the tokens from position `start`."""
         tokens, mask = self._tokens[:, start:], self._mask
         positions = np.maximum(np.cumsum(mask, 1) - 1, 0)
         is_first = not start
@@ -261,7 +261,7 @@ _OF_PROMPT = frozenset({"inputs_embeds", "position_ids", "attention_mask", "toke
 """Inputs that, where they are given, are of the prompt alone."""
 
 _PAST = ("past", "cache_params.past")
-"""How the names of inputs begin that hold what was kept of the tokens before."""
+"""Prefixes of the names of inputs for the cache of previous tokens."""
 
 _RECURRENT = "cache_params.past.conv"
 """The name of what networks with convolutions over time keep (Mamba and hybrids), as optimum names it."""
@@ -284,4 +284,4 @@ def _present_of(past: str, outputs: Any) -> str:
     for name in (past.replace("past_key_values", "present"), past.replace("past", "present")):
         if any(name in names for names in outputs.names()):
             return name
-    raise EvaluationError(f"no output goes on the input {past}", code=Code.unknown_input)
+    raise EvaluationError(f"no output matches the input {past}", code=Code.unknown_input)

@@ -39,12 +39,12 @@ StoppedBy = Literal["end token", "length", "stop string", "context"]
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What was generated.
+    """New tokens and their text.
 
     ids: the new tokens. text: of these alone, up to a stop string; None for a folder without a detokenizer.
     stopped_by: `end token`, `length`, `stop string`, or `context` where the model takes no more tokens.
-    first_seconds: until the first token. seconds: all. logits: f32, [new tokens, vocabulary], if asked for: those of
-    the network, before penalties and temperature.
+    first_seconds: until the first token. seconds: all. logits: f32, [new tokens, vocabulary], if requested: those of
+    the model, before penalties and temperature.
     """
 
     prompt_ids: tuple[int, ...]
@@ -57,7 +57,7 @@ class Generation:
 
     @property
     def tokens_per_second(self) -> float:
-        """New tokens a second after the first one; 0 where there are none."""
+        """New tokens per second after the first one; 0 without them."""
         rest = self.seconds - self.first_seconds
         return (len(self.ids) - 1) / rest if rest > 0 and len(self.ids) > 1 else 0.0
 
@@ -73,7 +73,7 @@ class Pipeline:
         self._compile = compile
 
     def encode(self, text: str, *, special_tokens: bool = True) -> list[int]:
-        """The tokens of a text, with the special tokens that the tokenizer puts around it.
+        """The tokens of a text, with the special tokens that the tokenizer adds.
 
         special_tokens: False leaves those at its ends out, as for a text of a chat template, which has its own.
         """
@@ -84,7 +84,7 @@ class Pipeline:
         return [int(token) for token in found]
 
     def offsets(self, text: str, ids: Sequence[int] | None = None) -> Offsets:
-        """Where each token of a text begins and ends, in bytes of UTF-8; None from the first that is not found.
+        """Begin and end of each token in a text, in bytes of UTF-8; None from the first token that is not found.
 
         ids: those of `encode`, which are computed where they are not given. Special tokens around the text are empty.
         """
@@ -173,13 +173,13 @@ class Pipeline:
         follow_settings: bool = True,
         **options: Unpack[GenerationOptions],
     ) -> Generation:
-        """Go on a text, or tokens, by the most likely token each time, or by drawn ones with a temperature.
+        """Continue a text, or tokens, with the most likely token at each step, or with drawn tokens.
 
         Penalties, forbidden tokens, end tokens and lengths are those of generation_config.json unless `options` has
         others (`GenerationOptions`). Its `do_sample` is not followed: draws need a temperature, or `do_sample=True`.
 
-        ignore_eos: go on after end tokens. seed: of the draws.
-        inputs: arrays that the folder's networks need besides tokens, by name: `input_features`, `pixel_values`,
+        ignore_eos: continue after end tokens. seed: of the draws.
+        inputs: arrays by name, in addition to tokens: `input_features`, `pixel_values`,
             `inputs_embeds` of the prompt.
         audio: the path of a .wav file, or samples, for a speech model. language, task: of a speech model; by default
             the language is found by the model. Tokens as prompt replace both.
@@ -213,7 +213,7 @@ class Pipeline:
         keep_logits: bool = False,
         **options: Unpack[GenerationOptions],
     ) -> list[Generation]:
-        """Go on several texts at once; each gets the tokens that it gets alone.
+        """Continue several texts in a batch; each gets the same tokens as alone.
 
         Shorter prompts are padded on the left, and the mask leaves the padding out. A network without a mask, one with
         convolutions over time (Mamba, hybrids), and one that gives NaN with padding runs the prompts after each other.
@@ -347,11 +347,11 @@ class _Text:
         self._seconds = perf_counter() - self._start
 
     def _end_of_text(self, text: str) -> int | None:
-        """Where the first stop string begins."""
+        """The position of the first stop string; None without one."""
         return min((at for one in self._settings.stop_strings if (at := text.find(one)) >= 0), default=None)
 
     def result(self) -> Generation:
-        """What was generated."""
+        """The tokens and the text."""
         assert self.stopped_by is not None, "it ran until it stopped"
         text = self._pipeline.decode(self.new) if self.new and "detokenizer" in self._pipeline.folder.parts else None
         if text is not None:
@@ -396,7 +396,7 @@ def _strings(text: str) -> Array:
 def load(path: str | os.PathLike[str], compile: Compile = compile_model) -> Pipeline:
     """The pipeline of a folder.
 
-    compile: what makes a network run, by default `ir_exec.compile_model`; with other options or another engine, say
+    compile: makes a session of a model, by default `ir_exec.compile_model`; for another engine, for example,
         `partial(compile_model, engine="onnxruntime")`.
 
     Raises GraphError (IR801) for a folder that holds no pipeline.

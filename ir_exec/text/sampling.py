@@ -56,7 +56,7 @@ class GenerationOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class GenerationSettings:
-    """How tokens are chosen and when they end; the fields of `GenerationOptions`, and these of the file alone.
+    """Settings of sampling and of the length: the fields of `GenerationOptions`, and those of the file only.
 
     suppress_tokens: are forbidden. begin_suppress_tokens: are forbidden as first new token.
     bad_words_ids: tokens in a row that are forbidden. forced_bos_token_id, forced_eos_token_id: the first and the last
@@ -121,7 +121,7 @@ _HINTS = get_type_hints(GenerationSettings)
 def settings_from(file: str, found: Mapping[str, Any]) -> GenerationSettings:
     """The settings of a file of JSON; null is as if it were not there, and unknown names are left alone.
 
-    `do_sample` stays False: a reference takes the likeliest token until it is asked to draw.
+    `do_sample` stays False: a reference selects the most likely token by default.
 
     Raises EvaluationError (IR704) for values of the wrong type or out of range.
     """
