@@ -10,6 +10,8 @@ Source: https://docs.openvino.ai/2026/openvino-workflow/model-optimization-guide
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -22,7 +24,7 @@ from ir_exec.ops.infrastructure.values import Const
 from ir_exec.text.folder import FolderPart, constant_of
 from ir_exec.types import ElementType
 
-__all__ = ["PackedWeight", "ZeroPoint", "packed_weights"]
+__all__ = ["PackedWeight", "ZeroPoint", "format_differences", "packed_weights", "types_of_mode"]
 
 ZeroPoint = Literal["none", "middle", "other"]
 """`middle`: every zero point is the middle of an unsigned type (8 of u4), so that the weights are symmetric."""
@@ -188,3 +190,83 @@ def _merged(before: Sequence[int], after: Sequence[int]) -> Iterator[range]:
             start = axis + 1
     if start < len(before):
         yield range(start, len(before))
+
+
+_MODES = {
+    "int4": frozenset({"i4", "u4"}),
+    "int8": frozenset({"i8", "u8"}),
+    "nf4": frozenset({"nf4"}),
+    "e2m1": frozenset({"f4e2m1"}),
+    "mxfp4": frozenset({"f4e2m1"}),
+    "mxfp8": frozenset({"f8e4m3", "f8e5m2"}),
+    "nvfp4": frozenset({"f4e2m1"}),
+    "fp8": frozenset({"f8e4m3", "f8e5m2"}),
+    "fp4": frozenset({"f4e2m1"}),
+}
+"""The element types of the modes of NNCF, by how their names begin."""
+
+
+def types_of_mode(mode: str | None) -> frozenset[str] | None:
+    """The element types of a mode of NNCF, `int4_asym`; None for one that is not known."""
+    return next((kinds for name, kinds in _MODES.items() if mode and mode.startswith(name)), None)
+
+
+_RATIO_TOLERANCE = 0.1
+"""NNCF chooses whole layers, so that the share of a model differs from the ratio that was asked for."""
+
+
+def format_differences(part: FolderPart, weights: Sequence[PackedWeight]) -> Iterator[str]:
+    """Where the graph differs from what NNCF left in rt_info: mode, group size, symmetry, ratio."""
+
+    def declared(name: str) -> str | None:
+        return part.rt_info("nncf", "weight_compression", name)
+
+    mode = declared("mode") or ""
+    kinds = types_of_mode(mode)
+    if kinds is None or part.loaded is None:
+        return
+    own = [weight for weight in weights if weight.element_type.name in kinds]
+    if not own:
+        found = ", ".join(sorted({weight.element_type.name for weight in weights})) or "none"
+        yield f"mode is {mode}, and the weights of the graph have {found}"
+        return
+    yield from _symmetry(mode, own)
+    group = declared("group_size")
+    if group is not None and re.fullmatch(r"-?\d+", group):
+        wanted = int(group) if int(group) > 0 else None
+        sizes = Counter({weight.group_size: 0 for weight in own})
+        for weight in own:
+            sizes[weight.group_size] += 1
+        others = {size: count for size, count in sizes.items() if size != wanted}
+        for size, count in others.items():
+            what = "whole channels" if size is None else f"groups of {size}"
+            yield f"group_size is {group}, and {count} of {len(own)} weights have {what}"
+    ratio = declared("ratio")
+    share = _share(own, weights, all_layers=declared("all_layers") == "True")
+    is_number = ratio is not None and re.fullmatch(r"\d+(\.\d+)?", ratio)
+    if is_number and share is not None and abs(share - float(ratio or 0)) > _RATIO_TOLERANCE:
+        yield f"ratio is {ratio}, and {share:.2f} of the weights have this format"
+
+
+def _symmetry(mode: str, own: Sequence[PackedWeight]) -> Iterator[str]:
+    asymmetric = sum(not weight.is_symmetric for weight in own)
+    if mode.endswith("_sym") and asymmetric:
+        yield f"mode is {mode}, and {asymmetric} of {len(own)} weights have zero points"
+    elif mode.endswith("_asym") and all(weight.zero_point == "none" for weight in own):
+        yield f"mode is {mode}, and no weights have zero points"
+
+
+def _share(own: Sequence[PackedWeight], weights: Sequence[PackedWeight], *, all_layers: bool) -> float | None:
+    """The share of weights of the main format among those for which NNCF defines the ratio.
+
+    Embeddings and the last layer count only where all layers were compressed.
+    """
+    tables = {weight.shape[0] for weight in weights if "Gather" in weight.uses}
+    counted = [
+        weight
+        for weight in weights
+        if weight.is_scaled and (all_layers or not ("Gather" in weight.uses or weight.shape[0] in tables))
+    ]
+    total = sum(weight.count for weight in counted)
+    chosen = {weight.node for weight in own}
+    return sum(weight.count for weight in counted if weight.node in chosen) / total if total else None

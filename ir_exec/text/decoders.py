@@ -59,7 +59,14 @@ class Decoder:
         self._has_state = bool(variables)
         self._conv_size = _conv_size(model)
         given = dict(fixed or {})
-        self._first = {name: given.pop(name) for name in _OF_PROMPT & given.keys()}
+        self._first = {name: given.pop(name) for name in sorted(_OF_PROMPT & given.keys())}
+        for name, value in self._first.items():
+            least = 3 if name == "inputs_embeds" else 2
+            if value.ndim < least or value.dtype.kind not in "biuf":
+                message = (
+                    f"{name} has shape {list(value.shape)} and type {value.dtype}, expected numbers on {least} axes"
+                )
+                raise EvaluationError(message, code=Code.bad_value)
         self._fixed = given
         self._embed = embed
         self._images, self._image_token, self._pad = images, image_token, pad_token
@@ -81,9 +88,9 @@ class Decoder:
             raise EvaluationError(message, code=Code.unknown_input, hint="give them in `inputs`")
 
     @property
-    def takes_mask(self) -> bool:
-        """True if the network can leave out padding, so that a batch may have texts of several lengths."""
-        return "attention_mask" in self._names
+    def takes_padding(self) -> bool:
+        """True if the network leaves out padding by its mask; convolutions over time do not."""
+        return "attention_mask" in self._names and self._conv_size is None
 
     def reset(self) -> None:
         """Forget the text."""
@@ -122,7 +129,14 @@ class Decoder:
         for name in self._past:
             self._kept[name] = outputs[_present_of(name, outputs)]
         names = {name for names in outputs.names() for name in names}
-        return np.asarray(outputs["logits"] if "logits" in names else outputs[0], np.float32)
+        logits = np.asarray(outputs["logits"] if "logits" in names else outputs[0], np.float32)
+        if logits.ndim == 2:
+            # Of the last token alone.
+            logits = logits[:, None]
+        if logits.ndim != 3 or logits.shape[0] != len(rows) or not logits.size:
+            message = f"the logits have shape {list(logits.shape)}, expected [{len(rows)}, tokens, vocabulary]"
+            raise EvaluationError(message, code=Code.bad_value)
+        return logits
 
     def _append(self, rows: Sequence[Sequence[int]]) -> None:
         """Add tokens to each text; shorter rows are padded on the left."""
@@ -221,7 +235,9 @@ class Decoder:
                 # A position for each of time, height and width: text has the same in all.
                 axes = port.shape[0].size if port.shape[0].is_static else 3
                 value = np.broadcast_to(value, (axes, *value.shape))
-            found[name] = value.astype(port.element_type.dtype, copy=False)
+            # What is no number is left to the network, which refuses it.
+            is_number = value.dtype.kind in "biuf"
+            found[name] = value.astype(port.element_type.dtype, copy=False) if is_number else value
         return found
 
 

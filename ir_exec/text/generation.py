@@ -17,7 +17,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, Location
+from ir_exec.errors import EvaluationError, GraphError, Location
 from ir_exec.model import read_model
 from ir_exec.runtime import compile_model
 from ir_exec.text.audio import Wave, log_mel, read_wav
@@ -129,9 +129,14 @@ class Pipeline:
     def settings(self) -> GenerationSettings:
         """The settings of generation_config.json, or of config.json where it is missing; `do_sample` is left out.
 
-        Raises EvaluationError (IR704) for values of the wrong type or out of range.
+        Raises EvaluationError (IR704) for values of the wrong type or out of range, GraphError (IR810) for a file that
+        is no JSON.
         """
         files = self.folder.settings
+        for name in ("config.json", "generation_config.json"):
+            if name in files and files[name].error is not None:
+                message = f"{name} cannot be read: {files[name].error}"
+                raise GraphError(message, code=Code.unreadable_settings).located(files[name].place())
         file = next((name for name in ("generation_config.json", "config.json") if name in files), None)
         found = dict(files[file].data) if file is not None else {}
         return settings_from(file or "", found | {"eos_token_id": sorted(self.end_tokens)})
@@ -190,16 +195,12 @@ class Pipeline:
         ids = self.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt]
         settings = self.settings() if follow_settings else GenerationSettings(eos_token_id=tuple(self.end_tokens))
         settings = settings.with_options(options)
-        if "encoder" in self.folder.parts:
-            decoder, first = self._with_encoder([ids], given, language, task)
-        else:
-            images = image_embeddings_of(self.folder, given, self._compile)
-            if images is not None:
-                ids = with_image_tokens(ids, image_token_of(self.folder), images)
-            ids = require_prompt(self.folder, ids, given)
-            decoder, first = decoder_of(self.folder, given, self._compile, images=images), [ids]
+        images = image_embeddings_of(self.folder, given, self._compile)
+        if images is not None:
+            ids = with_image_tokens(ids, image_token_of(self.folder), images)
+        decoder, begin = self.decoder(ids, given, images=images, language=language, task=task)
         stream = TextStream(self.decode, on_text, settings.stop_strings) if on_text is not None else None
-        texts = [_Text(self, ids, first[0], settings, seed, ignore_eos, keep_logits, stream, start)]
+        texts = [_Text(self, ids, begin, settings, seed, ignore_eos, keep_logits, stream, start)]
         _run(decoder, texts, context_of(self.folder))
         return texts[0].result()
 
@@ -214,8 +215,9 @@ class Pipeline:
     ) -> list[Generation]:
         """Go on several texts at once; each gets the tokens that it gets alone.
 
-        Shorter prompts are padded on the left, and the mask leaves the padding out. A network without a mask runs the
-        prompts after each other. The parameters are those of `generate`.
+        Shorter prompts are padded on the left, and the mask leaves the padding out. A network without a mask, one with
+        convolutions over time (Mamba, hybrids), and one that gives NaN with padding runs the prompts after each other.
+        The parameters are those of `generate`.
         """
         start = perf_counter()
         rows = [self.encode(one) if isinstance(one, str) else [int(token) for token in one] for one in prompts]
@@ -231,10 +233,33 @@ class Pipeline:
             _Text(self, ids, begin, settings, seed, ignore_eos, keep_logits, None, start)
             for ids, begin in zip(rows, first, strict=True)
         ]
-        is_one_run = decoder.takes_mask or len({len(begin) for begin in first}) == 1
+        is_one_run = decoder.takes_padding or len({len(begin) for begin in first}) == 1
         for group in [texts] if is_one_run else [[text] for text in texts]:
             _run(decoder, group, context_of(self.folder))
         return [text.result() for text in texts]
+
+    def decoder(
+        self,
+        ids: list[int],
+        inputs: Mapping[str, Array] | None = None,
+        *,
+        images: Array | None = None,
+        language: str | None = None,
+        task: str | None = None,
+    ) -> tuple[Decoder, list[int]]:
+        """The decoder for a prompt, after the encoder where there is one, and the tokens with which it begins.
+
+        images: what `image_embeddings_of` gives. The other parameters are those of `generate`.
+        """
+        given = dict(inputs or {})
+        if (language or task) and self.folder.kind != "speech":
+            message = f"a language and a task are for speech models, the folder's kind is {self.folder.kind}"
+            raise EvaluationError(message, code=Code.bad_value)
+        if "encoder" in self.folder.parts:
+            decoder, first = self._with_encoder([ids], given, language, task)
+            return decoder, first[0]
+        ids = require_prompt(self.folder, ids, given)
+        return decoder_of(self.folder, given, self._compile, images=images), ids
 
     @property
     def _pad_token(self) -> int:
@@ -347,6 +372,11 @@ def _run(decoder: Decoder, texts: Sequence[_Text], context: int | None) -> None:
         return
     while True:
         logits = decoder.next_logits_of(given)
+        if len(texts) > 1 and not any(text.new for text in texts) and np.isnan(logits).any():
+            # Padding that attends to nothing is NaN in networks that mask with -inf (OPT), and spreads.
+            for text in texts:
+                _run(decoder, [text], context)
+            return
         for text, row in zip(texts, logits, strict=True):
             if text.stopped_by is None:
                 text.add(row)

@@ -68,6 +68,24 @@ def test_a_folder_of_unreadable_files(tmp_path: Path) -> None:
     assert severities(tmp_path, "gpu") == ["info"]
 
 
+def test_other_files_that_end_in_xml(tmp_path: Path) -> None:
+    (tmp_path / "layout.xml").write_text("<resources/>", "utf-8")
+    assert found(tmp_path, "gpu") == []
+    assert severities(tmp_path / "layout.xml", "gpu") == ["info"]
+
+
+def test_a_part_alone(tmp_path: Path) -> None:
+    network(tmp_path / "openvino_model.xml", None, 3)
+    assert severities(tmp_path, "npu") == ["error"]
+
+
+def test_a_file_elsewhere(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    path = network(tmp_path / "below" / "one.xml", None, 3)
+    assert severities(f"file://{path}", "npu") == ["error"]
+    assert severities(f"file://{tmp_path}", "npu") == ["error"]
+
+
 def test_the_bin_stands_for_the_xml(tmp_path: Path) -> None:
     path = network(tmp_path / "one.xml", None, 3)
     assert severities(path.with_suffix(".bin"), "npu") == ["error"]
@@ -103,6 +121,15 @@ def test_the_source_in_other_formats(output: str, tmp_path: Path) -> None:
     path = network(tmp_path / "net.xml", None, 3)
     text = CliRunner().invoke(main, ["check", str(path), "--for", "npu", "--format", output]).stdout
     assert "npu-device.html" in text
+
+
+def test_what_two_targets_share_comes_once(tmp_path: Path) -> None:
+    folder = pipeline(tmp_path / "model")
+    path = folder / "openvino_model.xml"
+    path.write_text(path.read_text("utf-8").replace('"beam_idx"', '"beams"'), "utf-8")
+    result = CliRunner().invoke(main, ["check", str(folder), "--for", "npu", "--for", "genai", "--format", "json"])
+    errors = [one for file in json.loads(result.stdout)["files"] for one in file["diagnostics"]]
+    assert len([one for one in errors if one["code"] == "IR811" and one["severity"] == "error"]) == 1
 
 
 def test_the_command_over_a_folder(tmp_path: Path) -> None:
