@@ -42,7 +42,7 @@ def test_the_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for language, block in blocks(text):
         if language == "console":
             with monkeypatch.context() as process:  # a command is a process: its registrations end with it
-                process.setattr(registry, "_extensions", dict(registry._extensions))
+                process.setattr(registry, "EXTENSIONS", dict(registry.EXTENSIONS))
                 check_console(block)
         elif language == "python":
             expected, printed = run_example(block, names)

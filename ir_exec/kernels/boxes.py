@@ -132,7 +132,7 @@ class CornerOverlaps(Overlaps):
         shape = np.broadcast_shapes(one.shape, other.shape)
         if prod(shape) < thresholds.FEW_ELEMENTS:
             return super().reach(one, other, limit)
-        is_far = self._may_reach(one, other, float(limit))
+        is_far = self.may_reach(one, other, float(limit))
         # Of several axes np.nonzero takes ten times as long.
         places = np.flatnonzero(is_far)
         if len(places) * thresholds.KEPT_SHARE > is_far.size:
@@ -160,7 +160,7 @@ class CornerOverlaps(Overlaps):
         found[order] = np.cumsum(is_first)
         return found
 
-    def _may_reach(self, one: Array, other: Array, limit: float) -> Array:
+    def may_reach(self, one: Array, other: Array, limit: float) -> Array:
         """Where an overlap may be `limit` or more: a tenth of the time of the overlaps.
 
         What boxes then have in common is, along each axis, at least that share of either of them.

@@ -81,7 +81,7 @@ class _Job:
     def run(self, helpers: int) -> None:
         for _ in range(helpers):
             # A context cannot be entered by two threads at a time.
-            _POOL.submit(self, copy_context(), helpers)
+            POOL.submit(self, copy_context(), helpers)
         copy_context().run(self._take_pieces)
         # Helpers that wake up now find nothing to do. Only those at work are waited for; their number only falls.
         end = perf_counter() + 1e-3
@@ -169,11 +169,11 @@ class _Pool:
             del job, context
 
 
-_POOL = _Pool()
+POOL = _Pool()
 
 # A sleep of 0 s takes 50 to 110 us on Linux, as long as a timer may be late; sched_yield takes 1, where there is one.
 _yield: Callable[[], object] = getattr(os, "sched_yield", partial(sleep, 0))
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_POOL.forget)
+    os.register_at_fork(after_in_child=POOL.forget)

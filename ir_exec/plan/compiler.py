@@ -511,7 +511,7 @@ def select_kernels(compiler: Compiler, draft: Draft) -> None:
     draft.finished.prologue = prologue
 
 
-def _fusion(name: str, exactness: Literal["bit-exact", "rounding"], what: str, *rules: FusionRule) -> Pass:
+def fusion_pass(name: str, exactness: Literal["bit-exact", "rounding"], what: str, *rules: FusionRule) -> Pass:
     needs = ("eliminate_known_values",)
     return Pass(name, exactness, "shapes", what, _fusing(name, rules), needs)
 
@@ -581,7 +581,7 @@ PASSES: tuple[Pass, ...] = (
         "eliminate_known_values",
         "bit-exact",
         "shapes",
-        "leave out values that inference knows, and those that nobody reads",
+        "remove values that are known from inference, and unused values",
         eliminate_known_values,
         ("sink_large_constants",),
         for_runs=True,
@@ -611,13 +611,15 @@ PASSES: tuple[Pass, ...] = (
         hoist_loop_invariants,
         ("fold_shapes",),
     ),
-    _fusion("fuse_rms_norm", "rounding", "RMS normalizations of several layers as one step", RMS_NORM),
-    _fusion("fuse_layer_norm", "rounding", "layer normalizations of several layers as one step", LAYER_NORM),
-    _fusion("fuse_batch_norm", "bit-exact", "batch normalizations with known vectors in place", KNOWN_BATCH_NORM),
-    _fusion("fuse_activation", "rounding", "Gelu, Swish, HSwish and Clamp of several layers as one step", *ACTIVATIONS),
-    _fusion("fuse_attention", "rounding", "attention block by block, without all scores in memory", ATTENTION),
-    _fusion("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", QUANTIZATION),
-    _fusion("fuse_padding", "bit-exact", "the zeros of a Pad as those of its convolution", PADDING),
+    fusion_pass("fuse_rms_norm", "rounding", "RMS normalizations of several layers as one step", RMS_NORM),
+    fusion_pass("fuse_layer_norm", "rounding", "layer normalizations of several layers as one step", LAYER_NORM),
+    fusion_pass("fuse_batch_norm", "bit-exact", "batch normalizations with known vectors in place", KNOWN_BATCH_NORM),
+    fusion_pass(
+        "fuse_activation", "rounding", "Gelu, Swish, HSwish and Clamp of several layers as one step", *ACTIVATIONS
+    ),
+    fusion_pass("fuse_attention", "rounding", "attention block by block, without all scores in memory", ATTENTION),
+    fusion_pass("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", QUANTIZATION),
+    fusion_pass("fuse_padding", "bit-exact", "the zeros of a Pad as those of its convolution", PADDING),
     Pass(
         "select_kernels",
         "bit-exact",

@@ -159,6 +159,11 @@ class Executor:
         return self._plans.exact(inputs)
 
     @property
+    def plans(self) -> list[Plan]:
+        """The plans that runs have made so far."""
+        return self._plans.made
+
+    @property
     def constant_bytes(self) -> int:
         """The bytes of folded constants; views of the mapped file take none."""
         return self.compiler.constant_bytes

@@ -152,7 +152,7 @@ def compare_tokens(
     layer = None
     if first is not None and not first.is_tie and trials and not is_explained:
         tell("comparing the layers at this token")
-        layer = _layer(pipeline, [*ids, *ours[: first.position]], device, timeout)
+        layer = layer_at_token(pipeline, [*ids, *ours[: first.position]], device, timeout)
     return TokenComparison(
         folder=pipeline.folder.path,
         reference=reference,
@@ -165,7 +165,7 @@ def compare_tokens(
     )
 
 
-def _layer(pipeline: Pipeline, ids: list[int], device: str, timeout: float) -> str | None:
+def layer_at_token(pipeline: Pipeline, ids: list[int], device: str, timeout: float) -> str | None:
     """The first layer that is wrong by itself when OpenVINO computes the text so far as a whole."""
     part = pipeline.folder.decoder
     if part is None:

@@ -128,7 +128,7 @@ def test_the_nearest_tests_come_first(path: str, files: tuple[str, ...], familie
     assert set(families) <= {name for stage in found for name in stage.families}
     run = [file for stage in found for file in stage.files]
     assert len(run) == len(set(run))
-    assert {"tests/runtime/test_run.py", "tests/conformance/test_networks.py"} <= set(run)
+    assert {"tests/runtime/test_sessions_run.py", "tests/conformance/test_networks.py"} <= set(run)
     assert [stage.is_open for stage in found] == [False] * (len(found) - 1) + [True]
 
 

@@ -122,4 +122,4 @@ def test_the_command(loaded: Pipeline, ours: list[int], tmp_path: Path) -> None:
 @pytest.mark.skipif(find_spec("openvino") is None, reason="OpenVINO is not installed")
 def test_the_layer_at_a_token(loaded: Pipeline) -> None:
     # Nothing differs here, so that no layer is named.
-    assert comparing._layer(loaded, PROMPT, "CPU", 60.0) is None
+    assert comparing.layer_at_token(loaded, PROMPT, "CPU", 60.0) is None

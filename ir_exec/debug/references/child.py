@@ -42,7 +42,7 @@ class Child:
 
     def __init__(self, script: str, timeout: float) -> None:
         self._script = Path(__file__).parent / script
-        self._timeout = timeout
+        self.timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed in `close`
@@ -58,10 +58,10 @@ class Child:
         try:
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
-            line = self._answers.get(timeout=self._timeout)
+            line = self._answers.get(timeout=self.timeout)
         except queue.Empty:
             self._end()
-            raise ChildCrashed(f"did not answer within {self._timeout:g} s", is_late=True) from None
+            raise ChildCrashed(f"did not answer within {self.timeout:g} s", is_late=True) from None
         except OSError:
             line = b""
         if not line:

@@ -49,10 +49,10 @@ _UNSEEN = ("Const", "Parameter", "Result", "Assign")
 _MOST_SPLITS = 40
 """How often a set of probes that OpenVINO refuses is halved, to find those that it can give."""
 
-_MOST_ROUNDS = 30
+MOST_ROUNDS = 30
 """Runs of OpenVINO in a search for what changes its answer, or for what it refuses, where none was asked for."""
 
-_MOST_COMPILED = 120_000
+MOST_COMPILED = 120_000
 """Layers that are compiled in these runs together, which takes about a minute; 4 runs may be made in any case."""
 
 _MOST_OPINIONS = 40
@@ -226,7 +226,7 @@ class OpenVINOReference:
     def is_enough(self) -> bool:
         """Whether a search by many runs, where none was asked for, has taken long enough; the report then says so."""
         rounds = self.rounds - self._before
-        most = max(min(_MOST_ROUNDS, _MOST_COMPILED // len(self._nodes)), 4)
+        most = max(min(MOST_ROUNDS, MOST_COMPILED // len(self._nodes)), 4)
         if self._probe == "bisect" or self._is_enough or rounds < most:
             return self._is_enough
         self._is_enough = True

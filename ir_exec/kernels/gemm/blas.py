@@ -30,16 +30,16 @@ class BlasThreadLimit:
     def hold(self) -> bool:
         """Limit BLAS to one thread from here on; whether it could be done."""
         if self._is_held is None:
-            with _LIMIT.lock:
+            with LIMIT.lock:
                 if self._is_held is None:
-                    self._is_held = _LIMIT.acquire()
+                    self._is_held = LIMIT.acquire()
         return self._is_held
 
     def release(self) -> None:
         """Give BLAS its threads back, unless another run holds it; the claim cannot be made again."""
-        with _LIMIT.lock:
+        with LIMIT.lock:
             if self._is_held:
-                _LIMIT.release()
+                LIMIT.release()
             self._is_held = False
 
 
@@ -62,7 +62,7 @@ def takes_strips() -> bool:
     return blas_is_single_threaded() and machine().has_small_kernels
 
 
-class _ThreadCounts:
+class ThreadCounts:
     """The numbers of threads of every BLAS in the process; whoever calls has the lock."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class _ThreadCounts:
                 clear()
 
 
-_LIMIT = _ThreadCounts()
+LIMIT = ThreadCounts()
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_LIMIT.forget_holders)
+    os.register_at_fork(after_in_child=LIMIT.forget_holders)

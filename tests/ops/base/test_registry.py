@@ -41,7 +41,7 @@ def test_suggestions_of_many_layers_are_searched_once_and_among_few(monkeypatch:
         return search(word, asked[-1], **options)
 
     monkeypatch.setattr(difflib, "get_close_matches", counted)
-    registry._nearest.cache_clear()
+    registry.nearest_types.cache_clear()
     net = NetworkText()
     value = net.parameter("2")
     for _ in range(50):

@@ -11,7 +11,7 @@ from ir_exec import IRError, read_model
 from ir_exec.debug import Comparison, compare
 from tests.conformance.networks import COPIES, arrays, networks
 from tests.debug.comparison.planted_kinds import KINDS, one_of_each
-from tests.debug.comparison.test_planted import outputs_differ
+from tests.debug.comparison.test_comparing_planted import outputs_differ
 
 ONNX = sorted((COPIES / "onnx").glob("*.onnx"))
 

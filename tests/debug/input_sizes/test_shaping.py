@@ -13,9 +13,9 @@ import pytest
 
 from ir_exec import build, compile_model, read_model
 from ir_exec.debug import shapes
-from ir_exec.debug.input_sizes.input_shapes import SizeFindings, _at, _solved, explore
+from ir_exec.debug.input_sizes.input_shapes import SizeFindings, explore, sizes_at, solved_directions
 from ir_exec.debug.input_sizes.probing import MOST_LAYERS, Prober, Sizes
-from ir_exec.debug.input_sizes.shaping import InputDim, ShapesReport, _sum
+from ir_exec.debug.input_sizes.shaping import InputDim, ShapesReport, sum_text
 from ir_exec.debug.references.child import Child, store_arrays
 from ir_exec.debug.references.openvino import what_to_run
 from ir_exec.model import Model
@@ -41,7 +41,7 @@ def fitting(found: SizeFindings) -> list[Sizes]:
         for steps in {1, -1, 2, free.least or 0, free.most or 0}:
             is_below = free.least is not None and steps < free.least
             is_above = free.most is not None and steps > free.most
-            moved = _at(base, free.along, steps)
+            moved = sizes_at(base, free.along, steps)
             if not is_below and not is_above and min(moved) > 0:
                 sizes.append(moved)
     return sizes
@@ -294,7 +294,7 @@ def test_a_thousand_layers_take_a_bounded_number_of_steps() -> None:
     prober = Prober(read_model(file.xml, file.weights))
     found = explore(prober)
     assert found.complete
-    assert prober._layers < MOST_LAYERS
+    assert prober.inferred_layers < MOST_LAYERS
     assert set(found.free) == {0, 1}
     assert set(found.fixed) == {2}
 
@@ -310,15 +310,15 @@ def test_out_of_probes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_directions_are_solved_for_the_dims_that_others_follow_least() -> None:
     # past, new, mask: each of the first two moves the third.
-    directions = _solved({0: (1, 0, 1), 1: (0, 1, 1), 2: (1, 0, 1)}, 3)
+    directions = solved_directions({0: (1, 0, 1), 1: (0, 1, 1), 2: (1, 0, 1)}, 3)
     assert directions.free == (0, 1)
     assert directions.tied == {2: {0: 1, 1: 1}}
 
 
 def test_sums() -> None:
-    assert _sum({"a": Fraction(1), "b": Fraction(-3, 2)}, Fraction(-4)) == "a - 3 * b / 2 - 4"
-    assert _sum({"a": Fraction(-1, 8)}, Fraction(0)) == "-a / 8"
-    assert _sum({}, Fraction(7)) == "7"
+    assert sum_text({"a": Fraction(1), "b": Fraction(-3, 2)}, Fraction(-4)) == "a - 3 * b / 2 - 4"
+    assert sum_text({"a": Fraction(-1, 8)}, Fraction(0)) == "-a / 8"
+    assert sum_text({}, Fraction(7)) == "7"
 
 
 def test_words() -> None:

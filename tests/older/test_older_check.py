@@ -12,7 +12,7 @@ from ir_exec.errors import IRError
 from ir_exec.older.registry import lowered_types
 from tests.older.cases import CASES, image
 from tests.older.files import OlderFile, Port
-from tests.older.test_pairs import PAIRS
+from tests.older.test_older_pairs import PAIRS
 
 META = '<meta_data><MO_version value="1.5.12.49d067a0"/><cli_parameters/></meta_data>'
 

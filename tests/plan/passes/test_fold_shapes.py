@@ -44,7 +44,7 @@ def biased(*, first: int = 0) -> ir_exec.Model:
 
 
 def plan_of(compiled: ir_exec.CompiledModel, *inputs: Array) -> Plan:
-    return compiled._executor.plan([(array.dtype, array.shape) for array in inputs])
+    return compiled.executor.plan([(array.dtype, array.shape) for array in inputs])
 
 
 def layers_of(compiled: ir_exec.CompiledModel, *inputs: Array) -> list[str]:

@@ -47,9 +47,9 @@ def outputs(compiled: ir_exec.CompiledModel) -> list[Array]:
 
 
 def are_packed(compiled: ir_exec.CompiledModel) -> set[bool]:
-    compiler = compiled._executor.compiler
-    matrices = compiler.matrices._matrices if compiler.matrices is not None else []
-    filters = compiler.filters._transformed if compiler.filters is not None else []
+    compiler = compiled.executor.compiler
+    matrices = compiler.matrices.packed_matrices if compiler.matrices is not None else []
+    filters = compiler.filters.transformed if compiler.filters is not None else []
     return {one.is_packed for one in [*matrices, *filters]}
 
 

@@ -15,7 +15,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.types import Array
 from tests.conformance.networks import COPIES, arrays
-from tests.runtime.test_normalized import assert_folded, both, floats, normalized, steps, vectors
+from tests.plan.passes.test_conv_weights_normalized import assert_folded, both, floats, normalized, steps, vectors
 
 IMAGE = (2, 6, 9, 8)
 

@@ -37,7 +37,7 @@ class Made:
 
     def make(self, types: list[TensorType], overwrite: bool) -> Plan:
         # Two threads that plan at once would mix up the open plan and its inputs.
-        assert self.plans._planning.locked()
+        assert self.plans.planning.locked()
         self.types.append(" ".join(map(str, types)) + (" " * (not overwrite)))
         return Plan([], [], [], [self._live], self._live)
 

@@ -22,14 +22,14 @@ TARGETS = {"IR119-newer-than-target": "2024.0"}
 WITHOUT_FILE = {
     Code.unreadable_path: "the file is one that does not exist",
     Code.operator_not_implemented: "operators that are missing today are there tomorrow",
-    Code.unsorted_nodes: "tests/onnx/test_check.py: a fault of ONNX files",
-    Code.opset_import: "tests/onnx/test_check.py",
-    Code.repeated_value_name: "tests/onnx/test_check.py",
-    Code.deprecated_operator: "tests/onnx/test_deprecated.py",
+    Code.unsorted_nodes: "tests/onnx/test_onnx_check.py: a fault of ONNX files",
+    Code.opset_import: "tests/onnx/test_onnx_check.py",
+    Code.repeated_value_name: "tests/onnx/test_onnx_check.py",
+    Code.deprecated_operator: "tests/onnx/test_onnx_deprecated.py",
     Code.operator_not_in_opset: "tests/onnx/test_unknown.py",
     Code.repeated_node_name: "tests/onnx/test_names.py",
     Code.shadowed_name: "tests/onnx/test_names.py",
-    Code.value_info: "tests/onnx/test_check.py",
+    Code.value_info: "tests/onnx/test_onnx_check.py",
     Code.internal_error: "a fault of ir_exec itself",
 }
 
@@ -76,6 +76,6 @@ def test_messages_are_in_the_users_words() -> None:
     (found,) = report.errors
     assert facts(found.message) == ["1", "1", "2", "i64[2,1]", "i64[2,2]"]
     assert found.hint is not None
-    assert "was an attribute, a constant or an edge of this layer changed?" in found.hint
+    assert "check the attributes, constants and edges of this layer" in found.hint
     report = check_model(BAD / "IR603-edge-from-another-layer.xml")
     assert facts(report.errors[0].message) == ["3", "boolean[2,3]", "f32", "f32[2,3]", "flags"]

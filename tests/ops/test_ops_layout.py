@@ -27,7 +27,10 @@ ROOT = TESTS.parent
 TABLE = json.loads(resources.files("ir_exec.ops.base").joinpath("opsets.json").read_text("utf-8"))
 HOMES = sorted({row["home"] for row in TABLE.values()})
 
-NEED_A_NETWORK = {"infrastructure.loops": "runtime/test_bodies.py", "infrastructure.values": "runtime/test_run.py"}
+NEED_A_NETWORK = {
+    "infrastructure.loops": "runtime/test_bodies.py",
+    "infrastructure.values": "runtime/test_sessions_run.py",
+}
 """Modules of which one layer alone makes no case: Parameter, Const, Result, variables and loops. These tests run whole
 networks with them."""
 

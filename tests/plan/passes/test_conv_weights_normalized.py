@@ -44,7 +44,7 @@ def both(model: ir_exec.Model, *inputs: Array, threads: int | None = None) -> tu
     """The outputs of a rewritten and of a plain run, and the types of the steps of the former."""
     compiled = ir_exec.compile_model(model, threads=threads)
     found = np.array(compiled(list(inputs))[0])
-    plan = compiled._executor.plan([(array.dtype, array.shape) for array in inputs])
+    plan = compiled.executor.plan([(array.dtype, array.shape) for array in inputs])
     plain = ir_exec.compile_model(model, optimize=False)(list(inputs))[0]
     return found, plain, [type(step.op).__name__ for step in plan.steps]
 

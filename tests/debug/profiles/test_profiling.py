@@ -12,7 +12,7 @@ import pytest
 from ir_exec import EvaluationError, IRError, compile_model, read_model
 from ir_exec.debug import Profile, profile
 from ir_exec.debug.profiles.profile_report import LayerProfile, MachineSpeed, measure_machine
-from ir_exec.debug.profiles.profiling import _by_prefix
+from ir_exec.debug.profiles.profiling import grouped_by_prefix
 from ir_exec.debug.profiles.recording import Recorder, bytes_moved
 from ir_exec.debug.references.openvino import original_layers
 from ir_exec.infer import count_work
@@ -144,7 +144,7 @@ def layer(path: str) -> LayerProfile:
 
 def test_prefixes() -> None:
     names = ["net.layers.0/mul", "net.layers.0/add", "net.layers.1/mul", "net.layers.1/add", "net.head", "other", "o/x"]
-    found = {group.name: group.layers for group in _by_prefix(list(map(layer, names)))}
+    found = {group.name: group.layers for group in grouped_by_prefix(list(map(layer, names)))}
     # `net.` says more than nothing; what has one layer alone, or the layers of a longer prefix, is left out.
     assert found == {"net.": 5, "net.layers.": 4, "net.layers.0/": 2, "net.layers.1/": 2}
 
