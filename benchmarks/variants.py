@@ -45,7 +45,7 @@ def _share(kernel: Kernel, plain: Kernel, inputs: list[Array], seconds: float) -
     while perf_counter() < end or len(times[0]) < 5:
         for function, found in zip((kernel, plain), times, strict=True):
             start = thread_time()
-            for _ in range(10):
+            for _ in range(50):
                 function(*inputs)
             found.append(thread_time() - start)
     return min(times[0]) / min(times[1])

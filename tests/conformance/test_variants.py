@@ -34,6 +34,9 @@ TYPES = {
     "Select": ["where", "chunks"],
     "SoftMax": ["one_chunk"],
 }
+BINARY = ["Add", "Equal", "Greater", "Maximum", "Multiply", "Subtract"]
+"""Some of the operators that derive from Binary."""
+
 CONVOLUTIONS = {"Convolution": 2, "GroupConvolution": 3}
 
 
@@ -61,17 +64,25 @@ def same(found: Any, wanted: tuple[Array, ...]) -> Iterator[bool]:
 
 @pytest.mark.parametrize("type_name", sorted(TYPES))
 def test_variants_give_what_evaluate_gives(type_name: str) -> None:
-    applied: Counter[str] = Counter()
-    for case, layer, wanted in cases(type_name):
+    assert applied(type_name) == set(TYPES[type_name])
+
+
+def test_variants_of_binary_operators() -> None:
+    assert applied(*BINARY) == {"scalars", "ufunc"}
+
+
+def applied(*types: str) -> set[str]:
+    """The variants that some case has run, with the results of `evaluate`."""
+    names: Counter[str] = Counter()
+    for case, layer, wanted in cases(*types):
         for request in requests(case):
             for variant in variants_of(layer):
                 if variant.applies(layer, request):
                     with RunThreads(1), np.errstate(all="ignore"):
                         found = variant.make(layer, request)(*case.inputs)
                     assert all(same(found, wanted)), (variant.name, case)
-                    applied[variant.name] += 1
-    # Each runs on some case.
-    assert set(applied) == set(TYPES[type_name])
+                    names[variant.name] += 1
+    return set(names)
 
 
 def test_the_operators_with_variants() -> None:

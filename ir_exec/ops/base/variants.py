@@ -23,7 +23,7 @@ EVALUATE = 1.0
 """What `evaluate` costs, which all variants are measured by."""
 
 _LIBRARY = "ir_exec.ops."
-_REGISTERED: dict[str, list[KernelVariant]] = {}
+_REGISTERED: dict[str | type, list[KernelVariant]] = {}
 
 
 class KernelRequest(NamedTuple):
@@ -38,9 +38,12 @@ class KernelRequest(NamedTuple):
 
 
 class KernelVariant(NamedTuple):
-    """type_name: of the operator. applies: returns True if the variant computes such calls. cost: of a call, as a part
-    of that of `evaluate`; `python -m benchmarks.variants` measures it. make: the kernel for such calls. why: in one
-    sentence."""
+    """A kernel that may take the place of `evaluate`.
+
+    type_name: of the operator, or of the class that operators derive from. applies: returns True if the variant
+    computes such calls. cost: of a call, as a part of that of `evaluate`; `python -m benchmarks.variants` measures it.
+    make: the kernel for such calls. why: in one sentence.
+    """
 
     type_name: str
     name: str
@@ -51,13 +54,18 @@ class KernelVariant(NamedTuple):
 
 
 def variant(
-    *type_names: str, name: str, applies: Callable[[Any, KernelRequest], bool], cost: float, why: str
+    *operators: str | type, name: str, applies: Callable[[Any, KernelRequest], bool], cost: float, why: str
 ) -> Callable[[Callable[[Any, KernelRequest], Kernel]], Callable[[Any, KernelRequest], Kernel]]:
-    """Register a function that makes a kernel as a variant of operators of these types, in all their versions."""
+    """Register a function that makes a kernel as a variant of operators.
+
+    operators: names of types, for all their versions, or classes, for all operators of the library that derive from
+    them.
+    """
 
     def registered(make: Callable[[Any, KernelRequest], Kernel]) -> Callable[[Any, KernelRequest], Kernel]:
-        for type_name in type_names:
-            _REGISTERED.setdefault(type_name, []).append(KernelVariant(type_name, name, applies, cost, make, why))
+        for key in operators:
+            type_name = key if isinstance(key, str) else key.__name__
+            _REGISTERED.setdefault(key, []).append(KernelVariant(type_name, name, applies, cost, make, why))
         return make
 
     return registered
@@ -66,7 +74,9 @@ def variant(
 def variants_of(op: Any) -> Sequence[KernelVariant]:
     """The variants of an operator of this library; none for others."""
     cls = type(op)
-    return _REGISTERED.get(cls.type_name, ()) if cls.__module__.startswith(_LIBRARY) else ()
+    if not cls.__module__.startswith(_LIBRARY):
+        return ()
+    return [one for key in (cls.type_name, *cls.__mro__) for one in _REGISTERED.get(key, ())]
 
 
 def chosen(op: Any, request: KernelRequest) -> Kernel:
