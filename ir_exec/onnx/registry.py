@@ -199,7 +199,12 @@ class Version:
         return f"{prefix}{self.name}-{self.since}"
 
 
-_TUPLES = {"tuple[int, ...]": "Ints", "tuple[float, ...]": "Floats", "tuple[str, ...]": "Strings"}
+_SPELLINGS = {
+    "BuiltValue": "Value",  # the class that `ir_exec.build` exports as Value
+    "tuple[int, ...]": "Ints",
+    "tuple[float, ...]": "Floats",
+    "tuple[str, ...]": "Strings",
+}
 
 
 def _spelt(annotation: Any) -> str:
@@ -207,7 +212,7 @@ def _spelt(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     found = re.sub(r"(?:\w+\.)+(\w+)", r"\1", text)
     inner = found.removesuffix(" | None")
-    return _TUPLES.get(inner, inner) + found[len(inner) :]
+    return _SPELLINGS.get(inner, inner) + found[len(inner) :]
 
 
 VERSIONS: dict[tuple[str, str], dict[int, Version]] = {}
