@@ -200,10 +200,10 @@ class Version:
 
 
 _SPELLINGS = {
+    "BuiltValue": "Value",  # the class that `ir_exec.build` exports as Value
     "tuple[int, ...]": "Ints",
     "tuple[float, ...]": "Floats",
     "tuple[str, ...]": "Strings",
-    "BuiltValue": "Value",  # the class behind the public name
 }
 
 
