@@ -140,7 +140,7 @@ def products() -> None:
 
 
 def threads() -> None:
-    print("\nWORTH_SHARING_NANOSECONDS, SPIN_SECONDS: eight pieces of work on one thread and on two, us")
+    print("\nWORTH_SHARING_NANOSECONDS, SPIN_SECONDS: eight chunks of work on one thread and on two, us")
     data = np.ones(2**14, np.float32)
     for count in (1, 5, 10, 20, 40):
 

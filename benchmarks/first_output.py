@@ -36,7 +36,7 @@ __all__: list[str] = []
 ROOT = Path(__file__).resolve().parent.parent
 
 FIGURES = ("first_cpu", "first", "first_peak", "warm", "peak")
-"""What every network has."""
+"""The figures of each model."""
 
 Figures: TypeAlias = dict[str, float]
 

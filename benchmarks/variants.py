@@ -1,6 +1,6 @@
-"""What the registered variants of operators take, as a part of the time of `evaluate`: the `cost` of each.
+"""The `cost` of each registered variant of an operator: its time relative to `evaluate`.
 
-For each variant the cases of its operator's table to which it applies are run both ways by turns.
+For each variant the supported cases of its operator's table run both ways, in turns.
 
     python -m benchmarks.variants [--only TEXT] [--seconds 0.05]
 """

@@ -168,7 +168,9 @@ class Model:
             wanted = {self.graph.parameters[0].outputs[0]: as_shape(shapes)}
         else:
             count = len(self.graph.parameters)
-            raise EvaluationError(f"one shape for {count} inputs: say which input it is for", code=Code.unknown_input)
+            raise EvaluationError(
+                f"one shape is given for {count} inputs, expected the name of an input with it", code=Code.unknown_input
+            )
         given = dict(self.given)
         for value, shape in wanted.items():
             given[value] = TensorType(self.types[value.number].element_type, shape)

@@ -114,7 +114,7 @@ def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, kind: str) -> M
     """The port with this key, or the only one where there is no key."""
     if key is None and len(ports) != 1:
         names = ", ".join(port.name for port in ports) or "none"
-        message = f"{kind}() without a name or position, and the network has {len(ports)} {kind}s: {names}"
+        message = f"{kind}() needs a name or position: the model has {len(ports)} {kind}s: {names}"
         raise EvaluationError(message, code=Code.unknown_input)
     return ports[0 if key is None else find_port(ports, key, kind)]
 

@@ -31,7 +31,7 @@ from ir_exec.extension import (
     register_op,
     unregister_op,
 )
-from tests.helpers.facts import facts
+from tests.helpers.facts import facts, naming
 from tests.helpers.ir_text import layer, net, parameter, port, result
 
 pytestmark = pytest.mark.usefixtures("forgotten_extensions")
@@ -182,7 +182,7 @@ def test_operators_of_openvino_cannot_be_replaced(type_name: str, version: str) 
 
 def test_no_second_class() -> None:
     register_op("Scale", version="extension")(Scale)
-    with pytest.raises(TypeError, match="scale of 'extension' is Scale already, Other cannot be too"):
+    with pytest.raises(TypeError, match=naming("extension")):
 
         @register_op("scale", version="extension")
         class Other(Scale):
@@ -337,21 +337,21 @@ def test_faults_of_infer_are_told(infer: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("evaluate", "message"),
+    ("evaluate", "facts"),
     [
-        (lambda self, data: data.astype(np.int8), "Made.evaluate gave i8[1,2], its infer says f32[1,2]"),
-        (lambda self, data: data[0], "Made.evaluate gave f32[2], its infer says f32[1,2]"),
-        (lambda self, data: None, "Made.evaluate gave string[], its infer says f32[1,2]"),
-        (lambda self, data: data + 1j, "Made.evaluate gave ndarray: no element type is held in dtype complex64"),
-        (lambda self, data: (), "Made gave 0 outputs, and inferred 1"),
-        (lambda self, data: data.missing, "AttributeError while computing the layer: 'numpy.ndarray' object has no"),
+        (lambda self, data: data.astype(np.int8), ["i8[1,2]", "f32[1,2]"]),
+        (lambda self, data: data[0], ["f32[2]", "f32[1,2]"]),
+        (lambda self, data: None, ["string[]", "f32[1,2]"]),
+        (lambda self, data: data + 1j, ["ndarray", "complex64"]),
+        (lambda self, data: (), ["Made", "0", "1"]),
+        (lambda self, data: data.missing, ["AttributeError", "'missing'"]),
     ],
 )
-def test_faults_of_evaluate_are_told(evaluate: Any, message: str) -> None:
+def test_faults_of_evaluate(evaluate: Any, facts: list[str]) -> None:
     made(same, evaluate)
     with pytest.raises(ir_exec.EvaluationError) as error:
         run(network("Made"))
-    assert error.value.message.startswith(message)
+    assert [fact for fact in facts if fact not in error.value.message] == []
     assert error.value.location.layer_type == "Made"
 
 

@@ -39,7 +39,9 @@ def pages() -> dict[str, str]:
                 "---\nsearch: {boost: 0.5}\n---\n",
                 f"# {title}",
                 "",
-                f"`ir_exec.build` functions, families {', '.join(families)}.",
+                f"Functions of `ir_exec.build` for the operator families {', '.join(families)}."
+                if len(families) > 1
+                else f"Functions of `ir_exec.build` for the operator family {families[0]}.",
                 "",
                 *(
                     f"::: ir_exec.build.{one}"

@@ -26,7 +26,7 @@ _COMMANDS = {
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
     "ops": "List the operators, or tell about every version of some.",
     "profile": "Show where the time of a run goes: by layer, by type, and by prefix of names.",
-    "quantize-report": "Rank the layers of a quantized network by what quantizing each alone does to the outputs.",
+    "quantize-report": "Rank the layers of a quantized model by what quantizing each alone does to the outputs.",
     "reduce": "Find the smallest part of a network for which a command still fails.",
     "run": "Run a network and show its outputs.",
     "schema": None,

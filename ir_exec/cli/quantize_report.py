@@ -67,16 +67,16 @@ def command(
     top: int | None,
     every: bool,
 ) -> None:
-    """Rank the layers of a quantized network by what quantizing each alone does to the outputs.
+    """Rank the layers of a quantized model by what quantizing each alone does to the outputs.
 
-    MODEL has compressed weights (int8, int4, nf4, codebooks, mx, fp8) or FakeQuantize layers; PLAIN is the network that
+    MODEL has compressed weights (int8, int4, nf4, codebooks, mx, fp8) or FakeQuantize layers; PLAIN is the model that
     it was made of. PLAIN runs with one layer of MODEL at a time. The loss of logits and probabilities is the mean
     Kullback-Leibler divergence, with the share of positions whose top-1 changes; that of other outputs is the power of
     the noise relative to theirs, 0.01 for an SQNR of 20 dB.
 
     --max-loss finds a set of layers that suffices to keep in 8 or 16 bits, from which none can be left out, and proves
     it by a run. Weights that have 8 bits already are kept in 16, and values are not quantized. --time gives an early
-    answer for large networks, as Ctrl-C does: the layers with the greatest estimate run first, the others are ranked by
+    answer for large models, as Ctrl-C does: the layers with the greatest estimate run first, the others are ranked by
     it. --inputs takes one file, or a pattern of several.
 
     Exit code: 0, 1 where the loss is greater than --max-loss, 2 where nothing can be measured.

@@ -80,6 +80,6 @@ def onnx_page() -> str:
     for one in covered_operators():
         if one.domain != domain:
             domain = one.domain
-            lines += ["", f"### {shown_domain(domain)}", "", "| operator | versions | said in IR |", "|---|---|---|"]
+            lines += ["", f"### {shown_domain(domain)}", "", "| operator | versions | lowered to IR |", "|---|---|---|"]
         lines.append(f"| {one.name} | {', '.join(map(str, one.versions))} | {_SAID[one.how]} |")
     return "\n".join(lines[1:]) + "\n"

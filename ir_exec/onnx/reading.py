@@ -261,9 +261,9 @@ def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]
         elif kind in (_FIXED64, _FIXED32):
             last = first + (8 if kind == _FIXED64 else 4)
         else:
-            raise ValueError("no field of a message is stored so")
+            raise ValueError("the wire type of a field is invalid")
         if last > end:
-            raise ValueError("a field ends behind its message")
+            raise ValueError("a field ends after its message")
         yield tag >> 3, position, first, last
         position = last
 

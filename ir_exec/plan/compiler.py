@@ -581,7 +581,7 @@ PASSES: tuple[Pass, ...] = (
         "eliminate_known_values",
         "bit-exact",
         "shapes",
-        "leave out values that inference knows, and those that nobody reads",
+        "remove values that are known from inference, and unused values",
         eliminate_known_values,
         ("sink_large_constants",),
         for_runs=True,

@@ -103,7 +103,7 @@ class LayerSteps:
 
     def _operator(self, node: Node) -> Op:
         op = self._ops.get(node, node.op)
-        assert op is not None, "networks with unsupported operators are refused before"
+        assert op is not None, "models with unsupported operators were refused before"
         return op
 
     def _kernel(self, node: Node) -> Kernel:

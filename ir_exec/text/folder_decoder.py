@@ -43,7 +43,7 @@ def decoder_of(
     given = {name: np.asarray(value) for name, value in (inputs or {}).items()}
     part = folder.decoder
     if part is None:
-        message = f"{folder.path} has no network that gives logits: it is {folder.kind}"
+        message = f"{folder.path} has no network that gives logits (its kind: {folder.kind})"
         raise GraphError(message, code=Code.missing_part).located(Location(path=folder.path))
     model = read_model(part.path)
     names = {name for port in model.inputs for name in (port.name, *port.names)}

@@ -17,7 +17,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, Location
+from ir_exec.errors import EvaluationError, GraphError, Location
 from ir_exec.model import read_model
 from ir_exec.runtime import compile_model
 from ir_exec.text.audio import Wave, log_mel, read_wav
@@ -252,6 +252,9 @@ class Pipeline:
         images: what `image_embeddings_of` gives. The other parameters are those of `generate`.
         """
         given = dict(inputs or {})
+        if (language or task) and self.folder.kind != "speech":
+            message = f"a language and a task are for speech models, the folder's kind is {self.folder.kind}"
+            raise EvaluationError(message, code=Code.bad_value)
         if "encoder" in self.folder.parts:
             decoder, first = self._with_encoder([ids], given, language, task)
             return decoder, first[0]

@@ -46,6 +46,7 @@ _NEEDED = {
     "embeddings": ("model",),
     "diffusion": (),
     "tokenizer": (),
+    "model": (),
     "part": (),
 }
 """The networks without which a pipeline of this kind does not run."""
@@ -73,7 +74,7 @@ def missing_parts(folder: Folder) -> Iterator[IRError]:
             yield _fault(Code.missing_part, message, whole, hint=hint)
     for file, severity in _WANTED.items():
         is_generation = file == "generation_config.json"
-        if folder.kind in ("diffusion", "tokenizer", "part") or file in folder.settings:
+        if folder.kind in ("diffusion", "tokenizer", "model", "part") or file in folder.settings:
             continue
         if is_generation and folder.kind not in _HAS_TEXT:
             continue

@@ -76,6 +76,6 @@ def test_messages_are_in_the_users_words() -> None:
     (found,) = report.errors
     assert facts(found.message) == ["1", "1", "2", "i64[2,1]", "i64[2,2]"]
     assert found.hint is not None
-    assert "was an attribute, a constant or an edge of this layer changed?" in found.hint
+    assert "check the attributes, constants and edges of this layer" in found.hint
     report = check_model(BAD / "IR603-edge-from-another-layer.xml")
     assert facts(report.errors[0].message) == ["3", "boolean[2,3]", "f32", "f32[2,3]", "flags"]

@@ -140,7 +140,7 @@ class TestVotes:
         text = net([changed, relu(1), relu(2), result(3, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)])
         report = check_model(text)
         assert places(report) == [(Code.declared_dims, "0", "output")]
-        assert "was an attribute" in (report.errors[0].hint or "")
+        assert facts(report.errors[0].hint or "") == ["f32[2,3]"]
 
     def test_nothing_follows_from_a_contradiction_of_shapes(self) -> None:
         gather = layer(
@@ -266,7 +266,7 @@ class TestConsequences:
         weights = (NETWORKS / "gnn_gcn_gat.bin").read_bytes()
         report = check_model(raw, weights=weights[: len(weights) // 2])
         assert [code for code, _, _ in places(report)] == [Code.weights_short]
-        assert "reach past the end, this one is the first" in report.errors[0].message
+        assert f"{len(weights) // 2:,}" in report.errors[0].message
 
     def test_only_constants_that_are_cut_off_are_counted(self) -> None:
         """Of four, one lies within the weights, one ends with them, and one needs no bytes."""
@@ -291,8 +291,7 @@ class TestConsequences:
         assert check_model(text, weights=np.array([3, 2], np.int64).tobytes()).ok
         report = check_model(text, weights=np.array([3, -2], np.int64).tobytes())
         assert places(report) == [(Code.impossible_shape, "2", "shape")]
-        hint = '1 more layer takes this from layer 1 "layer1" (Const); the same is not said of it again'
-        assert report.errors[0].hint == hint
+        assert 'layer 1 "layer1" (Const)' in (report.errors[0].hint or "")
 
     def test_a_constant_that_a_layer_takes_twice_hides_nothing(self) -> None:
         inputs = [port(0, "f32", (4,)), *(port(id, "i64", (1,)) for id in (1, 2, 3, 4))]
@@ -337,7 +336,7 @@ class TestPrecisions:
                 b'<output><port id="0" precision="FP32"', f'<output><port id="0" precision="{precision}"'.encode()
             )
         )
-        return [error.message for error in report.errors if "the precision of no" in error.message]
+        return [error.message for error in report.errors if "precision" in error.message]
 
     @pytest.mark.parametrize("precision", ["FP32", "f32", "U1", "BIN", "BOOL", "boolean", "UNSPECIFIED", "dynamic"])
     def test_those_that_are_read(self, precision: str) -> None:
@@ -347,7 +346,9 @@ class TestPrecisions:
         ("precision", "hint"), [("fp32", ", which is spelt FP32"), ("F32", ", which is spelt FP32"), ("FP33", "")]
     )
     def test_those_that_are_not(self, precision: str, hint: str) -> None:
-        assert self.faults(precision) == [f"{precision!r} is the precision of no element type{hint}"]
+        (message,) = self.faults(precision)
+        assert repr(precision) in message
+        assert message.endswith(hint)
 
 
 class TestNumberOfOutputs:

@@ -14,6 +14,7 @@ from ir_exec.build import Value
 from ir_exec.debug import drawn_inputs, shapes
 from ir_exec.debug.draw import sizes
 from ir_exec.debug.input_sizes.shaping import InputDim
+from tests.helpers.facts import naming
 from tests.helpers.network_text import NetworkText
 
 ROOT = Path(__file__).parents[2]
@@ -133,7 +134,7 @@ def test_where_nothing_fits_a_run_tells_why() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(EvaluationError, match="there is no input 'nothing'"):
+    with pytest.raises(EvaluationError, match=naming("nothing")):
         drawn_inputs(convolution(), 0, {"nothing": "1"})
     net = NetworkText()
     net.result(net.op("ReLU", net.parameter("...")))

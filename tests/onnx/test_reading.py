@@ -112,7 +112,7 @@ def test_nothing_outside_the_folder_is_read(tmp_path: Path, location: str) -> No
     np.zeros(2, np.float32).tofile(tmp_path / "w.bin")
     tensor = external(np.zeros(2, np.float32), "w", location=location)
     path = stored(tmp_path / "inner", with_weights(tensor))
-    assert "outside of the model's folder" in refused(path, WeightsError, Code.weights_missing)
+    assert repr(location) in refused(path, WeightsError, Code.weights_missing)
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
@@ -235,25 +235,26 @@ def test_operators_that_cannot_be_said_are_named_at_once_with_their_counts() -> 
         further='"own" : 1',
     )
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
-    assert message == (
-        "operators cannot be said in IR: StringConcat (2 nodes): no operators of IR say it (version 20 of ai.onnx); "
-        "own:Other (1 node): no operators of IR say it (version 1 of own)"
-    )
+    first, second = message.split("; ")
+    assert "StringConcat (2 nodes)" in first
+    assert "(version 20 of ai.onnx)" in first
+    assert "own:Other (1 node)" in second
+    assert "(version 1 of own)" in second
 
 
 def test_operators_with_one_reason_are_told_together() -> None:
     body = "g (float[2] x) => (float[2] z) { y = own.Foo(x) w = own.Bar(y) z = own.Foo(w) }"
     proto = model(body, further='"own" : 1')
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
-    why = "no operators of IR say it (version 1 of own)"
-    assert message == f"operators cannot be said in IR: own:Bar (1 node), own:Foo (2 nodes): {why}"
+    assert "own:Bar (1 node), own:Foo (2 nodes)" in message
+    assert message.count("(version 1 of own)") == 1
 
 
 def test_why_an_operator_cannot_be_said() -> None:
     proto = model("g (float[2] x) => (float[2] y) { y = StringSplit(x) }", opset=20)
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
-    why = "no operators of IR say it (version 20 of ai.onnx)"
-    assert message == f"operators cannot be said in IR: StringSplit (1 node): {why}"
+    assert "StringSplit (1 node)" in message
+    assert "(version 20 of ai.onnx)" in message
 
 
 def test_operators_are_counted_behind_others_and_inside_of_bodies() -> None:

@@ -138,9 +138,11 @@ def test_shapes_of_a_plan() -> None:
     assert [sizes for _, sizes in bind_shapes({y: (4, 3)}, found)] == [(2,), (4, 3)]
     assert [sizes for _, sizes in bind_shapes({1: "0,3", x: [2]}, found)] == [(2,), (0, 3)]
     assert [port.name for port, _ in bind_shapes({1: (1, 3)}, found)] == [x, y]
-    open_shape = f"input '{y}' has the open shape [?,3]: say which it is to be"
     for given in (None, {}, {x: (2,)}, {y: "?,3"}):
-        assert refused(lambda given=given: bind_shapes(given, found)) == (Code.input_array_shape, open_shape)
+        code, message = refused(lambda given=given: bind_shapes(given, found))
+        assert code == Code.input_array_shape
+        assert f"'{y}'" in message
+        assert "[?,3]" in message
     assert refused(lambda: bind_shapes({y: (4, 4)}, found)) == (
         Code.input_array_shape,
         f"input '{y}' has shape [4,4], expected [?,3]",

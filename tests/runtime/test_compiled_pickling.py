@@ -16,6 +16,7 @@ import pytest
 
 import ir_exec
 from ir_exec.types import Array
+from tests.helpers.facts import naming
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
 from tests.ir import test_legacy
@@ -114,7 +115,7 @@ def test_weights_that_reading_has_added_go_along(way: Callable[[Any], Any], from
 
 def test_settings_go_along() -> None:
     compiled = ir_exec.compile_model(SAMPLES / "bert.xml", max_memory=1000)
-    with pytest.raises(ir_exec.ResourceError, match="the budget is 1,000"):
+    with pytest.raises(ir_exec.ResourceError, match=naming("1,000")):
         pickled(compiled)(named_inputs("bert"))
 
 

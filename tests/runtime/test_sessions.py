@@ -139,7 +139,7 @@ def test_calls_without_variables_run_side_by_side() -> None:
 
 def test_a_network_that_is_called_while_it_runs_says_so() -> None:
     compiled = compiled_of(counter())
-    with pytest.raises(ir_exec.EvaluationError, match="called while it runs"):
+    with pytest.raises(ir_exec.EvaluationError, match=r"session\(\)"):
         compiled([ONES], observe=lambda *_: compiled([ONES]))
     other = compiled.session()
     assert compiled([ONES], observe=lambda *_: other([ONES]))[0].tolist() == [2, 2]

@@ -20,7 +20,7 @@ from ir_exec.ops.base.shapes import LARGEST_SEARCHED
 from ir_exec.runtime import executor
 from ir_exec.runtime import loop as running
 from ir_exec.types import Array
-from tests.helpers.facts import facts
+from tests.helpers.facts import facts, naming
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 from tests.helpers.pieces import in_pieces
 
@@ -386,7 +386,7 @@ def test_iterations_are_counted_over_all_loops_of_a_run(monkeypatch: pytest.Monk
     for _ in range(2):
         assert compiled([X])[0] == -1
     monkeypatch.setattr(limiting, "MOST_ITERATIONS", 3 + 9 + 26)
-    with pytest.raises(ir_exec.ResourceError, match="more than 38 iterations together") as caught:
+    with pytest.raises(ir_exec.ResourceError, match=naming("38")) as caught:
         compiled([X])
     assert (caught.value.code, caught.value.location.layer_type) == ("IR006", "Loop")
 
@@ -410,7 +410,7 @@ def test_time_is_looked_at_before_each_layer(monkeypatch: pytest.MonkeyPatch) ->
     net.result(value)
     monkeypatch.setattr(limiting, "monotonic", Clock())
     assert compiled_of(net, max_seconds=10)([X]).keys()
-    with pytest.raises(ir_exec.ResourceError, match=r"longer than 5\.5 seconds") as caught:
+    with pytest.raises(ir_exec.ResourceError, match=naming("5.5")) as caught:
         compiled_of(net, max_seconds=5.5)([X])
     assert (caught.value.code, caught.value.location.layer_name) == ("IR006", "exp6")
 
@@ -420,7 +420,7 @@ def test_time_is_looked_at_before_each_iteration(monkeypatch: pytest.MonkeyPatch
     net = NetworkText()
     net.result(loop(net, net.parameter("1,1"), lambda body, value, _: value, trips=int64(100), concatenate=False))
     monkeypatch.setattr(limiting, "monotonic", Clock())
-    with pytest.raises(ir_exec.ResourceError, match="longer than 50 seconds") as caught:
+    with pytest.raises(ir_exec.ResourceError, match=naming("50")) as caught:
         compiled_of(net, max_seconds=50)([X])
     assert caught.value.location.layer_type == "Loop"
     assert compiled_of(net, max_seconds=150)([X])[0] == 1

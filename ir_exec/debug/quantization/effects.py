@@ -1,4 +1,4 @@
-"""What quantizing each layer does to the outputs, as records and as text."""
+"""Effects of quantizing each layer on the outputs, as records and as text."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class LayerEffect(Record):
 
 
 class QuantizationReport(Record):
-    """What quantization does to the outputs of a model.
+    """Effects of quantization on the outputs of a model.
 
     model: the quantized one. reference: the plain one. metric: what `loss` is of the output that loses most. total: the
     loss of the quantized model as it is. layers: the greatest effect first. complete: every layer was run by itself.
-    max_loss: the loss that was asked for. keep: the layers to keep in more bits, so that the loss is at most that;
-    None where it was not asked for, or no set was found. kept: the loss with these kept, as a run showed it. minimal:
+    max_loss: the greatest loss, as given. keep: the layers to keep in more bits, so that the loss is at most that;
+    None without `max_loss`, or where no set was found. kept: the loss with these kept, as a run showed it. minimal:
     no layer can be left out of them, each by a run. bytes, plain_bytes, kept_bytes: of all weights as they are, in the
     plain model, and with these kept. ranges: FakeQuantize layers over values. runs: of either model. seconds: in all.
     """
@@ -85,7 +85,7 @@ class QuantizationReport(Record):
 
     @property
     def is_within(self) -> bool:
-        """Return True if the quantized model loses no more than `max_loss`, or none was asked for."""
+        """Return True if the quantized model loses no more than `max_loss`, or none was given."""
         return self.max_loss is None or float(self.total.loss) <= self.max_loss
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -113,7 +113,7 @@ class QuantizationReport(Record):
 
     @property
     def verdict(self) -> str | None:
-        """What to keep in more bits, in one line; None where nothing was asked for."""
+        """The layers to keep in more bits, in one line; None without `max_loss`."""
         if self.max_loss is None:
             return None
         if self.is_within:
@@ -147,7 +147,7 @@ class QuantizationReport(Record):
 
     @property
     def counts(self) -> str:
-        """How many layers were run, in one line."""
+        """The number of layers that were run, in one line."""
         run = sum(layer.effect is not None for layer in self.layers)
         left = "" if self.complete else "; the others are ranked by an estimate: give more --time for them"
         what = f"{run:,} of {len(self.layers):,} layers run by themselves, {self.runs:,} runs{left}"

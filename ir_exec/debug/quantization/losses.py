@@ -1,4 +1,4 @@
-"""How far the outputs of a quantized model are from those of the plain one, as one number."""
+"""The loss of a quantized model: the distance of its outputs from those of the plain one, as one number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _THROUGH = {"Reshape", "Convert", "Squeeze", "Unsqueeze", "Transpose", "Result"}
 
 
 class OutputLoss(Record):
-    """How far outputs are from those of the plain model.
+    """The distance of outputs from those of the plain model.
 
     loss: the greatest over all outputs: of logits and probabilities the mean Kullback-Leibler divergence in nats, of
     other values the power of the noise relative to that of the values, 0.01 for 20 dB. kl: that divergence; None where
@@ -55,7 +55,7 @@ def kinds_of_outputs(model: Model) -> list[LossKind]:
 
 
 def _maker(node: Node) -> Node:
-    """The layer that computes a result, behind those that only move its elements."""
+    """The layer that computes a result, before the layers that only move its elements."""
     while canonical(node.type) in _THROUGH and node.values_in:
         node = node.values_in[0].node
     return node

@@ -139,7 +139,7 @@ class _Unit:
     elements: int = 0
 
     def in_bits(self, bits: int) -> Change | None:
-        """What keeping it in more bits makes of its value; None for no change."""
+        """Return the change that more bits make of its value; None for no change."""
         if self.effect.kind == "values":
             return None
         return partial(_shortened, bits=self._bits(bits), axes=None if self.plain is None else self.plain.axes)

@@ -82,15 +82,15 @@ def choice_of(op: Any, request: KernelRequest) -> KernelChoice | None:
     if not variants:
         return None
     found = _cheapest(op, request)
-    others = [
-        f"{one.name}: {f'costs {one.cost:.2f} of evaluate' if one.applies(op, request) else 'does not apply'}"
-        for one in sorted(variants, key=lambda one: one.cost)
-        if one is not found
-    ]
-    if found is None:
-        return KernelChoice("No variant applies.", tuple(others), "evaluate")
+    able = [one for one in variants if one is not found and one.applies(op, request)]
     # What would run if the variant were not there comes first.
-    others = sorted([*others, "evaluate: costs 1.00"], key=lambda text: text.endswith("does not apply"))
+    costs = sorted([(one.cost, one.name) for one in able] + ([] if found is None else [(EVALUATE, "evaluate")]))
+    others = [
+        f"{name}: takes {cost / (EVALUATE if found is None else found.cost):.1f}x its time" for cost, name in costs
+    ]
+    others += [f"{one.name}: does not apply" for one in variants if one is not found and one not in able]
+    if found is None:
+        return KernelChoice("No variant is faster.", tuple(others), "evaluate")
     return KernelChoice(found.why, tuple(others), found.name)
 
 

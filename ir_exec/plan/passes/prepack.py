@@ -310,6 +310,7 @@ def _order(
 class PackedMatMul(HoldsInput):
     """MatMul of `a` by a constant matrix in the order in which BLAS reads it; it is no operator of any file."""
 
+    type_name = "MatMul"
     inputs = (In("a"),)
 
     _shape: Shape

@@ -15,6 +15,7 @@ from ir_exec.debug import Comparison, compare, trace
 from ir_exec.testing import assert_same
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
+from tests.helpers.facts import naming
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -129,7 +130,7 @@ class TestBetweenFiles:
     def test_dims_that_are_not_known(self) -> None:
         report = compare(network(shape="?,4"), network(shape="?,4"), shapes={"parameter0": "5,4"})
         assert report.layers[0].shape == (5, 4)
-        with pytest.raises(EvaluationError, match="there is no input 'y'; the inputs are: parameter0"):
+        with pytest.raises(EvaluationError, match=naming("parameter0", "y")):
             compare(network(shape="?,4"), network(shape="?,4"), shapes={"y": "5,4"})
 
     def test_a_reference_that_takes_other_inputs(self) -> None:
@@ -140,7 +141,7 @@ class TestBetweenFiles:
             compare(network(), read_model(file.xml, weights=file.weights), [X])
 
     def test_a_network_that_does_not_run(self) -> None:
-        with pytest.raises(IRError, match="input 'parameter0' has shape"):
+        with pytest.raises(IRError, match=naming("parameter0")):
             compare(network(), network(), [np.ones((2, 2), np.float32)])
 
 
@@ -202,7 +203,7 @@ class TestFiles:
     def test_a_damaged_trace(self, tmp_path: Path) -> None:
         written = trace(network(), [X], output=tmp_path)
         (tmp_path / written.value("relu1").file).write_bytes(b"nothing")
-        with pytest.raises(EvaluationError, match=r"relu1\.npy cannot be read"):
+        with pytest.raises(EvaluationError, match=naming("relu1")):
             compare(network(), tmp_path)
 
     def test_arrays_by_name(self, tmp_path: Path) -> None:
@@ -248,7 +249,7 @@ class TestFiles:
         for reference in (tmp_path, tmp_path / "values.npz", {"matmul3": value}):
             report = compare(model, reference, [x])
             assert next(layer.status for layer in report.layers if layer.layer_name == "matmul3") == "equal"
-        with pytest.raises(EvaluationError, match="holds complex128 for 'matmul3', which no layer gives"):
+        with pytest.raises(EvaluationError, match=naming("complex128", "matmul3")):
             compare(model, {"matmul3": value.astype(np.complex128)}, [x])
 
     def test_outputs_as_out0(self) -> None:

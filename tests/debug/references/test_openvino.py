@@ -19,7 +19,7 @@ from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused
 from ir_exec.debug.references.openvino import OpenVINOReference
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.helpers.facts import facts
+from tests.helpers.facts import facts, naming
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -229,7 +229,7 @@ DIES = "import os, sys\nsys.stdin.readline()\nprint('at the end', file=sys.stder
 class TestChild:
     def test_a_crash_is_told(self, tmp_path: Path) -> None:
         child = broken(tmp_path / "child.py", DIES)
-        with pytest.raises(ChildCrashed, match="crashed with SIGABRT: at the end"):
+        with pytest.raises(ChildCrashed, match=naming("SIGABRT")):
             child.ask(do="anything")
         assert not child.is_running
         with pytest.raises(ChildCrashed):
@@ -239,7 +239,7 @@ class TestChild:
     def test_no_answer_in_time(self, tmp_path: Path) -> None:
         child = broken(tmp_path / "child.py", "import sys\nsys.stdin.readline()\nsys.stdin.read()")
         child.timeout = 0.2
-        with pytest.raises(ChildCrashed, match=r"did not answer within 0\.2 s"):
+        with pytest.raises(ChildCrashed, match=naming("0.2")):
             child.ask(do="anything")
         child.close()
 
@@ -299,7 +299,7 @@ def test_a_shorter_type_that_openvino_chooses_is_no_fault(tmp_path: Path) -> Non
 def test_openvino_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ir_exec.debug.references.devices.find_spec", lambda name: None)
     model = read_model(NETWORKS / "lstm.xml")
-    with pytest.raises(EvaluationError, match="OpenVINO is not installed") as caught:
+    with pytest.raises(EvaluationError, match=naming("OpenVINO")) as caught:
         OpenVINOReference(model, probe="all", device="CPU", hint="accuracy", timeout=1)
     assert facts(caught.value.hint) == ["ir-exec[openvino]"]
 

@@ -18,6 +18,7 @@ from ir_exec.debug.values.facts import digest, facts_of
 from ir_exec.debug.values.files import read_value, write_value
 from ir_exec.types import ALL, STRING, Array, ElementType
 from tests.conformance.networks import arrays
+from tests.helpers.facts import naming
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -82,7 +83,7 @@ def test_a_choice_of_layers(layers: list[str], types: list[str], count: int, tmp
 
 
 def test_patterns_that_match_nothing(tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match="no layer matches 'nothing'"):
+    with pytest.raises(EvaluationError, match=naming("nothing")):
         trace(GNN, output=tmp_path / "t", layers=["nothing"])
     assert not (tmp_path / "t").exists()
 
@@ -217,13 +218,13 @@ class TestTrouble:
         written = trace(model, [np.ones((2, 3), np.float32)], output=tmp_path)
         path = tmp_path / written.value("relu1").file
         path.write_bytes(path.read_bytes()[:-4])
-        with pytest.raises(EvaluationError, match=r"relu1\.npy cannot be read"):
+        with pytest.raises(EvaluationError, match=naming("relu1")):
             written["relu1"]
         path.unlink()
         with pytest.raises(EvaluationError, match="No such file"):
             written["relu1"]
         np.save(path, np.ones(6, np.float32))
-        with pytest.raises(EvaluationError, match=r"holds float32\[6\], not f32\[2, 3\]"):
+        with pytest.raises(EvaluationError, match=naming("f32[2, 3]", "float32[6]")):
             written["relu1"]
         index = json.loads((tmp_path / "index.json").read_text())
         del index["values"][0]["digest"]

@@ -16,7 +16,7 @@ from ir_exec.kernels.offsets import table_offsets
 from ir_exec.ops import Op, resolve
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
-from tests.helpers.facts import facts
+from tests.helpers.facts import facts, naming
 from tests.helpers.operators import make, run, told
 from tests.helpers.pieces import in_pieces
 from tests.helpers.values import known, typed
@@ -197,7 +197,7 @@ def test_offsets_of_few_indices_into_a_large_tensor() -> None:
 
 def test_unsigned_indices_are_never_negative() -> None:
     indices = np.array([2**64 - 1, 1], np.uint64)
-    with pytest.raises(EvaluationError, match=r"indices\[0\] is 18446744073709551615, allowed are -2 to 1"):
+    with pytest.raises(EvaluationError, match=naming("-2", "1", "18446744073709551615", "indices[0]")):
         make("Gather", 7).evaluate(DATA, indices, np.array(0))
     assert make("Gather", 8).evaluate(DATA, indices, np.array(0)).tolist() == [[0, 0, 0], [3, 4, 5]]
 
@@ -243,7 +243,7 @@ def test_beams_of_some_batches_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
     for followed in (1, 30, 45, 1000):
         in_pieces(monkeypatch, "CHUNK_ELEMENTS", followed)
         assert np.array_equal(operator.evaluate(step_ids[:, :6], parent_ids[:, :6], lengths[:6], end), wanted[:, :6])
-        with pytest.raises(EvaluationError, match="step 4 of batch 6 has the parent 3"):
+        with pytest.raises(EvaluationError, match=naming("3", "4", "6")):
             operator.evaluate(step_ids, parent_ids, lengths, end)
 
 
@@ -325,7 +325,7 @@ def test_an_axis_that_only_the_run_knows() -> None:
     with pytest.raises(EvaluationError) as caught:
         make("Gather", 8).evaluate(DATA, np.array([0]), np.array(2))
     assert (caught.value.code, caught.value.location.port) == ("IR704", "axis")
-    with pytest.raises(EvaluationError, match="batch_dims 1 must not be greater than axis 0"):
+    with pytest.raises(EvaluationError, match=naming("0", "1", "batch_dims")):
         make("Gather", 8, batch_dims=1).evaluate(DATA, np.array([[0], [1]]), np.array(0))
 
 

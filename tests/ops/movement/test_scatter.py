@@ -17,7 +17,7 @@ from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
-from tests.helpers.facts import facts
+from tests.helpers.facts import facts, naming
 from tests.helpers.operators import make, run, told
 from tests.helpers.values import known, typed
 
@@ -221,7 +221,7 @@ def test_negative_indices_where_the_specification_demands_an_error() -> None:
         (make("ScatterUpdate", 3), np.array([-1]), DATA[:, :1]),
         (make("ScatterElementsUpdate", 3), np.array([[-1]], np.int8), DATA[:1, :1]),
     ]:
-        with pytest.raises(EvaluationError, match="is -1, allowed are 0 to 2: axis 1 of data has size 3"):
+        with pytest.raises(EvaluationError, match=naming("-1", "0", "1", "2", "3")):
             operator.evaluate(DATA, indices, updates, np.array(1))
 
 
@@ -432,7 +432,7 @@ def test_negative_indices_of_either_type(kind: str) -> None:
         expected[indices[row, column], column] = updates[row, column]
     found = make("ScatterElementsUpdate", 12).evaluate(data, indices, updates, np.array(0))
     np.testing.assert_array_equal(found, expected)
-    with pytest.raises(EvaluationError, match=r"indices\[0,0\] is -1, allowed are 0 to 2") as error:
+    with pytest.raises(EvaluationError, match=naming("-1", "0", "2", "indices[0,0]")) as error:
         make("ScatterElementsUpdate", 3).evaluate(data, indices, updates, np.array(0))
     assert error.value.code == Code.index_out_of_range
 

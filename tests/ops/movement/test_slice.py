@@ -14,7 +14,7 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, Shap
 from ir_exec.ops.base.dims import slice_length, sliced_dim
 from ir_exec.ops.movement.slice import Slice, SliceScatter, StridedSlice
 from ir_exec.types import Dim, ElementType, Shape, TensorType
-from tests.helpers.facts import facts
+from tests.helpers.facts import facts, naming
 from tests.helpers.values import between, ints, known, typed
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -208,7 +208,7 @@ def test_values_that_come_at_run_time(step: int, axes: int, port: str, message: 
 
 
 def test_axes_that_repeat_at_run_time() -> None:
-    with pytest.raises(EvaluationError, match=r"axes \[2, 2\] hold the same axis more than once"):
+    with pytest.raises(EvaluationError, match=naming("[2, 2]")):
         Slice().evaluate(CUBE, ints(0, 0), ints(1, 1), ints(1, 1), ints(2, -1))
 
 
@@ -265,9 +265,9 @@ def test_positions_that_name_too_many_axes(masks: dict[str, Any], count: int) ->
 
 
 def test_strides_of_0() -> None:
-    with pytest.raises(ShapeError, match="stride is 0, expected a positive or a negative number"):
+    with pytest.raises(ShapeError, match=naming("0")):
         StridedSlice().infer(typed("2"), vector(1), vector(1), known([0]))
-    with pytest.raises(EvaluationError, match="stride is 0, expected a positive or a negative number"):
+    with pytest.raises(EvaluationError, match=naming("0")):
         StridedSlice().evaluate(CUBE, ints(0), ints(1), ints(0))
     # Where the axis goes or is new, the stride means nothing.
     assert StridedSlice(shrink_axis_mask=(1,)).evaluate(CUBE, ints(1), ints(1), ints(0)).tolist() == CUBE[1].tolist()
