@@ -1,4 +1,4 @@
-"""Small networks asked in batches: many in one network, and apart where a device does not answer."""
+"""Small networks in batches: many as one network, and one by one where a device does not answer."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class PartQuestion:
 
     @property
     def is_open(self) -> bool:
-        """Whether an input has dims that are open."""
+        """Return True if an input has open dims."""
         return any(not port.shape.is_static for port in self.model.inputs)
 
 
 @dataclass(frozen=True)
 class PartAnswer:
-    """The outputs of a network; or the problem, and what the device says of it.
+    """The outputs of a network; or the problem, and the message of the device.
 
     together: with how many it ran. is_late: the device did not answer in time.
     """
@@ -48,7 +48,7 @@ class PartAnswer:
 
 
 class Asker:
-    """Asks a device. networks: how many it was given. crashes: how often the child process ended."""
+    """Hands networks to a device. networks: their number. crashes: how often the child process ended."""
 
     def __init__(self, device: Device) -> None:
         self.device = device

@@ -1,4 +1,4 @@
-"""What parts run on: a device of OpenVINO, or a provider of onnxruntime, each in a child process.
+"""Devices that run parts: one of OpenVINO, or a provider of onnxruntime, each in a child process.
 
 A device that crashes or hangs loses its child; the next network starts another.
 """

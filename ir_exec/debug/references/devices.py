@@ -29,7 +29,7 @@ def require_device(child: Child, device: str) -> str:
         found = child.ask(do="devices")
     except (ChildCrashed, ChildRefused) as error:
         raise EvaluationError(f"OpenVINO does not start: {error}", code=Code.failed) from None
-    # AUTO and HETERO choose among the devices behind the colon, or among all.
+    # AUTO and HETERO choose among the devices after the colon, or among all.
     kind, _, several = device.partition(":")
     wanted = several.split(",") if several else [] if kind in ("AUTO", "MULTI", "HETERO", "BATCH") else [device]
     for one in map(str.strip, wanted):

@@ -40,7 +40,7 @@ def conformance(
     baseline: Conformance | str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Conformance:
-    """What a device makes of small cases of every operator: which values are right, which cases it refuses.
+    """Run small cases of every operator on a device: which values are right, which cases it refuses.
 
     device: of the engine: CPU, GPU, NPU for openvino; CPU, CUDA and the like for onnxruntime. types: patterns of types
         of operators (`Gather*`). open_dims: each case a second time with open dims. hint: as for `compare`. timeout:
@@ -165,7 +165,7 @@ class _Tables:
         return failed.model_copy(update={"is_new": failed.key not in self._known})
 
     def _save(self, case: OperatorCase, form: Form) -> str:
-        assert self._folder is not None, "it was asked for"
+        assert self._folder is not None, "there is a folder"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -184,7 +184,7 @@ def _status(found: Judgement) -> CaseStatus:
     for status in STATUSES:
         if status == found.status:
             return status
-    raise AssertionError("every case is asked")
+    raise AssertionError("every case runs")
 
 
 def _part_case(case: OperatorCase, form: Form) -> PartCase:
