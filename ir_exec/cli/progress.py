@@ -59,7 +59,7 @@ class LayerBar:
 
     @property
     def tasks(self) -> list[Task]:
-        """What the bar shows; nothing before it is there."""
+        """The tasks that the bar shows; none before the bar is open."""
         return [] if self._bar is None else self._bar[0].tasks
 
     def _open(self) -> tuple[Progress, TaskID]:

@@ -191,7 +191,7 @@ class CompiledModel(Session):
 
     @property
     def executor(self) -> Executor:
-        """What plans and interprets the network; a partial model has none."""
+        """The executor that plans and interprets the network; a partial model has none."""
         return self._executor
 
     def session(self) -> Session:

@@ -1,4 +1,4 @@
-"""What a network of 16-bit floats runs as where it is computed in f32.
+"""Operators by which a network of 16-bit floats is computed in f32.
 
 f16 and bf16 take part as f32: NumPy computes f16 in software, and every layer would round. The model and its graph stay
 as the file has them. Other operators take the place of those that name a 16-bit float or make one, so that every value
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 Precision: TypeAlias = Literal["f32", "file"]
-"""What 16-bit floats are computed in: f32, or the types of the file."""
+"""The type that 16-bit floats are computed in: f32, or that of the file."""
 
 _SHORT = element_types("f16 bf16")
 
@@ -49,7 +49,7 @@ _SMALL = 2**12
 
 
 class Widened(NamedTuple):
-    """What differs in a run in f32.
+    """The differences of a run in f32.
 
     ops: the operators that run in place of those of their nodes, in bodies too; empty for a network without 16-bit
         floats.
@@ -94,7 +94,7 @@ def as_declared(array: Array, kind: ElementType) -> Array:
 
 
 def run_as_f32(model: Model) -> Widened:
-    """How a network runs in f32.
+    """Return the operators and variables of a network that runs in f32.
 
     A network with an input whose element type the file leaves open runs as it is: which of its values are 16-bit floats
     only a run shows. So does one that computes nothing of them, which gives the same values.
@@ -114,13 +114,13 @@ def run_as_f32(model: Model) -> Widened:
 
 
 def _computes(node: Node, types: Mapping[Value, TensorType]) -> bool:
-    """Whether a layer does more with 16-bit floats than to move them."""
+    """Return True if a layer does more with 16-bit floats than to move them."""
     is_mover = node.op is not None and node.op.is_data_movement
     return not is_mover and any(kind in _SHORT for kind in _kinds((*node.values_in, *node.outputs), types))
 
 
 def _has_short(model: Model) -> bool:
-    """Whether a network may have 16-bit floats at all."""
+    """Return True if a network may have 16-bit floats."""
     return any(type.element_type in _SHORT for type in model.types) or any(
         _names_short(node.op) or is_users(node.op) for node in model.graph.all_nodes() if node.op is not None
     )
@@ -159,7 +159,7 @@ def _kinds(values: Sequence[Value], types: Mapping[Value, TensorType]) -> list[E
 
 
 def _keeps_type(node: Node, inputs: Sequence[TensorType], types: Mapping[Value, TensorType]) -> bool:
-    """Whether a conversion is none, as its input has the output's element type already."""
+    """Return True if the input of a conversion has the output's element type already."""
     return bool(inputs) and [inputs[0].element_type] == _kinds(node.outputs, types)
 
 
@@ -173,12 +173,12 @@ def _only_type(op: Op, place: int) -> bool:
 
 
 def _names_short(op: Op) -> bool:
-    """Whether an attribute names a 16-bit float."""
+    """Return True if an attribute names a 16-bit float."""
     return any(isinstance(value, ElementType) and value in _SHORT for value in vars(op).values())
 
 
 def _takes_f32(op: Op, inputs: Sequence[TensorType], weights: WeightsReader | None) -> bool:
-    """Whether a user's operator takes f32 for the 16-bit floats of the file."""
+    """Return True if a user's operator takes f32 for the 16-bit floats of the file."""
     faults: list[IRError] = []
     infer_outputs(op, [widened_type(type) for type in inputs], {"weights": weights, "bodies": ()}, faults.append)
     return not faults
@@ -203,7 +203,7 @@ _FLAGS = (
         if not name.startswith("_") and name not in ("infer", "evaluate", "inplace_inputs", "type_name", "since")
     ),
 )
-"""What the class of an operator says of it, and an operator that stands for it repeats."""
+"""Names of flags that an operator takes over from the operator that it replaces."""
 
 
 def _wide(op: Op, narrow: Mapping[int, ElementType]) -> Op:

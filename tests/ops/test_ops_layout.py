@@ -45,11 +45,11 @@ found = {}
 for home in json.loads(sys.argv[1]):
     for name in [name for name in sys.modules if name.startswith("ir_exec.ops.") and name not in kept]:
         del sys.modules[name]
-    registry._classes.clear()
+    registry.classes_of_type.clear()
     import_module(f"ir_exec.ops.{home}")
     found[home] = sorted({
         cls.type_name
-        for versions in registry._classes.values()
+        for versions in registry.classes_of_type.values()
         for cls in versions.values()
         if cls.__module__ == f"ir_exec.ops.{home}"
     })

@@ -1,7 +1,7 @@
 """Two runs of a network, layer by layer: the first layer that is wrong, and which are wrong by themselves.
 
-Our run goes along the reference's values. Beside each of our values stands an anchor: the value that the reference has
-in its place, or what our layers make of the anchors above where it has none. A layer computed from the anchors of its
+Our run goes along the reference's values. Each of our values has an anchor: the value that the reference has in its
+place, or what our layers make of the anchors above where it has none. A layer computed from the anchors of its
 inputs shows the error that is its own; our value shows the error that was carried to it as well.
 """
 

@@ -1,4 +1,4 @@
-"""A value of a model beside the reference's: its errors, its tolerance and its status."""
+"""Comparison of a model's value with the reference's: errors, tolerance and status."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOST_INCLUDED = 20
 class ValueComparer:
     """Compares values with those of the reference, and remembers the errors of the model's outputs.
 
-    settings: may be others for each call, and follow weights that are rounded. call: the call that runs, from 1 on.
+    settings: may be others for each call, and follow weights that are rounded. call: number of the running call.
     is_wide: 16-bit floats are computed in f32. quantized: compressed weights, by the keys of the values that they end
     in. output_errors, visible_errors, output_shapes: of the outputs, by call. ranges: of FakeQuantize, by key.
     """
@@ -153,7 +153,7 @@ class ValueComparer:
     def _quantized(
         self, visit: Visit, entry: Entry, made: Array | None, inputs: Sequence[Array] | None
     ) -> QuantizedNote | None:
-        """What is to be said of a value that the reference has before quantization; None for all others."""
+        """The note on a value that the reference has before quantization; None for all others."""
         weight = self.quantized.get(entry.key)
         if weight is not None:
             return QuantizedNote(weight_line(weight), weight.is_fault)
