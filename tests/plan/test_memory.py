@@ -101,8 +101,9 @@ def test_the_plan_of_a_chain_holds_two_tensors():
 
 def test_an_open_input_needs_a_shape():
     compiled = ir_exec.compile_model(chain(["Exp"], (-1, 1000)))
-    with pytest.raises(ir_exec.ShapeError, match="open shape"):
+    with pytest.raises(ir_exec.ShapeError) as caught:
         compiled.memory_plan()
+    assert caught.value.code == "IR506"
     assert compiled.memory_plan({"x": (500, 1000)}).peak == 4 * 500_000
     with pytest.raises(ir_exec.ShapeError, match="expected"):
         compiled.memory_plan({"x": (500, 999)})
