@@ -22,7 +22,7 @@ _COMMANDS = {
     "edit": "Write a network with other names, attributes, constants, shapes or layers.",
     "explain": "Explain findings by their codes or names, or list all rules.",
     "extract": "Write the part of a network between some of its values as a network of its own.",
-    "generate": "Generate text by the networks of a folder, as a reference.",
+    "generate": "Generate text with the model of a folder, as a reference.",
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
     "ops": "List the operators, or tell about every version of some.",
     "profile": "Show where the time of a run goes: by layer, by type, and by prefix of names.",
