@@ -1,17 +1,17 @@
-"""Many items over workers: how many a second, what an item costs besides its work, and what workers take of memory.
+"""Many items over workers: throughput, cost per item, and memory of the workers.
 
     python -m benchmarks.batch [--quick] [--runs 5] [--workers 1 2] [--without-dask]
 
 Three tables, and a JSON file in benchmarks/results:
-- overhead: items of 1 KiB through a network of one addition, in chunks of 1, 10, 100 and as many as `run` takes by
-  itself, by a pool of processes and by a Dask cluster of processes; milliseconds an item, wall clock and processor time
-  of this process and its children.
+- overhead: items of 1 KiB through a model of one addition, in chunks of 1, 10, 100 and the default of `run`, by a pool
+  of processes and by a Dask cluster of processes; wall clock and processor time per item, of this process and its
+  children, in milliseconds.
 - throughput: the dense half of four encoder layers over batches of 8 x 128 tokens, by 1 and 2 processes, in turns with
   plain calls.
-- memory: 8 workers with a network of 256 MiB of weights; what they take together beyond what they take without it,
-  counting shared pages once (PSS; Linux alone tells it).
+- memory: 8 workers with a model of 256 MiB of weights; their total memory minus that of workers without the weights,
+  with shared pages counted once (PSS, Linux only).
 
-Medians over the runs. On a machine that does other things too, wall clock says little: see the processor time beside.
+Medians over the runs. With other load on the machine, the processor time is more reliable than the wall clock.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-# Workers have a core each, and so have the plain calls beside them.
+# Workers have a core each, and so have the plain calls.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
@@ -165,7 +165,7 @@ def processor_seconds() -> float:
 
 
 def children(of: int | None = None) -> list[int]:
-    """The processes below one, by their numbers; none where the system does not tell."""
+    """Return the process ids of the children, none where the system does not list them."""
     found = []
     for task in Path(f"/proc/{of or os.getpid()}/task").glob("*/children"):
         for pid in map(int, task.read_text().split()):

@@ -1,4 +1,4 @@
-"""Building networks in Python, against OpenVINO's Python API and against reading a file of the same network.
+"""Building models in Python, against OpenVINO's Python API and against reading a file of the model.
 
 python -m benchmarks.building [--blocks 300] [--seconds 6]
 """
@@ -84,7 +84,7 @@ def main() -> None:
     ]
     print("Building, a layer, against OpenVINO's Python API")
     print_table(rows[:1])
-    print("\nBuilding, a layer, against reading a file of the same network")
+    print("\nBuilding, a layer, against reading a file of the model")
     print_table(rows[1:], theirs="read_model")
     write_json("building", rows[:1], unit="seconds a layer", read_model=vars(rows[1]))
 

@@ -1,8 +1,8 @@
-"""Whole networks beside other busy processes, against OpenVINO's CPU plugin in the same conditions.
+"""Models next to busy processes, against OpenVINO's CPU plugin under equal conditions.
 
-Continuous integration and shared servers seldom have idle cores. Each network is measured as `networks` measures it,
-first on the machine as it is and then beside processes that compute without a pause. What counts is by how much each
-contestant slows down: 2 busy processes on 2 cores leave half of each, so that 2 is what nobody can beat.
+Continuous integration and shared servers seldom have idle cores. Each model is measured as in `networks`, first without
+and then with processes that compute without a pause. The result is the slowdown of each contestant; 2 busy processes on
+2 cores leave half of each core, so 2 is the best possible slowdown.
 
     python -m benchmarks.busy [--only TEXT] [--seconds 2] [--processes 2]
 """
@@ -40,16 +40,16 @@ def busy_processes(count: int) -> Iterator[None]:
 
 
 def slowed(idle: Paired, busy: Paired) -> Paired:
-    """How many times as long a call takes beside the others; the ratio is above 1 where OpenVINO slows down more."""
+    """Return the slowdown of a call; the ratio is above 1 if OpenVINO slows down more."""
     ours, theirs = busy.ours / idle.ours, busy.theirs / idle.theirs
     return Paired(idle.name, ours, theirs, theirs / ours)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="networks whose name holds this text")
-    parser.add_argument("--seconds", type=float, default=2.0, help="how long each network is measured, twice")
-    parser.add_argument("--processes", type=int, default=2, help="how many busy processes run beside")
+    parser.add_argument("--only", default="", help="models whose name contains this text")
+    parser.add_argument("--seconds", type=float, default=2.0, help="seconds per model, measured twice")
+    parser.add_argument("--processes", type=int, default=2, help="number of busy processes")
     arguments = parser.parse_args()
     keep_freed_memory()
     rows: list[Paired] = []
@@ -65,12 +65,12 @@ def main() -> None:
         assert busy is not None, "it was measured before"
         found.append(busy)
         rows.append(slowed(idle, busy))
-    print("A call beside busy processes:")
+    print("A call next to busy processes:")
     print_table(found)
-    print("\nTimes as long as without them:")
+    print("\nSlowdown by the busy processes:")
     print_table(rows, form=lambda times: f"{times:.2f}")
     write_json("busy", found, slower=[vars(row) for row in rows])
-    draw_chart("busy", found, f"Networks beside {arguments.processes} busy processes: speed relative to OpenVINO")
+    draw_chart("busy", found, f"Models next to {arguments.processes} busy processes: speed relative to OpenVINO")
 
 
 if __name__ == "__main__":

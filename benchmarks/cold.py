@@ -1,12 +1,12 @@
-"""From the start of a process to the first output, ir_exec and OpenVINO by turns, each in a process of its own.
+"""From the start of a process to the first output, ir_exec and OpenVINO in turns, each in a separate process.
 
-A process starts, imports the library, loads a network, runs it once on inputs from a file, and tells the time. Both
-find the bytecode of their modules, as every installed package does.
+A process starts, imports the library, loads a model, runs it once on inputs from a file, and reports the time. Both
+find the bytecode of their modules, as installed packages do.
 
-    python -m benchmarks.cold NETWORK.xml [--runs 7]
+    python -m benchmarks.cold MODEL.xml [--runs 7]
 
-prints what of it each stage takes, as a Markdown table: the least processor time of some processes, so that it may be
-measured on a busy machine. NETWORK.inputs.npz holds the inputs, `in0` and so on.
+prints the time of each stage as a Markdown table: the minimum processor time of several processes, so that a busy
+machine can measure it. MODEL.inputs.npz holds the inputs, `in0` and so on.
 """
 
 from __future__ import annotations

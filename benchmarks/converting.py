@@ -1,7 +1,7 @@
-"""How much memory converting a large ONNX file takes, beside the mapped file. Compares with nothing.
+"""Memory for converting a large ONNX file, in addition to the mapped file. Compares with nothing.
 
-A file of 512 MB is written, once with its weights inside and once with external data, and converted in a process of its
-own. Counted is the memory of the process that no file backs, at its peak less what it was before. Only Linux tells it.
+A file of 512 MB is written, once with its weights inside and once with external data, and converted in a separate
+process. The result is the peak of the process's anonymous memory minus its memory before (Linux only).
 
     python -m benchmarks.converting [--megabytes 512]
 """

@@ -1,8 +1,8 @@
-"""What the numbers in `ir_exec/tuning/thresholds.py` rest on: times on either side of the thresholds.
+"""Measurements for the numbers in `ir_exec/tuning/thresholds.py`: times on either side of the thresholds.
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.costs
 
-It takes about a minute. Each figure is the least of many repetitions; only an idle machine gives sound ones.
+It takes about a minute. Each figure is the least of many repetitions; use an idle machine.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def slices() -> None:
 
 
 def pieces() -> None:
-    print("\nPIECE_ELEMENTS: five steps of f32 arithmetic on so many elements at a time, ns an element")
+    print("\nPIECE_ELEMENTS: five steps of f32 arithmetic on so many elements at a time, ns per element")
     data = RNG.random(2**22, dtype=np.float32)
     output = np.empty_like(data)
 
@@ -93,7 +93,7 @@ def pieces() -> None:
 
 
 def functions() -> None:
-    print("\nFEW_REMAINDERS: np.fmod, and quotients in f64, ns a call")
+    print("\nFEW_REMAINDERS: np.fmod, and quotients in f64, ns per call")
     for power in (4, 8, 10, 11, 12, 14):
         data, divisors = (RNG.normal(size=2**power).astype(np.float32) for _ in range(2))
         plain = nanoseconds(lambda: np.fmod(data, divisors))  # noqa: B023  # as above
@@ -101,7 +101,7 @@ def functions() -> None:
         ours = nanoseconds(lambda: truncated_remainder(data, divisors))  # noqa: B023
         thresholds.CALL_ELEMENTS = few
         print(f"{2**power:>12,} elements {plain:8.0f} {ours:8.0f}")
-    print("\nFEW_SELECTED: np.where, and masks of bits, ns a call, of conditions in no order and of two halves")
+    print("\nFEW_SELECTED: np.where, and masks of bits, ns per call, of conditions in no order and of two halves")
     for power in (10, 11, 12, 13, 14, 16):
         data, others = (RNG.normal(size=2**power).astype(np.float32) for _ in range(2))
         for conditions in (RNG.random(data.size) < 0.5, np.arange(data.size) * 2 < data.size):
@@ -111,14 +111,14 @@ def functions() -> None:
             ours = nanoseconds(lambda: select(conditions, data, others))  # noqa: B023
             thresholds.CALL_ELEMENTS = few
             print(f"{2**power:>12,} elements {plain:8.0f} {ours:8.0f}")
-    print("\nEXPONENTIAL_NANOSECONDS: softmax of 64 slices of 512, ns an element")
+    print("\nEXPONENTIAL_NANOSECONDS: softmax of 64 slices of 512, ns per element")
     for dtype in (np.float16, np.float32):
         scores = RNG.random((64, 512, 1)).astype(dtype)
         print(f"{dtype.__name__:>12} {nanoseconds(lambda: softmax(scores)) / scores.size:8.2f}")  # noqa: B023
 
 
 def products() -> None:
-    print("\nLEAST_ROWS, PRODUCT_COLUMNS, MULTIPLICATIONS_A_NANOSECOND: multiplications a nanosecond of f32 products")
+    print("\nLEAST_ROWS, PRODUCT_COLUMNS, MULTIPLICATIONS_A_NANOSECOND: multiplications per nanosecond of f32 products")
     for size in (1, 4, 8, 16, 32, 64, 128):
         wide = RNG.random((256, 512), dtype=np.float32)
         rows, columns = RNG.random((size, 256), dtype=np.float32), RNG.random((512, size), dtype=np.float32)
@@ -126,7 +126,9 @@ def products() -> None:
         few_columns = nanoseconds(lambda: wide @ columns)  # noqa: B023  # as above
         count = size * wide.size
         print(f"{size:>12,} rows {count / few_rows:8.1f}    columns {count / few_columns:8.1f}")
-    print("\nLEAST_ROWS_OF_PIECE, LEAST_COLUMNS_OF_PIECE: products in pieces of so many, times the whole product")
+    print(
+        "\nLEAST_ROWS_OF_PIECE, LEAST_COLUMNS_OF_PIECE: products in chunks of this size, relative to the whole product"
+    )
     high, narrow = RNG.random((1024, 512), dtype=np.float32), RNG.random((512, 128), dtype=np.float32)
     low, wide = RNG.random((128, 512), dtype=np.float32), RNG.random((512, 1024), dtype=np.float32)
     whole = nanoseconds(lambda: high @ narrow), nanoseconds(lambda: low @ wide)
@@ -138,7 +140,7 @@ def products() -> None:
 
 
 def threads() -> None:
-    print("\nWORTH_SHARING_NANOSECONDS, SPIN_SECONDS: eight pieces of work on one thread and on two, us")
+    print("\nWORTH_SHARING_NANOSECONDS, SPIN_SECONDS: eight chunks of work on one thread and on two, us")
     data = np.ones(2**14, np.float32)
     for count in (1, 5, 10, 20, 40):
 
@@ -163,7 +165,7 @@ def threads() -> None:
 
 
 def kernels() -> None:
-    """Whole kernels with other numbers than those in `thresholds`."""
+    """Kernels with different numbers than those in `thresholds`."""
     corners = RNG.random((2, 3000)) * 100
     boxes = np.concatenate([corners, corners + RNG.random((2, 3000)) * 20]).astype(np.float32)
     overlaps = CornerOverlaps(boxes)
@@ -192,7 +194,7 @@ def kernels() -> None:
 
 
 def decoding() -> None:
-    print("\nNEAR_ELEMENT_NANOSECONDS: the passes over a block of 2**18 weights in the cache, ns a weight")
+    print("\nNEAR_ELEMENT_NANOSECONDS: the passes over a block of 2**18 weights in the cache, ns per weight")
     rows, columns = 128, 2048
     weights = RNG.random((rows, columns), dtype=np.float32)
     half, vector = weights[:, : columns // 2], weights[0]

@@ -1,7 +1,7 @@
-"""What it costs to see every value: `trace` and `compare` between two files, beside a run of the network.
+"""Cost of intermediate values: `trace` and `compare` between two files, relative to a run of the model.
 
-A run is `compile_model` and the first call, for `trace` and `compare` prepare a network and run it once as well. The
-clock is the processor time of the process, in which all of it is done: what else the machine does is left out.
+A run is `compile_model` and the first call, because `trace` and `compare` also prepare a model and run it once. The
+clock is the processor time of the process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOLDERS = (Path(__file__).parents[2] / "shared" / "models", Path(__file__).paren
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=2.0, help="for each figure")
-    parser.add_argument("names", nargs="*", help="networks, all without any")
+    parser.add_argument("names", nargs="*", help="models, by default all")
     arguments = parser.parse_args()
     found = {path.stem: path for folder in FOLDERS for path in sorted(folder.glob("*.xml"))}
     rows: dict[str, list[Paired]] = {"compare": [], "trace": []}

@@ -1,7 +1,7 @@
 """The interpreter, the engine onnxruntime, OpenVINO, and onnxruntime on the original ONNX file, warm in one process.
 
-Networks are the .xml files of folders: by default `tests/networks` and `../shared/models`. Beside NAME.xml lie its
-inputs, NAME.inputs.npz, and NAME.onnx where the network came from an ONNX file. The contestants take turns, and what
+Models are the .xml files of folders: by default `tests/networks` and `../shared/models`. NAME.inputs.npz has the inputs
+of NAME.xml, NAME.onnx is the original of a converted model. The contestants take turns, and what
 counts is the median of each; the geometric means are of ratios to OpenVINO's time.
 
     python -m benchmarks.engines [FOLDER ...] [--only TEXT] [--seconds 2] [--threads 2] [--least] [--first]
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import statistics
 import subprocess
 import sys
@@ -29,7 +30,7 @@ sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.paren
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
 
 import ir_exec
-from benchmarks.measure import geometric_mean
+from benchmarks.measure import RESULTS, geometric_mean, machine
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.types import Array
 
@@ -43,7 +44,7 @@ CONTESTANTS = "interpreter", "engine", "openvino", "onnx"
 
 @dataclass
 class Row:
-    """One network. seconds: the median of each contestant. note: what is to be known beside the figures."""
+    """One model. seconds: the median of each contestant. note: a remark for the table."""
 
     name: str
     seconds: dict[str, float]
@@ -209,6 +210,17 @@ def _show(rows: list[Row]) -> None:
         print(f"engine: geometric mean {geometric_mean(both):.3f} of onnxruntime's time on the original ONNX file")
 
 
+def _write(rows: list[Row], arguments: argparse.Namespace) -> None:
+    """Write the seconds of each network and contestant to `results/engines.json`."""
+    content = {
+        "machine": machine(),
+        "threads": arguments.threads,
+        "time": "least" if arguments.least else "median",
+        "rows": [{"name": row.name, "on_engine": row.on_engine, **row.seconds} for row in rows],
+    }
+    (RESULTS / "engines.json").write_text(json.dumps(content, indent=1) + "\n")
+
+
 _FIRST = """
 import sys, time, numpy, ir_exec, ir_exec.runtime.compiled
 with numpy.load(sys.argv[1][:-4] + ".inputs.npz") as stored:
@@ -233,7 +245,7 @@ def _first(path: Path, threads: int, runs: int = 3) -> tuple[float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, default=list(FOLDERS))
-    parser.add_argument("--only", default="", help="networks whose name holds this text")
+    parser.add_argument("--only", default="", help="models whose name contains this text")
     parser.add_argument("--seconds", type=float, default=2.0, help="how long each contestant is measured")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--least", action="store_true", help="the least times: on a machine that does other things")
@@ -256,6 +268,7 @@ def main() -> None:
         print(f"first output: geometric mean {geometric_mean(ratios):.2f} of the interpreter's time")
     if rows:
         _show(rows)
+        _write(rows, arguments)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,15 @@
 """First output, warm time and peak memory of ir_exec alone, to compare two versions of the compiler.
 
-Each network is loaded and run in processes of its own. Counted are the processor time from the import of ir_exec to the
-first output, the least wall time of the runs after the warm ones, and what the process takes more at its peak than
-before it imports ir_exec, up to the first output and up to the last run. `share` is the peak up to the first output and
-that of all runs as a part of the weights as f32, for networks whose weights take at least 16 MiB so; what the import
-takes is left out of it. The networks are those of the snapshots of plans in `tests/plans`, and an encoder of
-BERT-base's size with f32 and with f16 weights.
+Each model is loaded and run in separate processes. Reported are the processor time from the import of ir_exec to the
+first output, the least wall time of the warm runs, and the peak memory minus the memory before loading the model, up to
+the first output and up to the last run. `share` is the peak up to the first output and of all runs relative to the
+weights as f32, without the import, for models with at least 16 MiB of weights. The models are those of the snapshots of
+plans in `tests/plans`, and an encoder of BERT-base's size with f32 and with f16 weights.
 
     python -m benchmarks.first_output [--only TEXT] [--folder DIR] [--save] [--runs 40] [--large] [--optimize full]
 
-`--save` writes `results/first_output.json`; without it the figures stand beside those that are stored there.
-`--folder` measures networks `NAME.xml` with `NAME.inputs.npz` of another folder.
+`--save` writes `results/first_output.json`; without it the stored figures are shown for comparison. `--folder` measures
+models `NAME.xml` with `NAME.inputs.npz` of another folder.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ __all__: list[str] = []
 ROOT = Path(__file__).resolve().parent.parent
 
 FIGURES = ("first_cpu", "first", "first_peak", "warm", "peak")
-"""What every network has."""
+"""The figures of each model."""
 
 Figures: TypeAlias = dict[str, float]
 
@@ -120,8 +119,8 @@ def _networks(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default="", metavar="TEXT", help="networks with this in their names")
-    parser.add_argument("--folder", metavar="DIR", help="measure the networks of a folder")
+    parser.add_argument("--only", default="", metavar="TEXT", help="models whose name contains this text")
+    parser.add_argument("--folder", metavar="DIR", help="measure the models of a folder")
     parser.add_argument("--large", action="store_true", help="measure the encoders of BERT-base's size")
     parser.add_argument("--save", action="store_true", help="store the figures")
     parser.add_argument("--optimize", choices=("auto", "full"), help="instead of the default")

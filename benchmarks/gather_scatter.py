@@ -1,9 +1,8 @@
 """The gather and scatter family against OpenVINO's CPU plugin, in one process, on the same arrays.
 
-Both run a network of the one layer, on inputs that stay where they are, and give outputs that are the caller's own, as
-both do unless told otherwise. With `--shared-outputs` OpenVINO is called the cheapest way it has, which ir_exec does
-not offer: its outputs then lie in memory that the next call overwrites. The outputs of both are compared before
-anything is timed.
+Both run a model of one layer on fixed inputs and return outputs owned by the caller, the default of both. With
+`--shared-outputs` OpenVINO returns outputs in memory that the next call overwrites, which ir_exec does not offer. The
+outputs are compared before anything is timed.
 
     python -m benchmarks.gather_scatter [--quick] [--only TEXT] [--seconds 1.5] [--threads 2] [--shared-outputs]
 
@@ -38,7 +37,7 @@ QUICK = 2**18
 
 @dataclass(frozen=True)
 class Row:
-    """A case that is made when it is its turn: the large ones would not fit into memory side by side."""
+    """A case that is made on its turn: the large ones do not fit into memory together."""
 
     name: str
     elements: int

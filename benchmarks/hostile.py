@@ -1,4 +1,4 @@
-"""How long files take that are damaged, or made to take long. Compares with nothing; ends with 1 where one is too slow.
+"""Time for damaged and hostile files. Compares with nothing; exits with 1 if one is too slow.
 
 Markup that never closes is read at two sizes: time may grow with the size, not with its square.
 
@@ -23,13 +23,13 @@ NETWORKS = Path(__file__).resolve().parent.parent / "tests" / "networks"
 OPENINGS = ("<!--", "<![CDATA[", "<?x ", "<", "<a ", "<!", "&", "<a>", "<net>", "<!DOCTYPE net [")
 
 GROWTH = 6.0
-"""How many times as long four times the size may take. Four would be linear, sixteen quadratic."""
+"""Maximum slowdown for four times the size. Four is linear, sixteen quadratic."""
 
 SECONDS = 3.0
-"""What a file of a few kilobytes may take at most; it takes some hundredths."""
+"""Maximum seconds for a file of a few kilobytes; typical are some hundredths."""
 
 NOISE = 0.05
-"""Seconds below which growth is not judged."""
+"""Minimum seconds for comparing growth."""
 
 
 def main() -> int:

@@ -1,20 +1,18 @@
-"""What the products and the passes of a network must take with NumPy, against OpenVINO's time for it.
+"""Lower bound of NumPy for the products and passes of a model, against OpenVINO's time.
 
-Beside each network its skeleton runs: for every matrix product of its layers one call on matrices of these sizes that
-lie ready, for every layer of its plan that is no product and no view one copy of as many elements as it gives, and
-nothing else. A product runs in the fastest of several arrangements; weights are in memory of their own. Of
-3 x 3 convolutions the products with transformed filters count where they are faster, of depthwise ones those of bands
-of rows. So windows are copied and filters arranged for nothing, a normalization is one copy, the softmax of attention
-one exponential, and there is no Python but the loop over the calls. What a network takes beyond that could be saved at
-most. With --windows each way to convolve has the copies too that it cannot do without, as contiguous ones: of all
-windows, of rows of windows and the sums over rows of the kernel, or what transformed filters need before and behind.
-With --layers all layers that are no products are computed, by the steps of the plan, on arrays that lie ready.
-With --threads each call is also tried in as many parts, which threads of ours share, and runs so where that is faster.
+For each model a skeleton runs: one call per matrix product on prepared matrices, one copy per layer of the plan that is
+neither a product nor a view, and nothing else. A product runs in the fastest of several arrangements, with weights from
+memory. For 3 x 3 convolutions the products with transformed filters count where they are faster, for depthwise ones
+those of row tiles. Copies of windows and arranging filters cost nothing, a normalization is one copy, the softmax of
+attention one exponential, and the only Python is the loop over the calls. The difference to a run is an upper limit for
+savings. With --windows each convolution includes its contiguous copies: windows, rows of windows and the sums over
+rows of the kernel, or those of transformed filters. With --layers all other layers run by the steps of the plan on
+prepared arrays. With --threads each call is also tried in as many chunks on several threads.
 
     python -m benchmarks.limits [--only TEXT] [--seconds 1] [--windows] [--layers] [--threads 1] [FILE.xml ...]
 
-FILE.xml: IR files in place of the networks of `benchmarks.networks`. Their inputs are those of FILE.inputs.npz, by the
-names of the parameters, or in0, in1 and so on; where there is no such file they are drawn.
+FILE.xml: IR files instead of the models of `benchmarks.networks`. Their inputs are those of FILE.inputs.npz, by the
+names of the parameters, or in0, in1 and so on; without that file they are random.
 """
 
 from __future__ import annotations
@@ -85,7 +83,7 @@ class Way(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """call: all of a layer. inputs: what it reads, and may write over. given: the same before it was called."""
+    """call: the complete layer. inputs: its arrays, which it may overwrite. given: their values before the call."""
 
     call: _Call
     inputs: list[Array]
@@ -315,7 +313,7 @@ class Skeleton:
         return _least(calls, self._others if weights else None)
 
     def _both_ways(self, batch: int, rows: int, columns: int, *, is_own: bool) -> list[Array]:
-        """Matrices by rows and by columns, in memory of their own or in what the cache holds."""
+        """Matrices by rows and by columns, in memory or in the cache."""
         size = batch * rows * columns
         one, other = [np.full(size, 0.5, np.float32) if is_own else self._pool[:size] for _ in range(2)]
         return [one.reshape(batch, rows, columns), other.reshape(batch, columns, rows).swapaxes(1, 2)]
@@ -376,8 +374,8 @@ def measure(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="networks whose name holds this text")
-    parser.add_argument("--seconds", type=float, default=1.0, help="how long each network is measured, twice")
+    parser.add_argument("--only", default="", help="models whose name contains this text")
+    parser.add_argument("--seconds", type=float, default=1.0, help="seconds per model, measured twice")
     parser.add_argument("--windows", action="store_true", help="count what is moved for convolutions")
     parser.add_argument("--layers", action="store_true", help="compute the layers that are no products")
     parser.add_argument("--threads", type=int, default=1, help="threads of a run, and of OpenVINO")

@@ -1,9 +1,9 @@
-"""A language model of about 1.1 billion parameters with compressed weights: tokens a second, first token, memory.
+"""A language model of about 1.1 billion parameters with compressed weights: tokens per second, first token, memory.
 
-The decoder is written here, its random weights straight to disk: a Llama with grouped heads, a cache in variables, and
-weights of u4 with a zero point and a scale for each group of 128, or of f16. ir_exec runs it with weights="keep". Each
-library runs in processes of its own, in turns; their logits are compared. Counted as memory is what a process takes at
-its peak more than before it loads the network, pages of the mapped file among it. Only Linux tells that.
+The decoder is built here with random weights: a Llama with grouped heads, a cache in variables, weights of u4 with a
+zero point and a scale for each group of 128, or of f16. ir_exec runs it with weights="keep". Each library runs in
+separate processes, in turns; their logits are compared. Memory is the peak of a process minus its memory before loading
+the model, including pages of the mapped file (Linux only).
 
     python -m benchmarks.llm [--weights u4 f16] [--layers 22] [--width 2048] [--prompt 512] [--tokens 32] [--runs 3]
 """
@@ -67,7 +67,7 @@ class Decoder:
         self.model: Model = build.model(logits, sinks=self.sinks)
 
     def matrix(self, rows: int, columns: int) -> Value:
-        """Weights [rows, columns] as f32, as files say them."""
+        """Weights [rows, columns] as f32, as files express them."""
         if self.weights == "f16":
             return build.convert(build.constant(np.broadcast_to(np.float16(1), (rows, columns))), "f32")
         grouped = (rows, columns // GROUP, GROUP)
@@ -202,7 +202,7 @@ print(json.dumps({
 
 
 def measure(path: Path, prompt: int, tokens: int, runs: int) -> dict[str, list[dict[str, float]]]:
-    """What each library took in each of its runs, after comparing the logits of both."""
+    """Return the figures of each library and run, after comparing the logits of both."""
     found: dict[str, list[dict[str, float]]] = {"ir_exec": [], "OpenVINO": []}
     logits = {library: path.with_name(f"{library}.npy") for library in found}
     for _ in range(runs):
@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("--prompt", type=int, default=512, help="tokens of the prompt")
     parser.add_argument("--tokens", type=int, default=32, help="tokens that are written after it")
     parser.add_argument("--runs", type=int, default=3, help="processes of each library")
-    parser.add_argument("--folder", type=Path, help="where the network is written, a temporary folder otherwise")
+    parser.add_argument("--folder", type=Path, help="folder for the model, by default a temporary one")
     arguments = parser.parse_args()
     rows: list[Paired] = []
     sizes = {}

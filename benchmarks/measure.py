@@ -1,4 +1,4 @@
-"""What the benchmarks share: paired timing, tables, geometric means, JSON files and charts.
+"""Shared code of the benchmarks: paired timing, tables, geometric means, JSON files and charts.
 
 On a machine that does other things too, one run a second later may take twice as long. So two contestants take turns,
 and what counts is the median of the ratios of neighbouring runs.
@@ -36,7 +36,7 @@ SHORTEST = 2e-3
 
 @dataclass(frozen=True)
 class Paired:
-    """Two contestants at one task. ours, theirs: median seconds a call; ratio: how many times as fast ours is."""
+    """Two contestants at one task. ours, theirs: median seconds per call; ratio: the speedup of ours over theirs."""
 
     name: str
     ours: float
@@ -87,10 +87,12 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 
 def machine() -> dict[str, object]:
-    """What the figures were measured on."""
+    """Return the processor, the system and the versions that the figures belong to, and the day."""
     names = ("numpy", "openvino", "onnxruntime")
     return {
         "processor": _processor(),
+        "vectors": _vectors(),
+        "date": time.strftime("%Y-%m-%d"),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -105,6 +107,14 @@ def _processor() -> str:
         return platform.processor()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()
+
+
+def _vectors() -> str:
+    """Return the widest vector instructions that NumPy uses here."""
+    from numpy._core._multiarray_umath import __cpu_features__ as features
+
+    widest = (("AVX512_SKX", "AVX-512"), ("AVX2", "AVX2"), ("SVE", "SVE"), ("NEON", "NEON"))
+    return next((name for feature, name in widest if features.get(feature)), "unknown")
 
 
 def _version(package: str) -> str | None:

@@ -1,9 +1,8 @@
-"""How much memory a network takes, ir_exec and OpenVINO's CPU plugin, each in a process of its own.
+"""Peak memory of a model, ir_exec and OpenVINO's CPU plugin, each in a separate process.
 
-Counted is what a process takes more at its peak than before it loads the network: what lies in memory of the weights
-file, what is made of it, and the tensors of a run, the inputs left out. The networks are those of
-`benchmarks.networks`, with large gathers and scatters and attention over 8,192 tokens, which are built here. Only
-Linux tells the peak of a process.
+The result is the peak of a process minus its memory before loading the model: pages of the weights file, prepared
+weights, and the tensors of a run without the inputs. The models are those of `benchmarks.networks`, with large gathers
+and scatters and attention over 8,192 tokens, which are built here (Linux only).
 
     python -m benchmarks.memory [--only TEXT] [--runs 3]
 """
@@ -127,7 +126,7 @@ def _peak(program: str, path: Path, inputs: Path) -> float:
 
 
 def planned(path: Path, inputs: list[Array]) -> int:
-    """What ir_exec says before the run: the file of weights, what is made of it, and the tensors of a run."""
+    """Return the planned memory: the weights file, prepared weights, and the tensors of a run."""
     compiled = ir_exec.compile_model(path)
     plan = compiled.memory_plan({index: array.shape for index, array in enumerate(inputs)})
     weights = path.with_suffix(".bin")
@@ -136,7 +135,7 @@ def planned(path: Path, inputs: list[Array]) -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="networks whose name holds this text")
+    parser.add_argument("--only", default="", help="models whose name contains this text")
     parser.add_argument("--runs", type=int, default=3, help="how many processes of each library")
     arguments = parser.parse_args()
     rows, plans = [], {}
@@ -150,7 +149,7 @@ def main() -> None:
     for row in rows:
         print(f"{row.name:42} {format_size(plans[row.name]):>10}, measured {format_size(row.ours):>10}")
     write_json("memory", rows, planned=plans)
-    draw_chart("memory", rows, "Memory at the peak: how many times as much OpenVINO takes", theirs="ir_exec")
+    draw_chart("memory", rows, "Peak memory: OpenVINO relative to ir_exec", theirs="ir_exec")
 
 
 if __name__ == "__main__":

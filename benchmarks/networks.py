@@ -1,6 +1,6 @@
-"""Whole networks against OpenVINO's CPU plugin: warm, in one process and on the same inputs, or from a cold start.
+"""Models against OpenVINO's CPU plugin: warm, in one process and on the same inputs, or from a cold start.
 
-The networks are those of `../shared/models` (or of `tests/networks` where that folder is not there), an encoder of
+The models are those of `../shared/models` (or of `tests/networks` without that folder), an encoder of
 BERT-base's size on 128 tokens, ResNet-50, MobileNet-v2 and an LSTM, which are built here. Outputs are compared before
 anything is timed.
 
@@ -9,8 +9,8 @@ anything is timed.
     python -m benchmarks.networks --fp16 [--only TEXT] [--seconds 2]
     python -m benchmarks.networks --rewrites [--only TEXT] [--seconds 2]
 
---fp16 holds FP16 files against the FP32 files of the same networks, both run by ir_exec; --rewrites holds rewritten
-plans against plain ones, in processor time on one thread.
+--fp16 compares FP16 with FP32 files of equal models, both run by ir_exec; --rewrites compares rewritten plans with
+plain ones, in processor time on one thread.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ TOLERANCE = 1e-3
 
 
 FOLDER = Path(tempfile.gettempdir()) / "ir_exec-benchmarks"
-"""Where networks are written that are built here."""
+"""Folder for models that are built here."""
 
 
 def networks() -> Iterator[tuple[str, Path, list[Array]]]:
@@ -109,11 +109,11 @@ def rewrites(only: str, seconds: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="networks whose name holds this text")
-    parser.add_argument("--seconds", type=float, default=2.0, help="how long each network is measured")
-    parser.add_argument("--encoder-seconds", type=float, default=10.0, help="the same for the encoder")
+    parser.add_argument("--only", default="", help="models whose name contains this text")
+    parser.add_argument("--seconds", type=float, default=2.0, help="seconds per model")
+    parser.add_argument("--encoder-seconds", type=float, default=10.0, help="seconds for the encoder")
     parser.add_argument("--cold", action="store_true", help="measure from process start to the first output")
-    parser.add_argument("--fp16", action="store_true", help="FP16 files against the FP32 files of the same networks")
+    parser.add_argument("--fp16", action="store_true", help="FP16 files against FP32 files of equal models")
     parser.add_argument("--rewrites", action="store_true", help="rewritten plans against plain ones")
     parser.add_argument("--runs", type=int, default=7, help="how many processes each, with --cold")
     arguments = parser.parse_args()
@@ -137,7 +137,7 @@ def main() -> None:
             rows.append(measure_decoder(path, PRECISE, arguments.seconds))
     print_table(rows)
     write_json("networks", rows)
-    draw_chart("networks", rows, "Networks, warm: speed relative to OpenVINO's CPU plugin")
+    draw_chart("networks", rows, "Models, warm: speed relative to OpenVINO's CPU plugin")
 
 
 if __name__ == "__main__":

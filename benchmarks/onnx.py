@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-# A script's own folder stands before the package of the same name.
+# A script's folder precedes the package with an equal name.
 sys.path[:1] = [str(Path(__file__).resolve().parent.parent)] if not __package__ else sys.path[:1]
 # OpenVINO's telemetry forks a process that would take part in the measurement.
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
@@ -92,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("paths", nargs="*", metavar="FILE.onnx", help="ONNX files to run")
     parser.add_argument("--threads", type=int, help="of both, for files that are named")
-    parser.add_argument("--only", default="", help="networks whose names hold this")
+    parser.add_argument("--only", default="", help="models whose name contains this text")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each measurement")
     options = parser.parse_args()
     if options.paths:

@@ -23,7 +23,7 @@ _MAKERS: list[tuple[str, Maker]] = []
 
 
 def cases(only: str = "", sizes: Container[str] = SIZES) -> Iterator[tuple[str, str, Case]]:
-    """Type, size and case of every layer whose type holds this text, each made when it is asked for."""
+    """Type, size and case of every layer whose type holds this text, each made on request."""
     for type, make in _MAKERS:
         for number, size in enumerate(SIZES):
             if only.lower() in type.lower() and size in sizes:

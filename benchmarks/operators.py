@@ -1,11 +1,11 @@
-"""Networks of one layer, for the operator types, in three sizes, against OpenVINO's CPU plugin in one process.
+"""Models of one layer, for the operator types, in three sizes, against OpenVINO's CPU plugin in one process.
 
-Outputs are compared before anything is timed, but for random numbers and for boxes in another order.
+Outputs are compared before anything is timed, except random numbers and boxes in a different order.
 
     python -m benchmarks.operators [--only TEXT] [--size small|middle|large] [--seconds 0.4] [--processor-time]
 
---processor-time counts what all threads of the process compute instead of the time that passes, which on a busy machine
-says more about the work. Threads that wait by spinning count too.
+--processor-time counts the processor time of all threads instead of the wall time, which is more reliable on a busy
+machine. Threads that spin while they wait count too.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def main() -> None:
             print(f"{size}: {geometric_mean(found):.2f}, {slow} of {len(found)} below a third of OpenVINO's speed")
     if not (arguments.only or arguments.size or arguments.processor_time):
         write_json("operators", rows)
-        draw_chart("operators", rows, "Networks of one layer: speed relative to OpenVINO's CPU plugin")
+        draw_chart("operators", rows, "Models of one layer: speed relative to OpenVINO's CPU plugin")
 
 
 if __name__ == "__main__":

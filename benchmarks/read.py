@@ -1,9 +1,9 @@
-"""Reading, inferring and checking files of a thousand layers and more, against OpenVINO that reads and validates them.
+"""Reading, inferring and checking files of a thousand layers and more, against OpenVINO, which reads and validates.
 
-The document alone is what lxml and pydantic do: whatever is made of it comes on top.
+The document alone is what lxml and pydantic do; the rest is additional.
 
-The files are the networks of `../shared/models` (or of `tests/networks` where that folder is not there), each repeated
-side by side in one file until it has enough layers. All times are those of one layer.
+The files are the models of `../shared/models` (or of `tests/networks` without that folder), each repeated in one file
+until it has enough layers. All times are per layer.
 
     python -m benchmarks.read [--only TEXT] [--layers 1000] [--seconds 3]
 """
@@ -34,7 +34,7 @@ SHARED = ROOT.parent / "shared" / "models"
 
 
 def repeated(document: Document, least: int) -> Document:
-    """The network several times side by side, as often as it takes to have `least` layers."""
+    """Return copies of the model in one file, with at least `least` layers."""
     step = 1 + max(int(layer.id) for layer in document.layers)
     copies = range(-(-least // sum(1 for _ in document.all_layers())))
     return document.changed(
@@ -75,7 +75,7 @@ def of_one_layer(row: Paired, layers: int) -> Paired:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="networks whose name holds this text")
+    parser.add_argument("--only", default="", help="models whose name contains this text")
     parser.add_argument("--layers", type=int, default=1000, help="how many layers a file has at least")
     parser.add_argument("--seconds", type=float, default=3.0, help="how long each file is measured")
     arguments = parser.parse_args()
@@ -103,7 +103,7 @@ def main() -> None:
     print_table(read)
     print("\nThe document alone, which is lxml's and pydantic's work, a layer")
     print_table(parsed)
-    print(f"\ngeometric mean of check_model: {geometric_mean(row.ours for row in checked) * 1e6:.1f} us a layer")
+    print(f"\ngeometric mean of check_model: {geometric_mean(row.ours for row in checked) * 1e6:.1f} us per layer")
     write_json(
         "read",
         checked,

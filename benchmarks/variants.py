@@ -1,6 +1,6 @@
-"""What the registered variants of operators take, as a part of the time of `evaluate`: the `cost` of each.
+"""The `cost` of each registered variant of an operator: its time relative to `evaluate`.
 
-For each variant the cases of its operator's table to which it applies are run both ways by turns.
+For each variant the supported cases of its operator's table run both ways, in turns.
 
     python -m benchmarks.variants [--only TEXT] [--seconds 0.05]
 """
@@ -45,7 +45,7 @@ def _share(kernel: Kernel, plain: Kernel, inputs: list[Array], seconds: float) -
     while perf_counter() < end or len(times[0]) < 5:
         for function, found in zip((kernel, plain), times, strict=True):
             start = thread_time()
-            for _ in range(10):
+            for _ in range(50):
                 function(*inputs)
             found.append(thread_time() - start)
     return min(times[0]) / min(times[1])

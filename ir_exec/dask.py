@@ -121,7 +121,7 @@ def _joined(arrays: list[da.Array]) -> list[da.Array]:
 
 def _batch_sizes(arrays: list[da.Array]) -> tuple[int, ...]:
     if not arrays:
-        raise EvaluationError("the network has no inputs", code=Code.unknown_input)
+        raise EvaluationError("the model has no inputs", code=Code.unknown_input)
     if len({array.chunks[0] for array in arrays}) > 1:
         told = ", ".join(str(array.chunks[0]) for array in arrays)
         hint = "rechunk them along axis 0"

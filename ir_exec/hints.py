@@ -67,7 +67,7 @@ def path_hint(path: str) -> str | None:
 def _folder_hint(folder: str) -> str | None:
     files = [name for name in _files(folder) if name.lower().endswith(ENDINGS)]
     if not files:
-        return f"it holds no network: no file that ends in {' or '.join(ENDINGS)}"
+        return f"it contains no model: no file name ends in {' or '.join(ENDINGS)}"
     files.sort(key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
     more = f" and {len(files) - _MOST_FILES:,} more" if len(files) > _MOST_FILES else ""
     shown = ", ".join(os.path.join(folder, name) for name in files[:_MOST_FILES])

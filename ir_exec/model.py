@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import os
-import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
-import numpy as np
-
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, IRError, Location, Report, ShapeError, WeightsError, raise_error
-from ir_exec.graph import Graph, Node, Value, build_graph
+from ir_exec.errors import EvaluationError, IRError, Location, Report, WeightsError, raise_error
+from ir_exec.graph import Graph, Value, build_graph
 from ir_exec.graph.constants import Constants
-from ir_exec.hints import suggested
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
 from ir_exec.ir import CURRENT_ORDER, BitOrder, Document, Weights, default_weights_path, read_document
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.urls import exists
 from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.ports import (
+    ModelPort,
+    PortKey,
+    ShapeLike,
+    ShapesByPort,
+    as_shape,
+    chosen_port,
+    find_port,
+    numbered,
+    ports_of,
+)
 from ir_exec.readers import OLDER_IR, ONNX_WRITER, reader_of, written
-from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = [
     "Aspect",
@@ -51,51 +58,12 @@ __all__ = [
     "read_model",
 ]
 
-PortKey: TypeAlias = "str | int | ModelPort"
-"""What names an input or an output: one of its names, its position, itself, or in0, in1, ... (out0, ...)."""
-
 Source: TypeAlias = str | os.PathLike[str] | bytes
 WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
-ShapeLike: TypeAlias = str | Shape | Sequence[int | tuple[int, int] | Dim | None]
-ShapesByPort: TypeAlias = (
-    Mapping[str, ShapeLike]
-    | Mapping[int, ShapeLike]
-    | Mapping[str | int, ShapeLike]
-    | Mapping["ModelPort", ShapeLike]
-    | Mapping[PortKey, ShapeLike]
-)
-
 Aspect: TypeAlias = Literal["rank", "shape", "value"]
 
 MOST_SHOWN = 20
 """Of the inputs and of the outputs no more are shown: decoders have hundreds."""
-
-
-class ModelPort(NamedTuple):
-    """An input or output of a network.
-
-    name: the layer's name if that is one of its tensor names, else its first tensor name, else the name of the layer
-        that computes it.
-    names: all names that are accepted for it.
-    """
-
-    name: str
-    names: frozenset[str]
-    element_type: ElementType
-    shape: Shape
-
-    @property
-    def any_name(self) -> str:
-        """The same as `name`, as OpenVINO's ports call it."""
-        return self.name
-
-    @property
-    def partial_shape(self) -> Shape:
-        """The same as `shape`, as OpenVINO's ports call a shape whose dims may be open."""
-        return self.shape
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.element_type}{self.shape}"
 
 
 class Loaded(NamedTuple):
@@ -200,7 +168,9 @@ class Model:
             wanted = {self.graph.parameters[0].outputs[0]: as_shape(shapes)}
         else:
             count = len(self.graph.parameters)
-            raise EvaluationError(f"one shape for {count} inputs: say which input it is for", code=Code.unknown_input)
+            raise EvaluationError(
+                f"one shape is given for {count} inputs, expected the name of an input with it", code=Code.unknown_input
+            )
         given = dict(self.given)
         for value, shape in wanted.items():
             given[value] = TensorType(self.types[value.number].element_type, shape)
@@ -337,58 +307,6 @@ class PartialModel(Model):
         """
 
 
-def ports_of(ends: Iterable[tuple[Node, Value]], types: Types) -> list[ModelPort]:
-    """The ports of Parameters or Results with their values. Outputs of one value share its names; each gets a `name` of
-    its own."""
-    ports: list[ModelPort] = []
-    taken: set[str] = set()
-    for node, value in ends:
-        tensor_names = (*node.layer.output_names, *value.names)
-        choices = (*([node.name] if node.name in tensor_names else []), *tensor_names, value.name, node.name)
-        name = next((name for name in choices if name not in taken), f"{node.name}#{node.id}")
-        taken.add(name)
-        type = types[value.number]
-        ports.append(ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape))
-    return ports
-
-
-def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> int:
-    """The position of an input or output; `kind` says which of both in messages.
-
-    A port is found by its name, so that one from before a `reshape`, or of the compiled model, is the same; in0, in1,
-    ... (out0, ...) are positions where no port has such a name. Raises EvaluationError (IR705) for a key that names no
-    port, or several.
-    """
-    if isinstance(key, (int, np.integer)) and 0 <= key < len(ports):
-        return int(key)
-    name = key.name if isinstance(key, ModelPort) else key
-    exact = [position for position, port in enumerate(ports) if name == port.name]
-    found = exact or [position for position, port in enumerate(ports) if name in port.names]
-    if len(found) == 1:
-        return found[0]
-    if not found and (position := numbered(name, len(ports), kind)) is not None:
-        return position
-    names = ", ".join(port.name for port in ports) or "none"
-    problem = f"more than one {kind} is named" if found else f"there is no {kind}"
-    hint = suggested(name, (port.name for port in ports)) if isinstance(name, str) and not found else None
-    raise EvaluationError(f"{problem} {name!r}; the {kind}s are: {names}", code=Code.unknown_input, hint=hint)
-
-
-def numbered(name: object, count: int, kind: str = "input") -> int | None:
-    """The position that in0, in1, ... name, out0, ... for outputs; None for other names, and where there are fewer."""
-    match = re.fullmatch(f"{kind.removesuffix('put')}([0-9]{{1,6}})", name) if isinstance(name, str) else None
-    return int(match[1]) if match is not None and int(match[1]) < count else None
-
-
-def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, kind: str) -> ModelPort:
-    """The port with this key, or the only one where there is no key."""
-    if key is None and len(ports) != 1:
-        names = ", ".join(port.name for port in ports) or "none"
-        message = f"{kind}() without a name or position, and the network has {len(ports)} {kind}s: {names}"
-        raise EvaluationError(message, code=Code.unknown_input)
-    return ports[0 if key is None else find_port(ports, key, kind)]
-
-
 def described(title: str, model: Model) -> str:
     """Counts, and a line for each input and output: `input  image  f32[1,3,224,224]`."""
     rows = _shown_ports(model)
@@ -453,7 +371,7 @@ def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
     if reader is not None:
         found: Model = reader.read(source, report=raise_error)
         return found
-    loaded = load(source, weights)
+    loaded = _load_ir(source, weights, raise_error)
     assert loaded is not None, "a reader that raises leaves nothing unread"
     return Model(loaded)
 
@@ -475,6 +393,11 @@ def load(
         if model is None:
             return None
         return Loaded(model.document, model.graph, model.weights, model.document, model.left_out, model.stand_ins)
+    return _load_ir(source, weights, report)
+
+
+def _load_ir(source: Source, weights: WeightsSource | None, report: Report) -> Loaded | None:
+    """As `load`, for a source that no other reader takes."""
     older: list[tuple[Markup, str | None]] = []
     document = read_document(source, report=report, on_older=lambda *found: older.append(found))
     if older:
@@ -531,20 +454,3 @@ def opened_weights(
     except WeightsError as error:
         report(error.located(Location(path=found)))
         return None
-
-
-def as_shape(shape: ShapeLike) -> Shape:
-    """A shape from any of the forms that callers use; ShapeError for anything else."""
-    if isinstance(shape, Shape):
-        return shape
-    if not isinstance(shape, (str, Sequence, np.ndarray)) or any(_is_fraction(dim) for dim in shape):
-        expected = "expected a list of dims, [1, None, (1, 512)], or text, '1,?,1..512'"
-        raise ShapeError(f"{shape!r} is not a shape: {expected}")
-    try:
-        return Shape.parse(shape) if isinstance(shape, str) else Shape(shape)
-    except (ValueError, TypeError) as error:
-        raise ShapeError(f"{shape!r} is not a shape: {error}") from None
-
-
-def _is_fraction(dim: object) -> bool:
-    return isinstance(dim, (float, np.floating)) and not dim.is_integer()

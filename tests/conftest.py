@@ -125,12 +125,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture
 def forgotten_extensions() -> Iterator[None]:
     """Forgets the operators that a test registers."""
-    before = dict(opsets._extensions)
+    before = dict(opsets.EXTENSIONS)
     yield
     for domain, name in [(one.domain, one.name) for one in onnx_registry.registered() if not onnx_registry.is_own(one)]:
-        onnx_registry._versions.pop((domain, name), None)
-    opsets._extensions.clear()
-    opsets._extensions.update(before)
+        onnx_registry.VERSIONS.pop((domain, name), None)
+    opsets.EXTENSIONS.clear()
+    opsets.EXTENSIONS.update(before)
     opsets.resolve.cache_clear()
 
 

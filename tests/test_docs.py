@@ -1,16 +1,14 @@
-"""What the documents for contributors name is there."""
+"""Paths, links, commands, options and benchmarks that the documents name exist."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from statistics import geometric_mean
-from typing import Any
 
 import pytest
 from click import Context
 
+from benchmarks import report
 from ir_exec.cli import main
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,8 +28,11 @@ def test_every_path_is_there(document: str) -> None:
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
-PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMAND = re.compile(r"(?:^|`|\$ |- run: |- )ir-exec ([a-z]+)([^`\n]*)", re.MULTILINE)
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *sorted(page for folder in ("benchmarks", "docs", "samples") for page in (ROOT / folder).rglob("*.md")),
+]
+COMMAND = re.compile(r"(?:^|`|\$ |- run: |- )ir-exec ([a-z-]+)([^`\n]*)", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -48,58 +49,27 @@ def test_every_command_and_option_is_there(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_in_lists_stays_in_them(page: Path) -> None:
-    """MkDocs takes four spaces for what belongs to an item; with fewer, the items behind it become text."""
+    """MkDocs requires four spaces for the content of an item."""
     assert re.findall(r"^ {1,3}```.*$", page.read_text("utf-8"), re.MULTILINE) == []
 
 
-def test_every_benchmark_is_there() -> None:
-    text = "".join(page.read_text("utf-8") for page in PAGES)
-    named = set(re.findall(r"\bbenchmarks\.([a-z_]+)", text))
-    scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py") if "def main" in path.read_text("utf-8")}
-    assert named == scripts
+LINK = re.compile(r"\]\((?!https?:|#)([^)\s#]+)(?:#([^)]*))?\)")
 
 
-GROUPS = {
-    "networks of large matrix products, warm": ("encoder 1 x 128", "bert_tiny", "bert_tiny_fp16"),
-    "language models that decode with a cache, warm": (
-        *("gpt2_with_past", "gpt2_with_past, 64 tokens"),
-        *("llama_stateful", "llama_with_past", "llama_with_past, 64 tokens"),
-    ),
-    "convolutional networks, warm": (
-        *("ResNet-50 224", "MobileNet-v2 224", "conv_zoo", "mobilenet_v2_dynamic", "resnet18", "unet_diffusion"),
-    ),
-}
-"""What the README says together: rows of `benchmarks/results/networks.json`."""
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    missing = [name for name, _ in LINK.findall(text) if not (page.parent / name).exists()]
+    assert missing == []
 
 
-def test_the_figures_of_the_readme_are_those_of_the_results() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    rows = {
-        "cold": "| from the start of a process to the first output | {:.2f} times as fast |",
-        "gather_scatter": "| gather and scatter, 15 elements to 64 Mi | {:.2f} times as fast |",
-        "memory": "| memory at the peak, gathers, scatters and exported networks | {:.1f} times less |",
-    }
-    for name, row in rows.items():
-        result = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
-        assert row.format(result["geometric_mean"]) in readme
-    memory = {name: row for name, row in results("memory").items() if not name.endswith(("elements", "tokens"))}
-    large = [row["ratio"] for row in memory.values() if row["ours"] >= 20e6]
-    said = f"| memory at the peak, networks that take 20 MB and more | {geometric_mean(large):.1f} times less |"
-    assert said in readme
-    models = results("llm")
-    said = f"{models['u4, memory']['ratio']:.1f} (u4) and {models['f16, memory']['ratio']:.1f} (f16) times less |"
-    assert f'| memory of a language model of 1.1 billion weights, `weights="keep"` | {said}' in readme
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_benchmark_is_a_script(page: Path) -> None:
+    named = set(re.findall(r"python -m benchmarks\.([a-z_]+)", page.read_text("utf-8")))
+    assert [name for name in named if not (ROOT / "benchmarks" / f"{name}.py").exists()] == []
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_the_ranges_of_the_readme_are_those_of_the_results(group: str) -> None:
-    networks = results("networks")
-    ratios = [networks[name]["ratio"] for name in GROUPS[group]]
-    least, most = (f"{round(ratio * 20) / 20:g}" for ratio in (min(ratios), max(ratios)))
-    assert f"| {group} | {least} to {most} times as fast |" in (ROOT / "README.md").read_text("utf-8")
-
-
-def results(name: str) -> dict[str, dict[str, Any]]:
-    """The rows of a benchmark by their names."""
-    found = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
-    return {row["name"]: row for row in found["rows"]}
+def test_the_tables_of_benchmarks_are_those_of_the_report() -> None:
+    again = "write them again: python -m benchmarks.report"
+    assert report.PAGE.read_text("utf-8") == report.page(), again
+    assert (text := report.README.read_text("utf-8")) == report.readme(text), again

@@ -31,6 +31,7 @@ from ir_exec.extension import (
     register_op,
     unregister_op,
 )
+from tests.helpers.facts import facts, naming
 from tests.helpers.ir_text import layer, net, parameter, port, result
 
 pytestmark = pytest.mark.usefixtures("forgotten_extensions")
@@ -132,10 +133,10 @@ def test_a_class_may_call_its_own_methods_and_those_of_its_base() -> None:
 def test_without_a_class() -> None:
     with pytest.raises(ir_exec.UnsupportedError) as error:
         run(network("Other", "my_opset"))
-    assert error.value.message == "1 operator of the network cannot be run: Other (my_opset): 1 layer"
+    assert facts(error.value.message) == ["1", "1", "my_opset"]
     (found,) = ir_exec.check_model(network("Other", "my_opset")).diagnostics
     assert (found.code, found.severity) == ("IR902", "info")
-    assert found.hint == "register a class for it with ir_exec.register_op"
+    assert facts(found.hint) == ["ir_exec.register_op"]
 
 
 def test_types_that_openvino_does_not_have_may_be_in_an_opset() -> None:
@@ -181,7 +182,7 @@ def test_operators_of_openvino_cannot_be_replaced(type_name: str, version: str) 
 
 def test_no_second_class() -> None:
     register_op("Scale", version="extension")(Scale)
-    with pytest.raises(TypeError, match="scale of 'extension' is registered as Scale"):
+    with pytest.raises(TypeError, match=naming("extension")):
 
         @register_op("scale", version="extension")
         class Other(Scale):
@@ -336,21 +337,21 @@ def test_faults_of_infer_are_told(infer: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("evaluate", "message"),
+    ("evaluate", "facts"),
     [
-        (lambda self, data: data.astype(np.int8), "Made.evaluate gave i8[1,2], its infer says f32[1,2]"),
-        (lambda self, data: data[0], "Made.evaluate gave f32[2], its infer says f32[1,2]"),
-        (lambda self, data: None, "Made.evaluate gave string[], its infer says f32[1,2]"),
-        (lambda self, data: data + 1j, "Made.evaluate gave ndarray: no element type is held in dtype complex64"),
-        (lambda self, data: (), "Made gave 0 outputs, and inferred 1"),
-        (lambda self, data: data.missing, "AttributeError while computing the layer: 'numpy.ndarray' object has no"),
+        (lambda self, data: data.astype(np.int8), ["i8[1,2]", "f32[1,2]"]),
+        (lambda self, data: data[0], ["f32[2]", "f32[1,2]"]),
+        (lambda self, data: None, ["string[]", "f32[1,2]"]),
+        (lambda self, data: data + 1j, ["ndarray", "complex64"]),
+        (lambda self, data: (), ["Made", "0", "1"]),
+        (lambda self, data: data.missing, ["AttributeError", "'missing'"]),
     ],
 )
-def test_faults_of_evaluate_are_told(evaluate: Any, message: str) -> None:
+def test_faults_of_evaluate(evaluate: Any, facts: list[str]) -> None:
     made(same, evaluate)
     with pytest.raises(ir_exec.EvaluationError) as error:
         run(network("Made"))
-    assert error.value.message.startswith(message)
+    assert [fact for fact in facts if fact not in error.value.message] == []
     assert error.value.location.layer_type == "Made"
 
 

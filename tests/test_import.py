@@ -12,6 +12,7 @@ import pytest
 
 import ir_exec
 from ir_exec.cli import main
+from tests.helpers.facts import naming
 
 ROOT = Path(__file__).resolve().parent.parent
 NETWORK = ROOT / "tests" / "networks" / "lstm.xml"
@@ -117,5 +118,5 @@ def test_a_module_is_loaded_when_it_is_asked_for() -> None:
 
 
 def test_a_name_that_is_not_there() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match=naming("nothing")):
         ir_exec.nothing  # type: ignore[attr-defined]  # noqa: B018  # the point of the test

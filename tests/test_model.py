@@ -78,7 +78,7 @@ def test_a_reshape_of_another_input_keeps_the_first() -> None:
         (lambda: ir_exec.read_model(5), ir_exec.ParseError, "not int"),
         (lambda: ir_exec.read_model(GATHER, weights=5), ir_exec.WeightsError, "a path or bytes, found int"),
         (lambda: ir_exec.read_model(GATHER).save(5), ir_exec.IRError, "a path to write to, found int"),
-        (lambda: ir_exec.read_model(GATHER).reshape(5), ir_exec.EvaluationError, "one shape for 2 inputs"),
+        (lambda: ir_exec.read_model(GATHER).reshape(5), ir_exec.EvaluationError, "2 inputs"),
         (lambda: ir_exec.read_model(GATHER).reshape({0: 5}), ir_exec.ShapeError, "expected a list of dims"),
         (lambda: ir_exec.read_model(GATHER).reshape({0: [1.5, 2, 3]}), ir_exec.ShapeError, "expected a list of dims"),
         (lambda: ir_exec.read_model(GATHER).reshape({None: "1"}), ir_exec.EvaluationError, "there is no input None"),

@@ -1,4 +1,4 @@
-"""The reference of the site has every public name, and each says what it does."""
+"""The reference of the site has every public name, and each has a docstring with its parameters and errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ir_exec import errors
 from ir_exec.debug import compare
 from ir_exec.testing import assert_same
 
-PAGES = (Path(__file__).resolve().parents[1] / "docs" / "reference").glob("*.md")
+PAGES = (Path(__file__).resolve().parents[1] / "docs" / "reference").rglob("*.md")
 TEXT = "\n".join(page.read_text("utf-8") for page in PAGES)
 SHOWN = re.findall(r"^::: (ir_exec\S*)$", TEXT, re.MULTILINE)
 PUBLIC = ["", ".batch", ".build", ".dask", ".debug", ".extension", ".onnx.backend", ".testing", ".text", ".view"]

@@ -1,6 +1,6 @@
-"""How the reference shows docstrings: what they say of a parameter, `name: text`, becomes an item of a list.
+"""Convert docstrings for the reference: a line `name: text` becomes an item of a list of parameters.
 
-Functions of `ir_exec.build` have in their stub what they compute; here they have all that `help` has.
+Functions of `ir_exec.build` get the complete description of their operator, as in `help`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ENDS_A_LIST = ("Raises ", "Returns ", "Without ")
 
 
 class Parameters(Extension):
-    """Called by griffe, as `mkdocs.yml` says."""
+    """The extension of griffe that `mkdocs.yml` names."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is not None:
@@ -27,14 +27,14 @@ class Parameters(Extension):
 
 
 def _of_operator(path: str) -> str | None:
-    """The whole description of an operator by the path of its function."""
+    """Return the description of an operator by the path of its function."""
     module, _, name = path.rpartition(".")
     type_name = function_names().get(name) if module == "ir_exec.build" else None
     return None if type_name is None else description_of(operator_class(type_name))
 
 
 def with_lists(text: str) -> str:
-    """The docstring as Markdown."""
+    """Return a docstring as Markdown."""
     lines: list[str] = []
     is_code = is_item = False
     for line in text.split("\n"):

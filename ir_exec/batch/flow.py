@@ -74,7 +74,7 @@ class TaskFlow:
     def next(self) -> tuple[Task, Any, Exception | None]:
         """Wait for any task; its value, or its error. Raises IRError where no worker will ever answer."""
         while True:
-            task, future = self._wait()
+            task, future = self.wait()
             del self._in_flight[task]
             self._is_lonely = False
             try:
@@ -91,7 +91,7 @@ class TaskFlow:
         for future in list(self._in_flight.values()):
             future.cancel()
 
-    def _wait(self) -> tuple[Task, Future[Any]]:
+    def wait(self) -> tuple[Task, Future[Any]]:
         while True:
             try:
                 return self._done.get(timeout=_HEARTBEAT)

@@ -64,10 +64,12 @@ class OutputFolder:
             folder.mkdir(parents=True, exist_ok=True)
             lines = list(_lines(folder / MANIFEST))
             if not lines and any(folder.iterdir()):
-                message = f"{path} holds files, but no {MANIFEST}"
-                raise EvaluationError(message, code=Code.unknown_input, hint="outputs need a folder of their own")
+                message = f"{path} contains files but no {MANIFEST}"
+                raise EvaluationError(
+                    message, code=Code.unknown_input, hint="give a new or an empty folder for the outputs"
+                )
             if lines and lines[0].get("network") != digest:
-                message = f"{path} holds the outputs of another network, of other weights, or of other options"
+                message = f"{path} contains outputs of another model, other weights or other options"
                 raise EvaluationError(message, code=Code.unknown_input, hint="give another folder, or delete this one")
             manifest = (folder / MANIFEST).open("a", encoding="utf-8")
         except OSError as error:

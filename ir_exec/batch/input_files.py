@@ -86,7 +86,7 @@ def _raw(path: str, port: ModelPort, pixels: Pixels) -> Array:
     """The elements of an input of a static shape, as a .bin stores them."""
     kind = port.element_type
     if not port.shape.is_static or not kind.is_known or kind in STRING:
-        message = f"raw bytes tell no shape, and input {port.name!r} is {kind}{port.shape}: expected a static shape"
+        message = f"raw bytes have no shape, and input {port.name!r} is {kind}{port.shape}, expected a static shape"
         raise EvaluationError(message, code=Code.unknown_input)
     size = os.path.getsize(path)
     needed = packed_size(kind, port.shape.size.lo)
@@ -209,7 +209,7 @@ def _layout(port: ModelPort) -> str:
         return "CHW" if may_be_channels[0] else "HWC"
     if rank == 2:
         return "HW"
-    message = f"the shape {port.shape} of input {port.name!r} does not tell where an image has its channels"
+    message = f"the shape {port.shape} of input {port.name!r} does not show which axis of an image is the channel axis"
     raise EvaluationError(message, code=Code.unknown_input, hint="give the layout with --layout NCHW")
 
 

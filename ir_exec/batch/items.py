@@ -137,7 +137,7 @@ def _port_of(file: StoredFile, key: str, ports: Sequence[ModelPort]) -> ModelPor
     port = port_of_key(key, ports)
     if port is None:
         names = ", ".join(port.name for port in ports) or "none"
-        what = f"holds {key!r}, which is no input" if key else "holds one array, and does not say for which input it is"
+        what = f"contains {key!r}, which is not an input" if key else "contains one array without the name of an input"
         raise EvaluationError(f"{file.path} {what}; the inputs are: {names}", code=Code.unknown_input)
     return port
 

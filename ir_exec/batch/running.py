@@ -292,7 +292,7 @@ class _Work:
         self._carrying -= sent.has_cargo
         sent.has_cargo = False
         if isinstance(answer, NotHere):
-            assert self._parcel is not None, "who has the network in its arguments does not ask for it"
+            assert self._parcel is not None, "a task with the model in its arguments does not request it"
             self._wanting.append((sent, state, self._parcel.cargo(answer)))
         elif error is not None:
             self._fail(sent, error, task.deaths)

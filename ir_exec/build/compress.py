@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 SHORT_NAMES = {"int8": "int8_asym", "int4": "int4_asym"}
-"""What the names without a range stand for."""
+"""Formats of the names without a range."""
 
 _CODES = "/codes"
 """The end of the name of a constant of codes while the weight still has its name."""
@@ -91,7 +91,7 @@ class PlainWeightConstant:
 
 @dataclass(frozen=True)
 class Compression:
-    """How weights are to be compressed.
+    """Settings of a compression of weights.
 
     format: a name of `FORMATS`, "int8", "int4", or "f16". group_size: elements that share a scale; -1 for whole rows;
     None for what is usual in the format. ratio: the share of the elements of inner layers that get a format of 4 bits,
@@ -139,6 +139,8 @@ def compress_weights(
         name, note = chosen[weight.name]
         array = weight.constant.evaluate(weights=model.weights)
         before = packed_size(weight.constant.element_type, array.size)
+        if name not in _KEPT and not np.isfinite(convert(array, ElementType.f32)).all():
+            name, note = "keep", "NaN or infinite elements"
         if name in _KEPT:
             stored.append(StoredWeight(weight.name, "keep", None, array.size, before, before, note))
             continue
@@ -212,7 +214,7 @@ def _summed_axes(node: Node, port: int, source: Node, model: Model) -> tuple[int
 
 
 class _Choice:
-    """Which format each weight gets."""
+    """The choice of a format for each weight."""
 
     def __init__(
         self,
@@ -238,7 +240,7 @@ class _Choice:
             raise EvaluationError(f"the group size is {group}, expected a positive number, or -1 for whole rows")
 
     def formats(self) -> dict[str, tuple[str, str | None]]:
-        """The format of each weight by its name, with a note where it is another than the one asked for."""
+        """The format of each weight by its name, with a note where it is another than the requested one."""
         found: dict[str, tuple[str, str | None]] = {}
         for weight in self._weights:
             asked = next((name for pattern, name in self._layers.items() if fnmatchcase(weight.name, pattern)), None)
@@ -332,7 +334,7 @@ def _group_of(weight: PlainWeightConstant, encoding: WeightEncoding, compression
 
 
 def _fitting(weight: PlainWeightConstant, encoding: WeightEncoding, size: int | None) -> int | None:
-    """The group size: the one asked for, the usual one, or the greatest half of that which divides the rows."""
+    """The group size: the requested one, the usual one, or the greatest half of that which divides the rows."""
     if size == -1 or not weight.has_groups:
         return None
     group = encoding.group_size if size is None else size

@@ -135,9 +135,9 @@ class Level:
         made = [layer for layer in needed if layer not in ids and layer.type != "Result"]
         for layer in made:
             if layer.scope.outer is not None and layer.constant is None:
-                raise GraphError("a value of a body is used outside of it").located(layer.location)
+                raise GraphError("a value of a body is used outside the body").located(layer.location)
             if self.outer is not None and layer.type == "Parameter":
-                message = "a body takes its inputs from the layer around it: a Parameter there would get no value"
+                message = "a body takes its inputs from the enclosing layer: a Parameter in it would have no value"
                 raise GraphError(message).located(layer.location)
             self._splice(layer, ids)
         sources = [value.layer.inputs[0] if value.layer.type == "Result" else value for value in values]
@@ -154,7 +154,7 @@ class Level:
 
     def _tied(self, outside: LayerPort) -> LayerPort | None:
         """The Parameter that has this value in every iteration."""
-        assert self.outer is not None, "a body has a level around it"
+        assert self.outer is not None, "a body has an enclosing level"
         holder = self.outer.draft.layers[self._holder]
         body = next(one for one in holder.bodies if one.name == self._body)
         changing = {edge.to_layer for edge in body.back_edges}
@@ -167,8 +167,8 @@ class Level:
         return None
 
     def _tie(self, outside: LayerPort) -> LayerPort:
-        """A new Parameter for a value, and the input of the layer around the body that it is tied to."""
-        assert self.outer is not None, "a body has a level around it"
+        """A new Parameter for a value, and the input of the enclosing layer that it is tied to."""
+        assert self.outer is not None, "a body has an enclosing level"
         value = self.outer.value(outside)
         made = layer_element(value.layer, self.draft.new_id(), self.draft.new_name(value.layer.name), {})
         made = made.model_copy(update={"data": parameter_data(value.shape, value.element_type)})

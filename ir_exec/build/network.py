@@ -57,7 +57,7 @@ def model(
     """
     ends = [results] if isinstance(results, Value) else list(results)
     if not ends and not sinks:
-        raise GraphError("the network has no Result, so that nothing would be computed", code=Code.no_result)
+        raise GraphError("the model has no Result and would compute nothing", code=Code.no_result)
     ends = [one if one.layer.type == "Result" else result(one) for one in ends]
     layers = needed_layers([*ends, *sinks, *(parameters or ())])
     for layer in layers:
@@ -67,7 +67,7 @@ def model(
     ordered = found if parameters is None else list(parameters)
     missing = [one for one in found if one not in ordered]
     if missing:
-        message = f"the network reads {missing[0].name}, which is not among the parameters"
+        message = f"the model reads {missing[0].name}, which is not one of its parameters"
         raise GraphError(message).located(missing[0].layer.location)
     network = assemble(layers, ordered, ends, name)
     weights = HeldWeights(network.constants)

@@ -190,7 +190,7 @@ def _values(cls: type[Op], inputs: list[Any]) -> tuple[Value, ...]:
             continue
         port = declared[position]
         if given is None:
-            message = f"{cls.input_name(position)} is left out, and an input behind it is not"
+            message = f"{cls.input_name(position)} is omitted, but a later input is given"
             raise GraphError(message, code=Code.wrong_number_of_inputs, port=cls.input_name(position))
         try:
             found.append(constant(given, _demanded(port, given, declared, inputs)))
@@ -253,8 +253,8 @@ def _counted(op: Op, inputs: tuple[Value, ...], types: list[TensorType], outputs
     if is_known:
         return types
     if outputs is None:
-        message = f"how many outputs there are is not known: {op.counts_outputs} has an unknown number of elements"
-        raise GraphError(message, code=Code.too_many_outputs, hint="say it: outputs=3", port=op.counts_outputs)
+        message = f"the number of outputs is unknown: {op.counts_outputs} has an unknown number of elements"
+        raise GraphError(message, code=Code.too_many_outputs, hint="give the number: outputs=3", port=op.counts_outputs)
     return [types[min(position, len(types) - 1)] for position in range(outputs)]
 
 

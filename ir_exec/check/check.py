@@ -239,10 +239,10 @@ def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterato
         if shape is None:
             continue
         if shape.dims is None:
-            message = "the rank of this input is not known, which some devices refuse"
+            message = "the rank of this input is unknown; some devices refuse such models"
             yield ShapeError(message, code=Code.dynamic_rank).located(node.location)
         elif not all(dim.is_bounded for dim in shape.dims):
-            message = "a dim of this input has no upper bound, which some devices refuse"
+            message = "a dim of this input has no upper bound; some devices refuse such models"
             yield ShapeError(message, code=Code.unbounded_dim).located(node.location)
 
 

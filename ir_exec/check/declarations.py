@@ -218,12 +218,12 @@ def _meaningless(precision: str | None, dims: tuple[int, ...]) -> list[tuple[Cod
     faults = []
     if min(dims, default=0) < -1:
         axis, dim = next((axis, dim) for axis, dim in enumerate(dims) if dim < -1)
-        message = f"dim {axis} is declared as {dim}; dims are 0 or more, or -1 where they are not known"
+        message = f"dim {axis} is declared as {dim}; expected 0 or more, or -1 if it is unknown"
         faults.append((Code.declared_dims, message))
     spelt = None if precision is None else _spelt(precision)
     if spelt != precision:
         hint = f", which is spelt {spelt}" if spelt else ""
-        message = f"{(precision or '')[:40]!r} is the precision of no element type{hint}"
+        message = f"{(precision or '')[:40]!r} is not the precision of an element type{hint}"
         faults.append((Code.declared_element_type, message))
     return faults
 
@@ -270,7 +270,7 @@ def _check_dims_left_out(value: Value, readers: list[End], settled: TensorType, 
         return
     for end in ends:
         if not end.port.dims and not findings.is_faulty(end.node):
-            message = f"{end.name} is declared without dims, as a scalar is, but it is {settled}"
+            message = f"{end.name} is declared without dims, like a scalar, but it is {settled}"
             error = fault_at(end, Code.declared_rank, message)
             findings(error)
             findings.repair(error, end.port, settled)

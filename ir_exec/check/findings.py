@@ -120,7 +120,7 @@ def with_leftovers_folded(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     first = min(leftovers, key=lambda one: one.location.line or 0)
     told = ", ".join(f"{name} of {type}" for type, name in sorted(attributes))
     where = f"{len(leftovers)} times, here first" if len(leftovers) > 1 else "once"
-    message = f"Model Optimizer always wrote what the operators do not have, and all readers ignore ({where}): {told}"
+    message = f"Model Optimizer wrote attributes that the operators do not have and readers ignore ({where}): {told}"
     kept.append(first.model_copy(update={"severity": "info", "message": message}))
     return kept
 
@@ -203,7 +203,7 @@ class Findings:
         dropped = len({one for one in self._found if _may_follow(one) and one.severity == "error"})
         self.repairs.clear()
         self._found = kept
-        told = f"; {dropped:,} errors that may follow from it are left out" if dropped > 1 else ""
+        told = f"; {dropped:,} errors that may follow from it are omitted" if dropped > 1 else ""
         self(error.changed(message=error.message + told))
 
     def mute(self, layer: Layer) -> None:

@@ -107,7 +107,7 @@ def newer_than(target: Release, document: Document, version: int) -> Iterator[IR
     """IR119 for every layer, and for the file itself, that the target does not read."""
     if version < _OLDEST_VERSION:
         if target >= _LAST_OLDER:
-            message = f"IR version {version} is read by no OpenVINO since {_LAST_OLDER}, and the target is {target}"
+            message = f"OpenVINO has not read IR version {version} since {_LAST_OLDER}, and the target is {target}"
             yield GraphError(message, code=Code.newer_than_target, location=Location(document.path))
         return
     for layer, needs in _needs(document, version):

@@ -9,13 +9,13 @@ from ir_exec.check.rules import RULES
 
 __all__ = ["explain", "rules_page"]
 
-_OF_CALLS = "Errors of calls and runs have this code; `check` does not find it in files."
+_OF_CALLS = "Calls and runs raise this code; `check` does not report it for files."
 
 _HEAD = """\
 # Rules of `ir-exec check`
 
 Each finding has a code and a name, which never change their meaning; the first digit of the code is the group.
-`ir-exec explain IR601` prints what stands here. This page is made by `ir-exec explain --page`.
+`ir-exec explain IR601` prints the section of a rule. `ir-exec explain --page` writes this page.
 """
 
 

@@ -91,9 +91,9 @@ class Settler:
         for_inferred = sum(theirs and not mine for mine, theirs in sides)
         hint = None
         if for_inferred > for_declared:
-            hint = f"the layers below take {inferred}: only the declaration of this port is wrong"
+            hint = f"the layers that read it expect {inferred}: only the declaration of this port is wrong"
         elif for_declared:
-            hint = f"the layers below take {declared}: was an attribute, a constant or an edge of this layer changed?"
+            hint = f"the layers that read it expect {declared}: check the attributes, constants and edges of this layer"
         message = (
             f"{source.name} is declared as {declared}, but the layer gives {inferred}: {difference(declared, inferred)}"
         )
@@ -122,7 +122,7 @@ class Settler:
             f"{source.name} is {inferred}, but the {len(nodes)} layers that take it ({layer_of(nodes[0])} is the "
             f"first) declare {shared}: {difference(shared, inferred)}"
         )
-        hint = "was an attribute, a constant or an edge of this layer changed?"
+        hint = "check the attributes, constants and edges of this layer"
         related = tuple(node.location for node in nodes)
         self._findings(fault_at(source, contradiction(shared, inferred), message, hint=hint, related=related))
         return merged(shared, inferred)

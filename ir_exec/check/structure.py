@@ -141,10 +141,10 @@ def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
         return None
     first = min(beyond, key=lambda node: node.layer.line)
     message = (
-        f"the weights end at byte {weights.size:,} of {needed:,}: {len(beyond)} of {len(nodes)} constants reach past "
+        f"the weights end at byte {weights.size:,} of {needed:,}: {len(beyond)} of {len(nodes)} constants extend past "
         "the end, this one is the first"
     )
-    hint = "is this the .bin of this .xml, and was it copied whole?"
+    hint = "check that this .bin belongs to this .xml and was copied completely"
     return WeightsError(message, code=Code.weights_short, hint=hint).located(first.location)
 
 
@@ -154,7 +154,7 @@ def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:
     spare = weights.size - end
     if spare > 0:
         message = f"no constant uses the last {spare:,} of {weights.size:,} bytes of the weights"
-        hint = "is this the .bin of this .xml?" if spare > end else None
+        hint = "check that this .bin belongs to this .xml" if spare > end else None
         location = Location(path=weights.path)
         yield WeightsError(message, code=Code.unreferenced_weights, hint=hint, location=location)
 
@@ -257,7 +257,7 @@ def _collision(name: str, other: Layer, layer: Layer, path: str | None) -> IRErr
     else:
         message = f'{name} is that of layer {other.id} "{other.name}" ({other.type}) too'
     place = Location(path, layer.line, layer.id, layer.name, layer.type)
-    hint = "inputs and outputs of version 10 are known by the names of their layers and tensors"
+    hint = "rename it: version 10 identifies inputs and outputs by the names of layers and tensors"
     return GraphError(message, code=Code.colliding_names, hint=hint, location=place)
 
 
@@ -361,8 +361,8 @@ def _faults(counts: _Counts, op: Const) -> Iterator[IRError]:
     if counts.infinities:
         yield WeightsError(f"{_of(counts.infinities, total)} infinite", code=Code.infinity_in_weights)
     if counts.saturated and not counts.is_uniform:
-        message = f"{_of(counts.saturated, total)} 65504 or -65504, where f16 ends"
-        hint = "were larger weights cut off when the network was compressed to f16?"
+        message = f"{_of(counts.saturated, total)} 65504 or -65504, the limits of f16"
+        hint = "check whether the compression to f16 clipped larger weights"
         yield WeightsError(message, code=Code.saturated_f16, severity="warning", hint=hint)
 
 

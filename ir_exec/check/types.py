@@ -176,7 +176,7 @@ class _TypeCheck:
         """Whether too little is known of its inputs to check a node that is whole, which is IR905."""
         for position, value in enumerate(node.values_in):
             if value in self._unknown:
-                message = "the types of its inputs are not known, because layers above it were not checked"
+                message = "the types of its inputs are unknown because preceding layers were not checked"
                 name = End(node, position, is_output=False).name
                 error = IRError(message, code=Code.unknown_inputs, port=name)
                 self._findings(error.located(node.location))
@@ -189,7 +189,7 @@ class _TypeCheck:
             if self._types[value.number].rank is None and not node.op_class.is_parameter:
                 if any(type.rank is None for type in self._types_in(node)):
                     return
-                message = "the rank of this output depends on values, which some devices refuse"
+                message = "the rank of this output depends on values; some devices refuse such models"
                 place = End(node, value.position, is_output=True).location
                 self._findings(ShapeError(message, code=Code.dynamic_rank, location=place))
 
@@ -221,8 +221,8 @@ class _SharedConstants:
         for value in suspects:
             others = len({reader.node for reader in self._settler.readers[value]}) - 1
             if others and fault.hint is None:
-                more, them = ("1 more layer takes", "it") if others == 1 else (f"{others} more layers take", "them")
-                hint = f"{more} this from {layer_of(value.node)}; the same is not said of {them} again"
+                more = "1 more layer reads" if others == 1 else f"{others} more layers read"
+                hint = f"{more} this value of {layer_of(value.node)}; the error is reported once"
                 return fault.changed(hint=hint)
         return fault
 
@@ -252,7 +252,7 @@ def _fault(graph: Graph, ties: Ties, entry: BodyInput, inputs: list[TensorType])
         handed = TensorType(handed.element_type, Shape.unknown())
     if fits(declared, handed):
         return None
-    message = f"the Parameter is {declared}, but the layer hands it {handed}: {difference(declared, handed)}"
+    message = f"the Parameter is {declared}, but the layer passes {handed}: {difference(declared, handed)}"
     return ShapeError(message, code=Code.body_input_type)
 
 

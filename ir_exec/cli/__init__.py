@@ -22,10 +22,11 @@ _COMMANDS = {
     "edit": "Write a network with other names, attributes, constants, shapes or layers.",
     "explain": "Explain findings by their codes or names, or list all rules.",
     "extract": "Write the part of a network between some of its values as a network of its own.",
-    "generate": "Generate text by the networks of a folder, as a reference.",
+    "generate": "Generate text with the model of a folder, as a reference.",
     "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
     "ops": "List the operators, or tell about every version of some.",
     "profile": "Show where the time of a run goes: by layer, by type, and by prefix of names.",
+    "quantize-report": "Rank the layers of a quantized model by what quantizing each alone does to the outputs.",
     "reduce": "Find the smallest part of a network for which a command still fails.",
     "run": "Run a network and show its outputs.",
     "schema": None,
@@ -59,7 +60,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command = import_module(f"ir_exec.cli.{cmd_name}").command
+        command = import_module(f"ir_exec.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command), "every module of a command has one"
         return command
 

@@ -404,11 +404,14 @@ def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
     heads: dict[str, Any] = {"id": "right", "layer": "left", "type": "left", "value": "left", "status": "left"}
     if report.calls > 1:
         heads["call"] = "right"
+    if report.isolation is not None:
+        heads["alone"] = "left"
     heads |= {f"own_{name}": "right" for name in columns} | {f"carried_{name}": "right" for name in columns}
     shown = table("Layers", **heads)
     for layer in layers:
         kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]"
         cells = [str(layer.call)] if report.calls > 1 else []
+        cells += [layer.alone or "-"] if report.isolation is not None else []
         cells += [_cell(found, name) for found in (layer.own, layer.carried) for name in columns]
         shown.add_row(layer.layer_id, printable(layer.path), layer.type, kind, layer.status, *cells)
     return shown

@@ -26,12 +26,12 @@ from ir_exec.printable import printable
     type=click.Choice(["openvino", "onnxruntime"]),
     default="openvino",
     show_default=True,
-    help="What runs the cases.",
+    help="The engine that runs the cases.",
 )
 @click.option("--types", multiple=True, metavar="GLOB", help="Operators of these types, as 'Gather*'; repeatable.")
 @click.option("--open-dims", is_flag=True, help="Run each case a second time with every dim of its inputs open.")
 @click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="accuracy", show_default=True)
-@click.option("--timeout", type=FiniteRange(min=0.1), default=60.0, show_default=True, help="Seconds for a network.")
+@click.option("--timeout", type=FiniteRange(min=0.1), default=60.0, show_default=True, help="Seconds for one answer.")
 @click.option(
     "--save",
     "folder",
@@ -39,9 +39,7 @@ from ir_exec.printable import printable
     type=click.Path(),
     help="Write the smallest case of each type that fails: .xml, .bin, .inputs.npz, .outputs.npz.",
 )
-@click.option(
-    "--baseline", metavar="FILE.json", type=click.Path(), help="An earlier report: only what failed not then counts."
-)
+@click.option("--baseline", metavar="FILE.json", type=click.Path(), help="An earlier report: only new failures count.")
 @click.option(
     "--format",
     "output_format",
@@ -67,11 +65,11 @@ def command(
 ) -> None:
     """Run small cases of every operator on a device, and show which are right.
 
-    A case is one layer with its inputs; ir_exec's outputs are expected. Cases run in batches in a process of their own;
-    one that crashes or hangs the device is named, and the others go on.
+    A case is one layer with its inputs; ir_exec's outputs are expected. Cases run in batches in a child
+    process; one that crashes or hangs the device is named, and the others continue.
 
-    Exit code: 0 where no case is wrong or crashes that is not known to (with --baseline, where no case fails that did
-    not fail then), 1 where one does, 2 where the device is not there.
+    Exit code: 1 where a case is wrong or crashes (with --baseline, where one fails that did not fail then), 2 where the
+    device is not available, else 0. Known faults of OpenVINO's CPU plugin do not count.
     """
     forms = 2 if open_dims else 1
     with (

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
+from math import prod
 from typing import Literal, NamedTuple
 
 from ir_exec.cli.onnx_facts import JsonFacts, OnnxFacts, OnnxNode
 from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph.compressed import CompressedWeight, compressed_weights
 from ir_exec.infer import Types, count_work, infer_types, inferred_or_declared
 from ir_exec.ir import Document, Weights
 from ir_exec.model import Model, ModelPort
@@ -62,6 +64,16 @@ class ConstantFacts(JsonFacts):
     bytes: int
 
 
+class CompressedFacts(JsonFacts):
+    """The compressed weights of a format. bytes: of codes, scales and zero points. group_size: None for whole rows."""
+
+    format: str
+    group_size: int | None
+    weights: int
+    elements: int
+    bytes: int
+
+
 class NetworkFacts(JsonFacts):
     """The summary of a network, layers of bodies included.
 
@@ -91,6 +103,7 @@ class NetworkFacts(JsonFacts):
     outputs: tuple[PortFacts, ...]
     operators: tuple[OperatorFacts, ...]
     constants: tuple[ConstantFacts, ...]
+    compressed: tuple[CompressedFacts, ...] = ()
     onnx: OnnxFacts | None = None
 
 
@@ -116,6 +129,7 @@ def facts_of(network: Model, source: Document, onnx: OnnxFacts | None = None) ->
         outputs=tuple(PortFacts.of(port, added) for port in network.outputs),
         operators=tuple(_operators(network.graph)),
         constants=constants,
+        compressed=tuple(_compressed(network.graph, network.weights)),
         onnx=onnx,
     )
 
@@ -160,6 +174,24 @@ def _constants(graph: Graph) -> list[ConstantFacts]:
         for kind, ops in by_type.items()
     ]
     return sorted(found, key=lambda one: -one.bytes)
+
+
+def _compressed(graph: Graph, weights: Weights | None) -> Iterator[CompressedFacts]:
+    """By format, the most elements first."""
+    found: dict[tuple[str, int | None], list[CompressedWeight]] = {}
+    graphs = [graph, *(body.graph for node in graph.all_nodes() for body in node.bodies)]
+    for weight in (one for inner in graphs for one in compressed_weights(inner).values()):
+        name = str(weight.element_type) if weights is None else weight.format(weights)
+        found.setdefault((name, weight.group_size), []).append(weight)
+    sizes = {key: sum(prod(one.constant.shape.static) for one in members) for key, members in found.items()}
+    for key, members in sorted(found.items(), key=lambda item: -sizes[item[0]]):
+        yield CompressedFacts(
+            format=key[0],
+            group_size=key[1],
+            weights=len(members),
+            elements=sizes[key],
+            bytes=sum(one.stored_bytes for one in members),
+        )
 
 
 class PlacedNode(NamedTuple):

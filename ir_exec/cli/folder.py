@@ -115,7 +115,7 @@ def show_folder(path: str, *, is_json: bool) -> None:
     if is_json:
         show_json(facts.model_dump_json(indent=2))
     else:
-        show(_heading(facts), _parts(facts), *_weights(facts))
+        show(_heading(facts), _parts(facts), *_weights(facts), *_differences(facts))
 
 
 def _heading(facts: FolderFacts) -> str:
@@ -146,8 +146,17 @@ def _parts(facts: FolderFacts) -> Table:
 def _weights(facts: FolderFacts) -> list[Table]:
     if not facts.weights:
         return []
-    shown = table("Weights", part="left", format="left", group_size="right", elements="right", share="right")
+    shown = table(
+        "Weights", part="left", format="left", group_size="right", symmetric="right", elements="right", share="right"
+    )
     for row in facts.weights:
-        group = "-" if row.group_size is None else str(row.group_size)
-        shown.add_row(row.part, row.format, group, f"{row.elements:,}", f"{row.share:.1%}")
+        group = "channel" if row.group_size is None and row.symmetric is not None else str(row.group_size or "-")
+        symmetric = "-" if row.symmetric is None else "yes" if row.symmetric else "no"
+        shown.add_row(row.part, row.format, group, symmetric, f"{row.elements:,}", f"{row.share:.1%}")
     return [shown]
+
+
+def _differences(facts: FolderFacts) -> list[str]:
+    """Where rt_info and the graph differ, a line each."""
+    lines = [f"{part}: {printable(text)}" for part, texts in facts.differences.items() for text in texts]
+    return ["\n".join(["rt_info of NNCF differs from the graph", *[f"  {line}" for line in lines]])] if lines else []

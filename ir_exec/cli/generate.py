@@ -70,17 +70,21 @@ def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command("generate")
 @click.argument("folder", metavar="FOLDER", type=click.Path())
-@click.option("--prompt", "prompts", metavar="TEXT", multiple=True, help="The text to go on; repeatable for a batch.")
+@click.option(
+    "--prompt", "prompts", metavar="TEXT", multiple=True, help="The text to continue; repeatable for a batch."
+)
 @click.option("--chat", metavar="FILE.json", type=click.Path(), help="Messages for the chat template.")
 @click.option("--ids", "rows", metavar="1,2,3", multiple=True, help="Tokens instead of text; repeatable for a batch.")
 @click.option("--audio", metavar="FILE.wav", type=click.Path(), help="Speech, for a speech model.")
-@click.option("--language", metavar="NAME", help="Of the speech, as en.  [default: found by the model]")
-@click.option("--task", type=click.Choice(["transcribe", "translate"]), help="What to do with speech.")
-@click.option("--inputs", metavar="FILE.npz", type=click.Path(), help="Arrays that the networks need besides tokens.")
+@click.option("--language", metavar="NAME", help="Language of the speech, as en.  [default: detected]")
+@click.option(
+    "--task", type=click.Choice(["transcribe", "translate"]), help="Transcribe speech, or translate it to English."
+)
+@click.option("--inputs", metavar="FILE.npz", type=click.Path(), help="Input arrays by name, in addition to tokens.")
 @click.option("--ignore-eos", is_flag=True, help="Do not stop at end tokens.")
 @_settings_options
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the draws.")
-@click.option("--logits", "logits_path", metavar="OUT.npz", type=click.Path(), help="Write the logits of the network.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the draws.")
+@click.option("--logits", "logits_path", metavar="OUT.npz", type=click.Path(), help="Write the logits of the model.")
 @click.option(
     "--format",
     "format_name",
@@ -105,16 +109,16 @@ def command(
     format_name: str,
     engine: dict[str, Any],
 ) -> None:
-    """Generate text by the networks of a folder, as a reference.
+    """Generate text with the model of a folder, as a reference.
 
-    It is exact, and the same every time: the most likely token is taken, unless --sample or a temperature is given.
-    Penalties, end tokens and lengths are those of generation_config.json, where no option replaces them. Text comes as
-    it is generated. Without --engine it is slow.
+    The result is reproducible: each step selects the most likely token, unless --sample or a temperature is given.
+    Penalties, end tokens and lengths are those of generation_config.json, unless an option replaces them. Text is
+    printed while it is generated. Without --engine it is slow.
 
-    A speech model takes --audio, of which the log-mel spectrogram is computed where preprocessor_config.json describes
-    that of Whisper; other features come by --inputs, as do pixel_values of images, already sized and normalised.
+    For a speech model, --audio computes the log-mel spectrogram of Whisper if preprocessor_config.json describes it.
+    Specify other features in --inputs, as well as pixel_values of images, resized and normalized.
 
-    Exit code: 0 when it was generated, 1 where a network fails, 2 for arguments that cannot be used.
+    Exit code: 0 for generated text, 1 if a model fails, 2 for arguments that cannot be used.
     """
     kinds = sum([bool(prompts), chat is not None, bool(rows)])
     has_arrays = audio is not None or inputs is not None
@@ -173,7 +177,7 @@ def _show(found: Sequence[Generation], *, has_text: bool) -> None:
             click.echo(", ".join(map(str, generation.ids)))
         else:
             click.echo(generation.text if len(found) > 1 else "")
-        times = f"first after {generation.first_seconds:.2f} s, {generation.tokens_per_second:.1f} tokens a second"
+        times = f"first after {generation.first_seconds:.2f} s, {generation.tokens_per_second:.1f} tokens/s"
         echo(f"{len(generation.ids)} tokens, {generation.stopped_by}; {times}", to_stderr=True)
 
 

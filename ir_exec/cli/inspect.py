@@ -206,6 +206,7 @@ def _summary(loaded: Loaded, facts: NetworkFacts, most: int | None) -> list[Tabl
         *variables,
         _operators(facts),
         _constants(facts.constants),
+        *([_compressed(facts)] if facts.compressed else []),
     ]
 
 
@@ -257,6 +258,15 @@ def _constants(constants: Sequence[ConstantFacts]) -> Table:
     shown = table("Weights", element_type="left", constants="right", elements="right", bytes="right")
     for one in constants:
         shown.add_row(one.element_type, f"{one.constants:,}", f"{one.elements:,}", f"{one.bytes:,}")
+    return shown
+
+
+def _compressed(facts: NetworkFacts) -> Table:
+    columns: dict[str, Literal["left", "right"]] = {"format": "left", "group_size": "right", "weights": "right"}
+    shown = table("Compressed weights", **columns, elements="right", bytes="right")
+    for one in facts.compressed:
+        group = "-" if one.group_size is None else f"{one.group_size:,}"
+        shown.add_row(one.format, group, f"{one.weights:,}", f"{one.elements:,}", f"{one.bytes:,}")
     return shown
 
 

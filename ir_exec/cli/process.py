@@ -76,7 +76,7 @@ def seldom_collected() -> Iterator[None]:
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_MAX = -4
 
-_VARIABLES = ("MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
+ALLOCATOR_VARIABLES = ("MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
 """The user has chosen settings where one of these is set."""
 
 
@@ -87,7 +87,7 @@ def keep_freed_memory() -> None:
     the next one with zeros, page by page, which takes many layers longer than their work. With these settings tensors
     come from the heap, and a sixteenth of the machine's memory, at most 1 GiB, stays there when they are freed.
     """
-    if any(name in os.environ for name in _VARIABLES):
+    if any(name in os.environ for name in ALLOCATOR_VARIABLES):
         return
     from ir_exec.plan.memory import default_budget  # NumPy, which not every command needs
 

@@ -11,13 +11,13 @@ from ir_exec.cli.terminal import shows_progress
 from ir_exec.printable import printable
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress, Task, TaskID
 
     from ir_exec.graph import Graph
 
 __all__ = ["LayerBar", "Steps"]
 
-_PATIENCE = 0.5
+PATIENCE = 0.5
 """Seconds after which a run gets a progress bar."""
 
 
@@ -51,11 +51,16 @@ class LayerBar:
             self._seen.add(step)
             self._done += 1
         if self._bar is None:
-            if perf_counter() - self._start < _PATIENCE:
+            if perf_counter() - self._start < PATIENCE:
                 return
             self._bar = self._open()
         progress, task = self._bar
         progress.update(task, completed=self._done, description=printable(step)[:60])
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks that the bar shows; none before the bar is open."""
+        return [] if self._bar is None else self._bar[0].tasks
 
     def _open(self) -> tuple[Progress, TaskID]:
         from rich.console import Console

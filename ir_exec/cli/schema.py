@@ -15,13 +15,14 @@ from ir_exec.debug.comparison.items_report import Comparisons
 from ir_exec.debug.comparison.precision import PrecisionReport
 from ir_exec.debug.input_sizes.shaping import ShapesReport
 from ir_exec.debug.profiles.profile_report import Profile
+from ir_exec.debug.quantization.effects import QuantizationReport
 from ir_exec.debug.tables.report import Conformance
 from ir_exec.debug.traces.run_report import RunReport
 from ir_exec.ir import Document
 from ir_exec.text.describing import FolderFacts
 from ir_exec.view import PageView
 
-_MODELS: dict[str, type[BaseModel]] = {
+MODELS: dict[str, type[BaseModel]] = {
     "report": Reports,
     "document": Document,
     "summary": NetworkFacts,
@@ -35,6 +36,7 @@ _MODELS: dict[str, type[BaseModel]] = {
     "profile": Profile,
     "plan": PlanOutput,
     "passes": PassBisection,
+    "quantization": QuantizationReport,
     "shapes": ShapesReport,
     "run": RunReport,
     "folder": FolderFacts,
@@ -43,11 +45,11 @@ _MODELS: dict[str, type[BaseModel]] = {
 
 
 @click.command("schema", hidden=True)
-@click.argument("of", type=click.Choice(list(_MODELS)), default="report")
+@click.argument("of", type=click.Choice(list(MODELS)), default="report")
 def command(of: str) -> None:
     """Print the JSON Schema of the JSON report of a command, of a document, or of the index of a trace."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **_MODELS[of].model_json_schema(mode="serialization"),
+        **MODELS[of].model_json_schema(mode="serialization"),
     }
     click.echo(json.dumps(schema, indent=2))

@@ -20,7 +20,9 @@ from ir_exec.view import html_of, view
 @click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
 @click.option("--draw", is_flag=True, help="Run the network on inputs that are drawn.")
-@click.option("--compare", metavar="REPORT.json", type=click.Path(), help="Show what `compare --format json` found.")
+@click.option(
+    "--compare", metavar="REPORT.json", type=click.Path(), help="Show what `compare` or `quantize-report` found."
+)
 @click.option("--profile", metavar="REPORT.json", type=click.Path(), help="Show what `profile --format json` found.")
 @click.option("--diff", metavar="OTHER.xml", type=click.Path(), help="Show what differs in another network.")
 @click.option(

@@ -40,7 +40,7 @@ def split_weights(given: Sequence[str]) -> tuple[str | None, str | None]:
 def read_compression(
     asked: str, group_size: int | None = None, ratio: float | None = None, *, all_layers: bool = False
 ) -> Compression:
-    """Return what --weights, --group-size, --ratio and --all-layers ask for; options come before those of a file."""
+    """Return the compression that the options describe; they come before what a file has."""
     found = _of_file(asked) if asked.lower().endswith(".json") else Compression(asked)
     if group_size is not None:
         found = replace(found, group_size=group_size)

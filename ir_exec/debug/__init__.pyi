@@ -55,6 +55,11 @@ from ir_exec.debug.tables.report import (
     OperatorResult as OperatorResult,
 )
 from ir_exec.debug.tables.running import conformance as conformance
+from ir_exec.debug.quantization.effects import (
+    LayerEffect as LayerEffect,
+    QuantizationReport as QuantizationReport,
+)
+from ir_exec.debug.quantization.sensitivity import quantization_report as quantization_report
 from ir_exec.debug.references.torch_hooks import (
     Recording as Recording,
     torch_recorder as torch_recorder,

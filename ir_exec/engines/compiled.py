@@ -48,8 +48,10 @@ class EngineModel(CompiledModel):
         **interpreted: Any,
     ) -> None:
         if isinstance(model, PartialModel) and model.is_partial:
-            hint = "`ir-exec convert --inputs` makes one for these inputs"
-            raise EvaluationError("the network depends on what its inputs hold, and engines run whole ones", hint=hint)
+            hint = "specialize the model to its inputs with `ir-exec convert --inputs`"
+            raise EvaluationError(
+                "the model depends on the values of its inputs; engines run complete models only", hint=hint
+            )
         super().__init__(model, **interpreted)
         network = self._network
         assert isinstance(network, RunnableNetwork), "the model is whole"
@@ -227,7 +229,9 @@ class SplitGraph(Executor):
             for nodes in done.keys() - {part.nodes for part in partition.parts}:
                 done[nodes].close()
             return partition, steps
-        raise UnsupportedError(f"{self._engine.title} refuses layer after layer of the network, the last: {refused}")
+        raise UnsupportedError(
+            f"{self._engine.title} refuses too many layers of the model, the last one with: {refused}"
+        )
 
     def _step(self, part: GraphPart, refused: Mapping[Node, str], done: dict[tuple[Node, ...], EnginePart]) -> PartStep:
         if not part.on_engine:

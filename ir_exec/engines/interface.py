@@ -119,10 +119,10 @@ EngineFactory: TypeAlias = Callable[[EngineSetting], Engine]
 
 def engine_names() -> list[str]:
     """The engines that can be asked for."""
-    return sorted({"onnxruntime", *(entry.name for entry in _registered())})
+    return sorted({"onnxruntime", *(entry.name for entry in registered_engines())})
 
 
-def _registered() -> EntryPoints:
+def registered_engines() -> EntryPoints:
     from importlib.metadata import entry_points  # it reads the lists of what is installed
 
     return entry_points(group=GROUP)
@@ -134,7 +134,7 @@ def make_engine(name: str, setting: EngineSetting) -> Engine:
         from ir_exec.engines.onnxruntime import OnnxRuntime  # onnxruntime takes long to import
 
         return OnnxRuntime(setting)
-    for entry in _registered():
+    for entry in registered_engines():
         if entry.name == name:
             try:
                 engine: Engine = entry.load()(setting)

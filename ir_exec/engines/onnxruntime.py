@@ -121,7 +121,7 @@ class OnnxRuntime:
             if find_lowering(type(node.op)) is None and node.type != "Const":
                 found[node] = reason_unsayable(type(node.op))
             elif node.type in _SLOWER:
-                found[node] = "the interpreter is several times as fast: ONNX composes it of many operators"
+                found[node] = "the interpreter is faster: ONNX composes this operator from many others"
         return found
 
     def compile(self, part: Cut) -> OnnxRuntimePart:

@@ -109,7 +109,7 @@ def _fitting(op: Op, output: Any, kind: TensorType) -> Array:
     try:
         found = TensorType(ElementType.of(array), Shape(array.shape))
     except ValueError as error:
-        raise EvaluationError(f"{type(op).__name__}.evaluate gave {type(output).__name__}: {error}") from None
+        raise EvaluationError(f"{type(op).__name__}.evaluate returned {type(output).__name__}: {error}") from None
     if kind.element_type not in (found.element_type, ElementType.dynamic) or kind.shape & found.shape is None:
-        raise EvaluationError(f"{type(op).__name__}.evaluate gave {found}, its infer says {kind}")
+        raise EvaluationError(f"{type(op).__name__}.evaluate returned {found}, but its infer returned {kind}")
     return array

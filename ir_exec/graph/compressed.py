@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from math import prod
+from operator import mul
 
 import numpy as np
 
@@ -106,22 +108,34 @@ class CompressedWeight:
 
     @cached_property
     def group_size(self) -> int | None:
-        """The number of adjacent elements of a row that share a scale; None for a whole row or tensor."""
+        """The number of adjacent elements of a channel that share a scale; None for a whole channel or tensor."""
         stored, scale = self.constant.shape.static, self.scale
-        merges = any(canonical(node.type) == "Reshape" for node in self._after_scale())
-        if scale is None or not merges or len(stored) < 2:
+        if scale is None:
             return None
         sizes = _shape_of(scale)
-        sizes = (1,) * (len(stored) - len(sizes)) + sizes
-        shared = [axis for axis, size in enumerate(sizes) if size == 1 and stored[axis] > 1]
-        return stored[shared[-1]] if shared else None
+        if len(sizes) > len(stored):
+            return None
+        aligned = (1,) * (len(stored) - len(sizes)) + sizes
+        shared = [axis for axis, size in enumerate(stored) if aligned[axis] == 1 and size > 1]
+        if not shared:
+            return 1 if prod(sizes) > 1 else None
+        after = self._reshaped
+        if after is None or len(shared) == sum(size > 1 for size in stored):
+            return None
+        axes = next((axes for axes in _merged(stored, after) if shared[-1] in axes), range(0))
+        size = stored[shared[-1]]
+        return size if prod([stored[one] for one in axes]) > size else None
 
-    def _after_scale(self) -> list[Node]:
-        found = []
+    @property
+    def _reshaped(self) -> tuple[int, ...] | None:
+        """The shape that the first Reshape after the scale gives the weight; None where there is none."""
+        found = None
         for node in self.line:
-            if canonical(node.type) in ("Multiply", "Subtract"):
+            kind = canonical(node.type)
+            if kind in ("Multiply", "Subtract"):
                 break
-            found.append(node)
+            if kind == "Reshape" and node.outputs[0].declared.shape.is_static:
+                found = node.outputs[0].declared.shape.static
         return found
 
     def is_symmetric(self, weights: Weights) -> bool:
@@ -350,6 +364,17 @@ def _gaps(levels: Array, numbers: Array) -> Array:
     gaps = np.maximum(np.append(apart, apart[-1]), np.insert(apart, 0, apart[0]))
     places = np.searchsorted(known, np.nan_to_num(numbers)).clip(0, len(known) - 1)
     return np.asarray(gaps[places], np.float32)
+
+
+def _merged(before: tuple[int, ...], after: tuple[int, ...]) -> Iterator[range]:
+    """The axes that a Reshape merges into one, or splits and merges."""
+    ends, start = set(accumulate(after, mul)), 0
+    for axis, product in enumerate(accumulate(before, mul)):
+        if product in ends:
+            yield range(start, axis + 1)
+            start = axis + 1
+    if start < len(before):
+        yield range(start, len(before))
 
 
 def _is_const(node: Node) -> bool:

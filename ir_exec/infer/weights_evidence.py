@@ -21,7 +21,7 @@ from ir_exec.types import Array, ElementType
 
 __all__ = ["OWNER_HINT", "explained_by_weights", "foreign_weights"]
 
-OWNER_HINT = "is this the .bin of this .xml?"
+OWNER_HINT = "check that this .bin belongs to this .xml"
 
 Role: TypeAlias = Literal["axes", "order", "shape", "count", "place"]
 

@@ -200,7 +200,7 @@ class _ElementWalk:
             elif tag == "output":
                 plain["outputs"] = self._ports(child, are_outputs=True)
             elif tag == "data":
-                plain["data"] = _attributes(child)
+                plain["data"] = attributes_of(child)
                 plain["data_line"] = self._line(child)
             elif tag == "rt_info":
                 plain["rt_info"] = self._tree(child)
@@ -272,7 +272,7 @@ class _ElementWalk:
     def _tree(self, element: etree._Element) -> Plain:
         return {
             "name": str(element.tag),
-            "attributes": _attributes(element),
+            "attributes": attributes_of(element),
             "text": (element.text or "").strip(),
             "children": [self._tree(child) for child in element],
             "line": self._line(element),
@@ -283,7 +283,7 @@ _MANY = 256
 """Attributes from which on XPath lists them sooner than `items`, which takes quadratic time."""
 
 
-def _attributes(element: etree._Element) -> dict[str, str]:
+def attributes_of(element: etree._Element) -> dict[str, str]:
     if len(element.attrib) > _MANY:
         found: Any = element.xpath("@*")
         return {value.attrname: str(value) for value in found}

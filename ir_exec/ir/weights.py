@@ -211,7 +211,7 @@ class Weights:
         raise WeightsError(
             f"the constant lies in bytes {offset} to {offset + size} of the weights, which end at {self.size}",
             code=Code.weights_short,
-            hint="is this the .bin of this .xml, and was it copied whole?",
+            hint="check that this .bin belongs to this .xml and was copied completely",
         )
 
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:

@@ -178,7 +178,7 @@ def check_indices(
         return []
     message = (
         f"{below} of {values.size} indices are negative and count from the end of the axis, "
-        "expected 0 or more by the specification"
+        "expected non-negative ones by the specification"
     )
     return [EvaluationError(message, code=Code.negative_index, port="indices", severity="warning")]
 

@@ -72,7 +72,7 @@ class Limits:
     def keep(self, array: Array, *, planned: int = 0, besides: Container[int] = ()) -> None:
         """Count the memory of an array for its lifetime.
 
-        planned: bytes of it that are already counted. besides: `owners` of memory counted elsewhere, whose views need
+        planned: bytes of it that are already counted. `besides`: `owners` of memory counted elsewhere, whose views need
         none. Read-only memory belongs to constants, variables or the caller.
         """
         owner = owner_of(array)

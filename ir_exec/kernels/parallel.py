@@ -82,7 +82,7 @@ class _Job:
     def run(self, helpers: int) -> None:
         for _ in range(helpers):
             # A context cannot be entered by two threads at a time.
-            _POOL.submit(self, copy_context(), helpers)
+            POOL.submit(self, copy_context(), helpers)
         copy_context().run(self._take_pieces)
         # Helpers that wake up now find no work. Only working ones are waited for; their number only decreases.
         end = perf_counter() + 1e-3
@@ -170,11 +170,11 @@ class _Pool:
             del job, context
 
 
-_POOL = _Pool()
+POOL = _Pool()
 
 # A sleep of 0 s takes 50 to 110 us on Linux, the timer slack; sched_yield takes 1 us, if available.
 _yield: Callable[[], object] = getattr(os, "sched_yield", partial(sleep, 0))
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_POOL.forget)
+    os.register_at_fork(after_in_child=POOL.forget)

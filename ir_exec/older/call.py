@@ -130,7 +130,7 @@ class LayerCall(LayerAttributes):
     def _constant(self, blob: Blob, kind: ElementType, dims: tuple[int, ...], place: Location) -> Value:
         weights = self._weights
         if blob.offset < 0:
-            raise WeightsError(f"no bytes lie at offset {blob.offset}", code=Code.constant_offset, location=place)
+            raise WeightsError(f"the offset {blob.offset} is negative", code=Code.constant_offset, location=place)
         if weights is not None:
             try:
                 weights.check(kind, dims, blob.offset, blob.size)

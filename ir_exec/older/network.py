@@ -188,7 +188,7 @@ class OlderLowerer:
     def _parameter(self, layer: OlderLayer, lowered: OlderNetwork) -> Value | None:
         port = layer.outputs[0] if layer.outputs else None
         if port is None:
-            message = "an input of the network has no output port"
+            message = "an input of the model has no output port"
             self._fault(GraphError(message, code=Code.missing_markup, location=_place(layer)))
             return None
         kind = self._precision(layer, port)

@@ -115,7 +115,7 @@ def _images(means: list[RtInfo], tree: RtInfo, dims: tuple[int, ...], weights: W
             if weights is not None:
                 weights.check(kind, shape.static, offset, size)
             elif offset < 0 or size < 0:
-                raise ParseError(f"no bytes lie at offset {offset} with size {size}", code=Code.constant_offset)
+                raise ParseError(f"the offset {offset} or the size {size} is negative", code=Code.constant_offset)
         except IRError as error:
             raise error.located(place) from None
         op = Const(element_type=kind, shape=shape, offset=offset, size=size)

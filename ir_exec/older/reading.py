@@ -83,11 +83,7 @@ def _loaded(
 ) -> Loaded | None:
     if not lowered.ends and not lowered.sinks:
         place = Location(document.path)
-        report(
-            GraphError(
-                "the network has no output, so that nothing would be computed", code=Code.no_result, location=place
-            )
-        )
+        report(GraphError("the model has no output and would compute nothing", code=Code.no_result, location=place))
         return None
     results = [_result(name, value, lowerer.tensor_names) for name, value in lowered.ends]
     needed = needed_layers([*results, *lowered.sinks, *lowered.inputs])

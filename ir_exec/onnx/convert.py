@@ -189,7 +189,7 @@ class Converter:
     def graph(self, graph: GraphProto, scope: NameScope) -> list[Held]:
         """The outputs of a graph whose inputs the scope holds."""
         if scope.depth > _MOST_DEPTH:
-            raise ResourceError(f"bodies and functions lie more than {_MOST_DEPTH} deep")
+            raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} levels deep")
         scope.add_initializers(graph.initializer)
         for sparse in graph.sparse_initializer:
             scope.set(sparse.values.name, build.constant(dense(sparse, self.array), name=sparse.values.name))
@@ -383,7 +383,7 @@ class Converter:
         if key in self._active:
             raise GraphError(f"the function {function.name} calls itself", code=Code.cycle)
         if scope.depth > _MOST_DEPTH:
-            raise ResourceError(f"bodies and functions lie more than {_MOST_DEPTH} deep")
+            raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} levels deep")
         given = {attribute.name: attribute for attribute in function.attribute_proto}
         for attribute in node.attribute:
             found = resolved(attribute, scope.given)

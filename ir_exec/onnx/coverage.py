@@ -74,12 +74,12 @@ _SAID = {"function": "yes", "body": "yes, by its body", "no": "no"}
 
 
 def onnx_page() -> str:
-    """The list of operators in docs/onnx.md, as Markdown."""
+    """The list of operators in docs/reference/onnx-operators.md, as Markdown."""
     lines = []
     domain: str | None = None
     for one in covered_operators():
         if one.domain != domain:
             domain = one.domain
-            lines += ["", f"### {shown_domain(domain)}", "", "| operator | versions | said in IR |", "|---|---|---|"]
+            lines += ["", f"### {shown_domain(domain)}", "", "| operator | versions | lowered to IR |", "|---|---|---|"]
         lines.append(f"| {one.name} | {', '.join(map(str, one.versions))} | {_SAID[one.how]} |")
     return "\n".join(lines[1:]) + "\n"

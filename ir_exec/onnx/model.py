@@ -220,7 +220,7 @@ class _Inputs:
             return self._of(tensor_type_of(declared.type), declared.type, name)
         kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
         if kind == "map":
-            hint = "feed the features as a tensor, which DictVectorizer makes of a map in front of the network"
+            hint = "give the features as a tensor: apply DictVectorizer before the model"
             raise UnsupportedError(f"the input {name!r} is a map: IR has no maps", hint=hint)
         message = f"the input {name!r} is of type {kind}: how many tensors it holds must be known"
         if kind not in ("sequence", "optional"):
@@ -289,7 +289,7 @@ def _unsupported(converter: Converter, graph: GraphProto) -> UnsupportedError:
     for one, count in sorted(converter.unsupported.items()):
         by_reason.setdefault(one.why, []).append(f"{one.operator} ({count} node{'s' * (count != 1)})")
     listed = [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
-    message = "operators cannot be said in IR: " + "; ".join(listed)
+    message = "operators cannot be lowered to IR: " + "; ".join(listed)
     if all(one.is_unknown for one in converter.unsupported):
         return NotKnownError(message, code=Code.operator_not_implemented, hint=_hint_of(graph))
     hint = _hint_of(graph) if any(one.is_unknown for one in converter.unsupported) else None
@@ -309,6 +309,6 @@ def _hint_of(graph: GraphProto) -> str:
     return _RUN_HINT
 
 
-_RUN_HINT = "ir-exec run MODEL.onnx --inputs FILE.npz determines it, and so does convert with --inputs"
-_LIST_HINT = "a call gives it as a list: ir_exec.compile_model(PATH)({NAME: [a, b]})"
-_HINT = "a function says one: ir_exec.extension.onnx_op registers it, and --extension FILE.py imports it"
+_RUN_HINT = "give values of the inputs: ir-exec run MODEL.onnx --inputs FILE.npz, or convert --inputs"
+_LIST_HINT = "give it in a call as a list: ir_exec.compile_model(PATH)({NAME: [a, b]})"
+_HINT = "register a function with ir_exec.extension.onnx_op and import it with --extension FILE.py"

@@ -136,5 +136,5 @@ def _repeated(message: str, severity: Severity = "error") -> GraphError:
 
 
 def _shadowed(name: str, severity: Severity = "warning") -> GraphError:
-    message = f"a value of the body has the name {name!r} of a value around it"
+    message = f"a value of the body has the same name {name!r} as a value of the enclosing graph"
     return GraphError(message, code=Code.shadowed_name, severity=severity)

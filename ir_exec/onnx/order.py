@@ -53,7 +53,7 @@ def in_order(nodes: Sequence[NodeProto], given: Collection[str], report: Report)
         first = min(waiting)
         names = ", ".join(name_of(nodes[one]) for one in sorted(waiting)[:5])
         place = place_of(nodes[first], first)
-        report(GraphError(f"nodes are in a cycle, or behind one: {names}", code=Code.cycle, location=place))
+        report(GraphError(f"nodes are in a cycle or depend on one: {names}", code=Code.cycle, location=place))
 
 
 def name_of(node: NodeProto) -> str:

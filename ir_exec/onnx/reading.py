@@ -185,7 +185,7 @@ def _no_model(why: str, hint: str | None = None) -> ParseError:
     return ParseError(f"not an ONNX model: {why}", code=Code.not_ir, hint=hint)
 
 
-_LEAST = 2**17
+LEAST_LEFT_OUT = 2**17
 """Bytes of a tensor that is left on the disk."""
 
 _GRAPH, _INITIALIZER = 7, 5
@@ -212,7 +212,7 @@ def without_large_tensors(content: memoryview, name: str, may_leave: Callable[[i
         parts: list[bytes] = []
         copied = inner
         for number, begin, first, last in message_fields(content, inner, end):
-            if number == _INITIALIZER and last - first >= _LEAST:
+            if number == _INITIALIZER and last - first >= LEAST_LEFT_OUT:
                 tensor = _without_data(content, first, last, name, may_leave)
                 if tensor is not None:
                     parts += [bytes(content[copied:begin]), _field(_INITIALIZER, tensor)]
@@ -236,7 +236,7 @@ def _without_data(
     if len(data) != 1 or is_external or not kinds or not may_leave(kinds[-1]):
         return None
     _, begin, first, last = data[0]
-    if last - first < _LEAST:
+    if last - first < LEAST_LEFT_OUT:
         return None
     entries = {"location": name, "offset": str(first), "length": str(last - first)}
     told = [
@@ -261,9 +261,9 @@ def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]
         elif kind in (_FIXED64, _FIXED32):
             last = first + (8 if kind == _FIXED64 else 4)
         else:
-            raise ValueError("no field of a message is stored so")
+            raise ValueError("the wire type of a field is invalid")
         if last > end:
-            raise ValueError("a field ends behind its message")
+            raise ValueError("a field ends after its message")
         yield tag >> 3, position, first, last
         position = last
 

@@ -199,7 +199,12 @@ class Version:
         return f"{prefix}{self.name}-{self.since}"
 
 
-_TUPLES = {"tuple[int, ...]": "Ints", "tuple[float, ...]": "Floats", "tuple[str, ...]": "Strings"}
+_SPELLINGS = {
+    "BuiltValue": "Value",  # the class that `ir_exec.build` exports as Value
+    "tuple[int, ...]": "Ints",
+    "tuple[float, ...]": "Floats",
+    "tuple[str, ...]": "Strings",
+}
 
 
 def _spelt(annotation: Any) -> str:
@@ -207,10 +212,10 @@ def _spelt(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     found = re.sub(r"(?:\w+\.)+(\w+)", r"\1", text)
     inner = found.removesuffix(" | None")
-    return _TUPLES.get(inner, inner) + found[len(inner) :]
+    return _SPELLINGS.get(inner, inner) + found[len(inner) :]
 
 
-_versions: dict[tuple[str, str], dict[int, Version]] = {}
+VERSIONS: dict[tuple[str, str], dict[int, Version]] = {}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -224,7 +229,7 @@ def onnx_op(
     """
 
     def decorate(function: Function) -> Function:
-        known = _versions.setdefault((domain, name), {})
+        known = VERSIONS.setdefault((domain, name), {})
         if since in known:
             other = known[since].function.__name__
             raise TypeError(f"{known[since]} is {other} already, {function.__name__} cannot be too")
@@ -254,12 +259,12 @@ def unregister(domain: str, name: str) -> None:
     domain = canonical_domain(domain)
     if not versions(domain, name) or any(is_own(one) for one in versions(domain, name)):
         raise KeyError(f"{shown_domain(domain)}:{name}")
-    del _versions[domain, name]
+    del VERSIONS[domain, name]
 
 
 def modules_of_users() -> list[str]:
     """The modules that registered functions of users."""
-    known = {one.function.__module__ for by_version in _versions.values() for one in by_version.values()}
+    known = {one.function.__module__ for by_version in VERSIONS.values() for one in by_version.values()}
     return sorted(module for module in known if not module.startswith("ir_exec."))
 
 
@@ -275,7 +280,7 @@ def find(domain: str, name: str, opset: int) -> Version | None:
     """
     domain = canonical_domain(domain)
     _import(domain)
-    known = _versions.get((domain, name), {})
+    known = VERSIONS.get((domain, name), {})
     since = max((since for since in known if since <= opset), default=None)
     return None if since is None else known[since]
 
@@ -284,7 +289,7 @@ def versions(domain: str, name: str) -> list[Version]:
     """All versions of an operator, the oldest first."""
     domain = canonical_domain(domain)
     _import(domain)
-    known = _versions.get((domain, name), {})
+    known = VERSIONS.get((domain, name), {})
     return [known[since] for since in sorted(known)]
 
 
@@ -292,7 +297,7 @@ def registered() -> list[Version]:
     """Every version of every operator, by domain and name."""
     for domain in FAMILIES:
         _import(domain)
-    return [known[since] for _, known in sorted(_versions.items()) for since in sorted(known)]
+    return [known[since] for _, known in sorted(VERSIONS.items()) for since in sorted(known)]
 
 
 @cache

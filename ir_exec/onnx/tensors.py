@@ -254,13 +254,13 @@ def _number(entries: dict[str, str], key: str, default: int) -> int:
 def _inside(location: str, folder: str | None) -> str:
     """The path of external data; WeightsError where it is not inside the folder of the model."""
     if folder is None:
-        message = f"the data lies in {location!r}, and a model from bytes has no folder"
+        message = f"the data is in {location!r}, and a model read from bytes has no folder"
         raise WeightsError(message, code=Code.weights_missing, hint="read the model from its path")
     base = os.path.realpath(folder)
     # No path has a null byte, and Python's functions raise a ValueError for one.
     path = os.path.realpath(os.path.join(base, location.replace("\0", "")))
     is_name = location and "\0" not in location and not os.path.isabs(location)
     if not is_name or os.path.commonpath([base, path]) != base or path == base:
-        message = f"the external data {location!r} lies outside of the model's folder"
+        message = f"the external data {location!r} is outside the model's folder"
         raise WeightsError(message, code=Code.weights_missing)
     return path

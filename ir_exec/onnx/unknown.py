@@ -86,7 +86,7 @@ def why_unsaid(node: NodeProto, opset: int) -> str:
         return f"{shown} has {type} from version {first} on, and the file imports version {opset}"
     if first is None and domain in _OF_ONNX:
         return f"{shown} has no operator {type}"
-    return f"no operators of IR say it (version {opset} of {shown})"
+    return f"no lowering exists (version {opset} of {shown})"
 
 
 def _near(type: str) -> str:

@@ -113,7 +113,7 @@ class MissingValueError(UnsupportedError):
     """What holds a body cannot be converted, because of a node of the body, which is told of by itself."""
 
     def __init__(self) -> None:
-        super().__init__("a node of the body cannot be said in IR")
+        super().__init__("a node of the body cannot be lowered to IR")
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class DynamicKernel:
         key = self._key(arrays)
         seen = None if key is None else self._seen.get(key)
         if seen is None:
-            seen = self._inferred(arrays)
+            seen = self._inferred(arrays, key)
         elif not seen.is_settled:
             seen.kernel = self._kernel_for(arrays)
             seen.is_settled = True
@@ -101,7 +101,7 @@ class DynamicKernel:
             key.append(array.tobytes())
         return tuple(key)
 
-    def _inferred(self, arrays: Sequence[Array]) -> _Seen:
+    def _inferred(self, arrays: Sequence[Array], key: tuple[Any, ...] | None) -> _Seen:
         read = set(self._read)
         types = [self._fixed.get(position) or _watched(array, position, read) for position, array in enumerate(arrays)]
         size = self._inferred_size(types)
@@ -111,8 +111,9 @@ class DynamicKernel:
             seen.kernel = self._op.kernel(*_with_values(types, known))
             seen.is_settled = True
         if not self._op.infer_context:
-            self._read = tuple(sorted(read))
-            key = self._key(arrays)
+            if read != set(self._read):
+                self._read = tuple(sorted(read))
+                key = self._key(arrays)
             if key is not None:
                 if len(self._seen) >= _REMEMBERED:
                     self._seen.pop(next(iter(self._seen)), None)

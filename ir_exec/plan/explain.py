@@ -193,7 +193,7 @@ def _choice(step: Step) -> KernelChoice | None:
     """Why a kernel is taken, and what else there is; None for kernels without variants."""
     kernel: Any = step.evaluate
     while isinstance(kernel, partial) and not hasattr(kernel, "choice"):
-        kernel = kernel.args[0] if getattr(kernel.func, "__name__", "") == "_overwrite" else kernel.func
+        kernel = kernel.args[0] if getattr(kernel.func, "__name__", "") == "overwrite_input" else kernel.func
     owner = getattr(kernel, "__self__", None)
     chosen: KernelChoice | None = getattr(kernel, "choice", None) or getattr(owner, "choice", None)
     return chosen if chosen is not None or step.request is None else choice_of(step.op, step.request)
@@ -224,7 +224,7 @@ def shown_variant(step: Step) -> str:
 def shown_kernel(kernel: Any) -> tuple[str, int | None]:
     """The name of a kernel, and the input whose memory its output takes."""
     place = None
-    if isinstance(kernel, partial) and getattr(kernel.func, "__name__", "") == "_overwrite":
+    if isinstance(kernel, partial) and getattr(kernel.func, "__name__", "") == "overwrite_input":
         kernel, place = kernel.args[0], kernel.args[1]
     return kernel_name(kernel), place
 

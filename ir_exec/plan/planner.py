@@ -221,7 +221,7 @@ class Planner:
         except IRError as error:
             raise error.located(node.location) from error.__cause__
         position = self._overwritten_input(index, op)
-        return kernel if position is None else partial(_overwrite, kernel, position), request
+        return kernel if position is None else partial(overwrite_input, kernel, position), request
 
     def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
         """What computes a node whose types are inferred from the arrays of the run."""
@@ -262,7 +262,7 @@ def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
         raise error.located(node.location) from None
 
 
-def _overwrite(kernel: Kernel, position: int, *arrays: Array) -> Any:
+def overwrite_input(kernel: Kernel, position: int, *arrays: Array) -> Any:
     out = arrays[position]
     # A view that was made by broadcasting says by its flag that its elements are not its own.
     return kernel(*arrays, out=out if out.flags.c_contiguous and out.flags.writeable else None)
@@ -299,7 +299,12 @@ class Plans:
         self._planned_bytes: int | None = None
         self._open_inputs: list[tuple[np.dtype[Any], tuple[int | None, ...]]] = []
         self._open: Plan | None = None
-        self._planning = Lock()
+        self.planning = Lock()
+
+    @property
+    def made(self) -> list[Plan]:
+        """The plans that are kept, the open one last."""
+        return [*self._exact.values(), *([] if self._open is None else [self._open])]
 
     def get(self, inputs: list[Input], *, observed: bool) -> Plan:
         """The plan to run by.
@@ -310,7 +315,7 @@ class Plans:
         plan = self._exact.get(key)
         if plan is not None:
             return plan
-        with self._planning:
+        with self.planning:
             if observed or key in self._recent or not self._may_stay_open(inputs):
                 return self._exactly(inputs, observed=observed)
             _remember(self._recent, key, None)
@@ -318,7 +323,7 @@ class Plans:
 
     def exact(self, inputs: list[Input], *, observed: bool = False) -> Plan:
         """The plan for these input shapes and no others."""
-        with self._planning:
+        with self.planning:
             return self._exactly(inputs, observed=observed)
 
     def _exactly(self, inputs: list[Input], *, observed: bool) -> Plan:

@@ -78,7 +78,8 @@ def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[
     for port, shape in zip(ports, shapes, strict=True):
         if not shape.is_static:
             raise ShapeError(
-                f"input {port.name!r} has the open shape {shape}: say which it is to be", code=Code.input_array_shape
+                f"input {port.name!r} has the dynamic shape {shape}, expected a static shape",
+                code=Code.input_array_shape,
             )
     return [(port, shape.static) for port, shape in zip(ports, shapes, strict=True)]
 

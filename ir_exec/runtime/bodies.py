@@ -19,7 +19,7 @@ RunsBody: TypeAlias = Callable[[list[Array], dict[int, Array] | None], list[Arra
 
 
 class InterpretedBody(InferredBody):
-    """The RunningBody of an operator: what it asks of the body of its layer.
+    """The RunningBody of an operator.
 
     runs: computes the Results. state: the variables that the body writes to.
     """

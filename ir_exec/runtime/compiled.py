@@ -189,6 +189,11 @@ class CompiledModel(Session):
             seconds(self._options["max_seconds"], "max_seconds")
         return Specialising(model, self.outputs, compiled, _most_memory(self._options["max_memory"]), general)
 
+    @property
+    def executor(self) -> Executor:
+        """The executor that plans and interprets the network; a partial model has none."""
+        return self._executor
+
     def session(self) -> Session:
         """The same network with variables of its own, which have their initial values; plans and weights are shared."""
         return Session(self._network)
@@ -382,5 +387,5 @@ def refuse_unsupported(graph: Graph) -> None:
     missing = Counter(f"{node.type} ({node.layer.version})" for node in graph.all_nodes() if node.op is None)
     if missing:
         listed = ", ".join(f"{name}: {count} layer{'s'[: count > 1]}" for name, count in sorted(missing.items()))
-        message = f"{len(missing)} operator{'s'[: len(missing) > 1]} of the network cannot be run: {listed}"
+        message = f"{len(missing)} operator{'s'[: len(missing) > 1]} of the model cannot be run: {listed}"
         raise UnsupportedError(message, code=Code.operator_not_implemented, location=Location(path=graph.path))

@@ -23,7 +23,7 @@ from ir_exec.types import Array, TensorType
 __all__ = ["Executor"]
 
 _OBSERVED: ContextVar[bool] = ContextVar("_OBSERVED", default=False)
-"""Whether someone observes the run around."""
+"""True while the run around is observed."""
 
 
 class Executor:
@@ -117,7 +117,7 @@ class Executor:
         return self.run_body(arrays, kept)
 
     def run_body(self, arrays: list[Array], kept: dict[int, Array] | None) -> list[Array]:
-        """As `run`: observed where the run around is."""
+        """Run the graph as a body: observed where the caller is."""
         return self._run(arrays, None, is_observed=_OBSERVED.get(), kept=kept)
 
     def _run_observed(self, arrays: list[Array], hooks: Hooks) -> list[Array]:
@@ -157,6 +157,11 @@ class Executor:
     def plan(self, inputs: list[Input]) -> Plan:
         """The plan for inputs of these dtypes and shapes."""
         return self._plans.exact(inputs)
+
+    @property
+    def plans(self) -> list[Plan]:
+        """The plans that runs have made so far."""
+        return self._plans.made
 
     @property
     def constant_bytes(self) -> int:

@@ -36,6 +36,7 @@ class LayerSteps:
 
     def __init__(self, graph: Graph, context: Context, ops: Mapping[Node, Op], runs: RunsLayerBody) -> None:
         self._context = context
+        self._without_bodies: Context = {**context, "bodies": ()}
         self._ops = ops
         self._runs = runs
         self._steps: dict[Graph, list[Step]] = {}
@@ -103,7 +104,7 @@ class LayerSteps:
 
     def _operator(self, node: Node) -> Op:
         op = self._ops.get(node, node.op)
-        assert op is not None, "networks with unsupported operators are refused before"
+        assert op is not None, "models with unsupported operators were refused before"
         return op
 
     def _kernel(self, node: Node) -> Kernel:
@@ -115,29 +116,34 @@ class LayerSteps:
     def _new_kernel(self, node: Node, op: Op) -> Kernel:
         if isinstance(op, Parameter):
             return _same
-        around = OuterTypes(self._context["weights"], self._ops, None)
-        bodies = [
-            InterpretedBody(body, around, self._context["state"], partial(self._run_body, node, body))
-            for body in node.bodies
-        ]
-        context = {**self._context, "bodies": tuple(bodies)}
-        is_kept = node in self._inside and node.outputs and all(value in self._constants for value in node.outputs)
+        context = self._context_of(node) if node.bodies else self._without_bodies
+        is_inside = node in self._inside
+        is_kept = is_inside and node.outputs and all(value in self._constants for value in node.outputs)
         kernel: Kernel
         if op.evaluate_context:
             kernel = partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
             # What happens inside of bodies is checked there.
-            if not bodies and not isinstance(op, Const):
+            if not node.bodies and not isinstance(node.op, Const):
                 kernel = DynamicKernel(node, op, context, kernel, better=False)
         else:
             known = [position for position, value in enumerate(node.values_in) if value in self._constants]
             dynamic = DynamicKernel(node, op, context, op.evaluate, better=True, constants=known, at_once=True)
             has_other = type(op).with_constants is not Op.with_constants
-            kernel = _ByConstants(op, known, dynamic, keeps=node in self._inside) if has_other else dynamic
+            kernel = _ByConstants(op, known, dynamic, keeps=is_inside) if has_other else dynamic
         if is_kept:
             kept = _ConstantOfBody(kernel)
             self._kept.append(kept)
             return kept
         return kernel
+
+    def _context_of(self, node: Node) -> Context:
+        """The context of a layer with bodies."""
+        around = OuterTypes(self._context["weights"], self._ops, None)
+        bodies = [
+            InterpretedBody(body, around, self._context["state"], partial(self._run_body, node, body))
+            for body in node.bodies
+        ]
+        return {**self._context, "bodies": tuple(bodies)}
 
     def _run_body(self, node: Node, body: BodyGraph, arrays: list[Array], _: object) -> list[Array]:
         return self._runs(node, body, arrays)

@@ -25,9 +25,9 @@ They are what is computed: f32 where the file says f16 or bf16, unless the model
 
 
 class Hooks:
-    """What is done at every step of a run; a subclass overrides what it needs.
+    """Calls at every step of a run; a subclass overrides those that it needs.
 
-    What a hook raises ends the run as it is.
+    An exception of a hook ends the run unchanged.
     """
 
     def before(self, step: Step, inputs: Sequence[Array]) -> Sequence[Array]:

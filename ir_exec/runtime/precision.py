@@ -1,4 +1,4 @@
-"""What a network of 16-bit floats runs as where it is computed in f32.
+"""Operators by which a network of 16-bit floats is computed in f32.
 
 f16 and bf16 take part as f32: NumPy computes f16 in software, and every layer would round. The model and its graph stay
 as the file has them. Other operators take the place of those that name a 16-bit float or make one, so that every value
@@ -10,7 +10,7 @@ well, and leaves the rounding of Convert out too; bf16 it rounds on processors t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 Precision: TypeAlias = Literal["f32", "file"]
-"""What 16-bit floats are computed in: f32, or the types of the file."""
+"""The type that 16-bit floats are computed in: f32, or that of the file."""
 
 _SHORT = element_types("f16 bf16")
 
@@ -49,7 +49,7 @@ _SMALL = 2**12
 
 
 class Widened(NamedTuple):
-    """What differs in a run in f32.
+    """The differences of a run in f32.
 
     ops: the operators that run in place of those of their nodes, in bodies too; empty for a network without 16-bit
         floats.
@@ -94,7 +94,7 @@ def as_declared(array: Array, kind: ElementType) -> Array:
 
 
 def run_as_f32(model: Model) -> Widened:
-    """How a network runs in f32.
+    """Return the operators and variables of a network that runs in f32.
 
     A network with an input whose element type the file leaves open runs as it is: which of its values are 16-bit floats
     only a run shows. So does one that computes nothing of them, which gives the same values.
@@ -114,13 +114,13 @@ def run_as_f32(model: Model) -> Widened:
 
 
 def _computes(node: Node, types: Mapping[Value, TensorType]) -> bool:
-    """Whether a layer does more with 16-bit floats than to move them."""
+    """Return True if a layer does more with 16-bit floats than to move them."""
     is_mover = node.op is not None and node.op.is_data_movement
     return not is_mover and any(kind in _SHORT for kind in _kinds((*node.values_in, *node.outputs), types))
 
 
 def _has_short(model: Model) -> bool:
-    """Whether a network may have 16-bit floats at all."""
+    """Return True if a network may have 16-bit floats."""
     return any(type.element_type in _SHORT for type in model.types) or any(
         _names_short(node.op) or is_users(node.op) for node in model.graph.all_nodes() if node.op is not None
     )
@@ -138,7 +138,7 @@ def _replaced(
 ) -> Iterator[tuple[Node, Op]]:
     for node in graph.all_nodes():
         op = node.op
-        assert op is not None, "networks with unsupported operators are refused before"
+        assert op is not None, "models with unsupported operators were refused before"
         inputs = [types.get(value, value.declared) for value in node.values_in]
         is_short = any(kind in _SHORT for kind in _kinds(node.outputs, types))
         if op.rounds and not _keeps_type(node, inputs, types):
@@ -159,7 +159,7 @@ def _kinds(values: Sequence[Value], types: Mapping[Value, TensorType]) -> list[E
 
 
 def _keeps_type(node: Node, inputs: Sequence[TensorType], types: Mapping[Value, TensorType]) -> bool:
-    """Whether a conversion is none, as its input has the output's element type already."""
+    """Return True if the input of a conversion has the output's element type already."""
     return bool(inputs) and [inputs[0].element_type] == _kinds(node.outputs, types)
 
 
@@ -173,12 +173,12 @@ def _only_type(op: Op, place: int) -> bool:
 
 
 def _names_short(op: Op) -> bool:
-    """Whether an attribute names a 16-bit float."""
+    """Return True if an attribute names a 16-bit float."""
     return any(isinstance(value, ElementType) and value in _SHORT for value in vars(op).values())
 
 
 def _takes_f32(op: Op, inputs: Sequence[TensorType], weights: WeightsReader | None) -> bool:
-    """Whether a user's operator takes f32 for the 16-bit floats of the file."""
+    """Return True if a user's operator takes f32 for the 16-bit floats of the file."""
     faults: list[IRError] = []
     infer_outputs(op, [widened_type(type) for type in inputs], {"weights": weights, "bodies": ()}, faults.append)
     return not faults
@@ -194,24 +194,32 @@ def _named_types(op: Op) -> dict[str, ElementType]:
     return {name: value for name, value in vars(op).items() if isinstance(value, ElementType)}
 
 
+_FLAGS = (
+    "input_name",
+    "output_name",
+    *(
+        name
+        for name in Op.__annotations__
+        if not name.startswith("_") and name not in ("infer", "evaluate", "inplace_inputs", "type_name", "since")
+    ),
+)
+"""Names of flags that an operator takes over from the operator that it replaces."""
+
+
 def _wide(op: Op, narrow: Mapping[int, ElementType]) -> Op:
     """An operator that computes what `op` does, and gives f32 for 16-bit floats.
 
     narrow: inputs, by position, that it still gets in these types of the file.
     """
-    return changed(op, _wide_class(type(op)), {"_op": op, "_narrow": narrow})  # type: ignore[arg-type]  # mypy takes a class for one of its objects
+    return _standing_for(op, _Wide, {"_narrow": narrow})
 
 
-@cache
-def _wide_class(cls: type[Op]) -> type[Op]:
-    # A class of its own, so that all that the class of an operator says holds for it.
-    return type(cls.__name__, (_Wide, cls), {})
+def _standing_for(op: Op, cls: type[_Wide], values: Mapping[str, Any]) -> Op:
+    return changed(op, cls, {**{name: getattr(op, name) for name in _FLAGS}, "_op": op, **values})
 
 
 class _Wide(Op):
-    """Goes before the class of an operator `_op`: 16-bit floats that this computes become f32."""
-
-    inplace_inputs = ()
+    """Computes what an operator `_op` does, of which it has the attributes and flags; 16-bit floats become f32."""
 
     _op: Op
     _narrow: Mapping[int, ElementType]
@@ -226,12 +234,27 @@ class _Wide(Op):
     def evaluate(self, *arrays: Array, **context: Any) -> Any:
         return self._call(self._op.evaluate, *arrays, **context)
 
+    def evaluate_known(self, *arrays: Array) -> Any:
+        return self._call(self._op.evaluate_known, *arrays)
+
+    def evaluate_bounds(self, *inputs: Any) -> Bounds | None:
+        return _as_f32_bounds(partial(self._op.evaluate_bounds, *inputs))
+
+    def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
+        return self._op.multiply_adds(inputs, outputs)
+
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return partial(self._call, self._op.kernel(*self._types(types), unread=unread))
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         better = self._op.with_constants({place: self._array(place, array) for place, array in constants.items()})
         return None if better is None else partial(self._call, better)
+
+    def _values(self) -> tuple[Any, ...]:
+        return self._op, tuple(sorted(self._narrow.items()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._op!r})"
 
     def _call(self, function: Callable[..., Any], *arrays: Array, **context: Any) -> Any:
         outputs = function(*[self._array(place, array) for place, array in enumerate(arrays)], **context)
@@ -252,12 +275,7 @@ class _Wide(Op):
 
 def _filled(op: Op, kind: ElementType) -> Op:
     """An operator whose outputs hold the lowest value of `kind` where they held that of f32."""
-    return changed(op, _filled_class(type(op)), {"_op": op, "_narrow": {}, "_kind": kind})  # type: ignore[arg-type]  # as above
-
-
-@cache
-def _filled_class(cls: type[Op]) -> type[Op]:
-    return type(cls.__name__, (_Filled, cls), {})
+    return _standing_for(op, _Filled, {"_narrow": {}, "_kind": kind})
 
 
 class _Filled(_Wide):

@@ -274,7 +274,9 @@ class Session:
             if network is not self._network:
                 self._variables.resume(self._network.drawers)
             if self._is_running:
-                raise EvaluationError("the network is called while it runs, by its observer: a session() can be called")
+                raise EvaluationError(
+                    "the model was called by an observer of its own run, expected a call of a session()"
+                )
             self._is_running = True
             around = VARIABLES.set(self._variables)
             limits.planned = self._variables.nbytes

@@ -59,7 +59,7 @@ def for_calls(model: Model, *calls: Inputs | None) -> ForCalls:
     key = _key(found.depends, bound[0])
     if any(_key(found.depends, one) != key for one in bound):
         names = ", ".join(name for name, _ in found.depends)
-        message = f"the network depends on {names}, in which the inputs of the calls differ"
+        message = f"the model depends on {names}, which differs between the calls"
         raise EvaluationError(message, code=Code.unknown_input)
     depends = {name: _shown(bound[0][name], aspect) for name, aspect in found.depends}
     return ForCalls(found.model, [found.arrays(one) for one in bound], depends)

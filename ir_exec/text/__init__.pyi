@@ -9,3 +9,6 @@ from ir_exec.text.comparing import (
 from ir_exec.text.generation import (
     load as load,
 )
+from ir_exec.text.targets import (
+    check_for as check_for,
+)

@@ -123,7 +123,9 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
     rate, window, hop = numbers["sampling_rate"], numbers["n_fft"], numbers["hop_length"]
     if wave.rate != rate:
         message = f"the audio has {wave.rate} samples a second, the model takes {rate}"
-        raise EvaluationError(message, code=Code.bad_value, hint=f"resample it, say `ffmpeg -i IN -ar {rate} OUT.wav`")
+        raise EvaluationError(
+            message, code=Code.bad_value, hint=f"resample it, for example `ffmpeg -i IN -ar {rate} OUT.wav`"
+        )
     length = rate * numbers["chunk_length"]
     if wave.samples.size > length:
         message = f"the audio lasts {wave.samples.size / rate:.1f} s, the model takes {numbers['chunk_length']} s"
@@ -161,7 +163,7 @@ def mel_filters(bands: int, window: int, rate: int) -> Array:
 
 
 _HIGHEST = 8000.0
-"""Hertz at which the bands end, whatever the rate is."""
+"""Hertz at which the bands end, for every rate."""
 _LINEAR = 200 / 3
 """Hertz of a mel below 1000 Hz; above it each mel is a step of `_STEP` in the logarithm."""
 _STEP = np.log(6.4) / 27.0

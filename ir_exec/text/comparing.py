@@ -15,7 +15,6 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.api import compare
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused
 from ir_exec.errors import EvaluationError
-from ir_exec.text.folder_decoder import decoder_of
 from ir_exec.text.generation import Pipeline
 from ir_exec.text.sampling import Chooser, GenerationSettings
 
@@ -131,7 +130,7 @@ def compare_tokens(
         theirs = ask(ids, count, {})
     if not ids:
         raise EvaluationError("there is no prompt: give text or tokens", code=Code.bad_value)
-    tell("running the network")
+    tell("running the model")
     # The child takes the likeliest token of OpenVINO's runtime itself, without penalties.
     is_plain = reference == "openvino"
     settings = GenerationSettings() if is_plain else pipeline.settings().with_options({"min_new_tokens": 0})
@@ -153,7 +152,7 @@ def compare_tokens(
     layer = None
     if first is not None and not first.is_tie and trials and not is_explained:
         tell("comparing the layers at this token")
-        layer = _layer(pipeline, [*ids, *ours[: first.position]], device, timeout)
+        layer = layer_at_token(pipeline, [*ids, *ours[: first.position]], device, timeout)
     return TokenComparison(
         folder=pipeline.folder.path,
         reference=reference,
@@ -166,12 +165,12 @@ def compare_tokens(
     )
 
 
-def _layer(pipeline: Pipeline, ids: list[int], device: str, timeout: float) -> str | None:
+def layer_at_token(pipeline: Pipeline, ids: list[int], device: str, timeout: float) -> str | None:
     """The first layer that is wrong by itself when OpenVINO computes the text so far as a whole."""
     part = pipeline.folder.decoder
     if part is None:
         return None
-    decoder = decoder_of(pipeline.folder)
+    decoder, _ = pipeline.decoder(ids)
     inputs = decoder.first_inputs(ids)
     try:
         report = compare(part.path, "openvino", inputs, device=device, hint="performance", timeout=timeout)
@@ -186,10 +185,11 @@ def _first(
     position = _leaving(ours, theirs)
     if position is None:
         return None
-    decoder = decoder_of(pipeline.folder)
+    decoder, begin = pipeline.decoder(ids)
     decoder.reset()
-    before = [*ids, *ours[:position]]
-    scores = Chooser(settings).scores(before, len(ids), decoder.next_logits(before))
+    before = [*begin, *ours[:position]]
+    choose = Chooser(settings, has_encoder="encoder" in pipeline.folder.parts)
+    scores = choose.scores(before, len(begin), decoder.next_logits(before))
     # A token that the settings forbid counts as the least likely one.
     logits = np.maximum(scores.astype(np.float64), scores[np.isfinite(scores)].min())
     mine, other = ours[position], theirs[position]

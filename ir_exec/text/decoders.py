@@ -1,4 +1,4 @@
-"""Networks that give the logits of the next token, whatever they keep of the tokens before: one interface for all.
+"""One interface for models that compute the logits of the next token, with every form of cache.
 
 decoder = Decoder(model, compile)
 logits = decoder.next_logits([1, 15, 7])   # of the prompt
@@ -33,7 +33,7 @@ class Decoder:
     fixed: inputs that stay the same for a text: the states of an encoder.
     embed: makes embeddings of tokens, for networks that take these.
     images: embeddings for the tokens `image_token` of the prompt, in order, [tokens, channels].
-    pad_token: stands in front of shorter texts.
+    pad_token: pads shorter texts on the left.
     is_mask_short: after the prompt the mask is that of the new token, not of the whole text.
 
     What is given of `inputs_embeds`, `position_ids`, `attention_mask` and `token_type_ids` is of the prompt alone.
@@ -59,7 +59,14 @@ class Decoder:
         self._has_state = bool(variables)
         self._conv_size = _conv_size(model)
         given = dict(fixed or {})
-        self._first = {name: given.pop(name) for name in _OF_PROMPT & given.keys()}
+        self._first = {name: given.pop(name) for name in sorted(_OF_PROMPT & given.keys())}
+        for name, value in self._first.items():
+            least = 3 if name == "inputs_embeds" else 2
+            if value.ndim < least or value.dtype.kind not in "biuf":
+                message = (
+                    f"{name} has shape {list(value.shape)} and type {value.dtype}, expected numbers on {least} axes"
+                )
+                raise EvaluationError(message, code=Code.bad_value)
         self._fixed = given
         self._embed = embed
         self._images, self._image_token, self._pad = images, image_token, pad_token
@@ -81,9 +88,9 @@ class Decoder:
             raise EvaluationError(message, code=Code.unknown_input, hint="give them in `inputs`")
 
     @property
-    def takes_mask(self) -> bool:
-        """True if the network can leave out padding, so that a batch may have texts of several lengths."""
-        return "attention_mask" in self._names
+    def takes_padding(self) -> bool:
+        """True if the network leaves out padding by its mask; convolutions over time do not."""
+        return "attention_mask" in self._names and self._conv_size is None
 
     def reset(self) -> None:
         """Forget the text."""
@@ -95,7 +102,7 @@ class Decoder:
             self._run.reset_state()
 
     def first_inputs(self, tokens: Sequence[int]) -> dict[str, Array]:
-        """What each input gets where these tokens are the whole text."""
+        """Return the value of each input if these tokens are the whole text."""
         self.reset()
         self._append([tokens])
         return self._inputs(0)
@@ -106,7 +113,7 @@ class Decoder:
         return last
 
     def all_logits(self, tokens: Sequence[int]) -> Array:
-        """The logits after each of these tokens, which go on the text, f32, [tokens, vocabulary]."""
+        """Append tokens to the text; return the logits after each of them, f32, [tokens, vocabulary]."""
         found: Array = self._logits([tokens])[0, -len(tokens) :]
         return found
 
@@ -122,7 +129,14 @@ class Decoder:
         for name in self._past:
             self._kept[name] = outputs[_present_of(name, outputs)]
         names = {name for names in outputs.names() for name in names}
-        return np.asarray(outputs["logits"] if "logits" in names else outputs[0], np.float32)
+        logits = np.asarray(outputs["logits"] if "logits" in names else outputs[0], np.float32)
+        if logits.ndim == 2:
+            # Of the last token alone.
+            logits = logits[:, None]
+        if logits.ndim != 3 or logits.shape[0] != len(rows) or not logits.size:
+            message = f"the logits have shape {list(logits.shape)}, expected [{len(rows)}, tokens, vocabulary]"
+            raise EvaluationError(message, code=Code.bad_value)
+        return logits
 
     def _append(self, rows: Sequence[Sequence[int]]) -> None:
         """Add tokens to each text; shorter rows are padded on the left."""
@@ -147,7 +161,7 @@ class Decoder:
 
     def _embedded(self, tokens: Array) -> Array:
         """The embeddings of tokens, with those of images in their places."""
-        assert self._embed is not None, "it was asked for when the decoder was made"
+        assert self._embed is not None, "checked when the decoder was made"
         found = self._embed(tokens)
         places = tokens == self._image_token
         if self._images is not None and not self._tokens.size:
@@ -162,7 +176,7 @@ class Decoder:
         return found
 
     def _inputs(self, start: int) -> dict[str, Array]:
-        """What each input gets for the tokens from position `start` on."""
+        """Return the value of each input for the tokens from position `start`."""
         tokens, mask = self._tokens[:, start:], self._mask
         positions = np.maximum(np.cumsum(mask, 1) - 1, 0)
         is_first = not start
@@ -221,7 +235,9 @@ class Decoder:
                 # A position for each of time, height and width: text has the same in all.
                 axes = port.shape[0].size if port.shape[0].is_static else 3
                 value = np.broadcast_to(value, (axes, *value.shape))
-            found[name] = value.astype(port.element_type.dtype, copy=False)
+            # What is no number is left to the network, which refuses it.
+            is_number = value.dtype.kind in "biuf"
+            found[name] = value.astype(port.element_type.dtype, copy=False) if is_number else value
         return found
 
 
@@ -245,7 +261,7 @@ _OF_PROMPT = frozenset({"inputs_embeds", "position_ids", "attention_mask", "toke
 """Inputs that, where they are given, are of the prompt alone."""
 
 _PAST = ("past", "cache_params.past")
-"""How the names of inputs begin that hold what was kept of the tokens before."""
+"""Prefixes of the names of inputs for the cache of previous tokens."""
 
 _RECURRENT = "cache_params.past.conv"
 """The name of what networks with convolutions over time keep (Mamba and hybrids), as optimum names it."""
@@ -268,4 +284,4 @@ def _present_of(past: str, outputs: Any) -> str:
     for name in (past.replace("past_key_values", "present"), past.replace("past", "present")):
         if any(name in names for names in outputs.names()):
             return name
-    raise EvaluationError(f"no output goes on the input {past}", code=Code.unknown_input)
+    raise EvaluationError(f"no output matches the input {past}", code=Code.unknown_input)

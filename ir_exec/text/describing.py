@@ -9,8 +9,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from ir_exec.graph.compressed import compressed_weights
-from ir_exec.ops.infrastructure.values import Const, ReadsVariable
+from ir_exec.ops.infrastructure.values import ReadsVariable
+from ir_exec.text.compression import PackedWeight, format_differences, packed_weights
 from ir_exec.text.folder import Folder, FolderPart
 from ir_exec.text.pipeline_rules import templates_of
 from ir_exec.text.vocabularies import embedding_of, entries_of
@@ -37,12 +37,15 @@ class PartFacts(_FolderRecord):
 class WeightFormat(_FolderRecord):
     """How a share of the weights of a network is stored.
 
-    group_size: elements that share a scale; None for those of a whole row, and for weights without scales.
+    group_size: elements that share a scale; None for those of a whole channel, and for weights without scales.
+    symmetric: False where zero points are subtracted that are not the middle of the range; None for weights without
+        scales.
     """
 
     part: str
     format: str
     group_size: int | None
+    symmetric: bool | None = None
     elements: int
     share: float
 
@@ -54,6 +57,7 @@ class FolderFacts(_FolderRecord):
     tokenizer: the kind of the tokenizer; tokens: the entries of its vocabulary, and rows: those of the embedding.
     templates: the places of chat templates in the order in which one replaces another.
     declared_formats: by part, what NNCF says about the weights.
+    differences: by part, where this differs from the graph.
     """
 
     format: Literal[1] = 1
@@ -69,6 +73,7 @@ class FolderFacts(_FolderRecord):
     templates: tuple[str, ...]
     weights: tuple[WeightFormat, ...]
     declared_formats: dict[str, str]
+    differences: dict[str, tuple[str, ...]] = {}
 
 
 _KINDS = {
@@ -88,6 +93,7 @@ def facts_of_folder(folder: Folder) -> FolderFacts:
     entries = entries_of(tokenizer)
     embedding = embedding_of(folder.parts.get("text embeddings") or folder.decoder)
     networks = [part for name, part in folder.parts.items() if name not in ("tokenizer", "detokenizer")]
+    weights = {part.name: packed_weights(part) for part in networks}
     every = [one for inner in (folder, *folder.below) for one in inner.parts.values()]
     return FolderFacts(
         path=folder.path,
@@ -106,8 +112,13 @@ def facts_of_folder(folder: Folder) -> FolderFacts:
         tokens=max(entries) + 1 if entries else None,
         rows=embedding[1] if embedding is not None else None,
         templates=tuple([name for name, _, _ in templates_of(folder)]),
-        weights=tuple([row for part in networks for row in _formats(part)]),
+        weights=tuple([row for name, found in weights.items() for row in _formats(name, found)]),
         declared_formats={part.name: text for part in networks if (text := _declared(part)) is not None},
+        differences={
+            part.name: tuple(found)
+            for part in networks
+            if (found := list(format_differences(part, weights[part.name])))
+        },
     )
 
 
@@ -145,30 +156,23 @@ def _cache_bytes(part: FolderPart | None) -> int | None:
     return total or None
 
 
-_FEWEST = 256
-"""Constants of fewer elements are no weights: scales, shapes, axes."""
-
-
-def _formats(part: FolderPart) -> list[WeightFormat]:
+def _formats(part: str, weights: list[PackedWeight]) -> list[WeightFormat]:
     """The formats of the weights, the one of most elements first."""
-    counts: Counter[tuple[ElementType, int | None]] = Counter()
-    graphs = [] if part.loaded is None else [part.loaded.graph]
-    graphs += [body.graph for node in part.nodes for body in node.bodies]
-    chains = [chain for graph in graphs for chain in compressed_weights(graph).values()]
-    inside = {node for chain in chains for node in chain.nodes}
-    for chain in chains:
-        elements = prod(chain.constant.shape.static)
-        if elements >= _FEWEST:
-            counts[chain.element_type, chain.group_size] += elements
-    for node in part.nodes:
-        if node in inside or not isinstance(node.op, Const) or not node.op.shape.is_static:
-            continue
-        if prod(node.op.shape.static) >= _FEWEST:
-            counts[node.op.element_type, None] += prod(node.op.shape.static)
+    counts: Counter[tuple[ElementType, int | None, bool | None]] = Counter()
+    for weight in weights:
+        symmetric = weight.is_symmetric if weight.is_scaled else None
+        counts[weight.element_type, weight.group_size, symmetric] += weight.count
     total = sum(counts.values())
     return [
-        WeightFormat(part=part.name, format=kind.name, group_size=group, elements=count, share=count / total)
-        for (kind, group), count in counts.most_common()
+        WeightFormat(
+            part=part,
+            format=kind.name,
+            group_size=group,
+            symmetric=symmetric,
+            elements=count,
+            share=count / total,
+        )
+        for (kind, group, symmetric), count in counts.most_common()
     ]
 
 

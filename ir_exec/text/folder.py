@@ -161,7 +161,8 @@ class Folder:
     """A folder that holds the parts of one model.
 
     kind: what the parts are: `language model`, `language model with vision`, `encoder and decoder`, `speech`,
-        `embeddings`, `diffusion`, `tokenizer`; `part` for the folders below that of a diffusion pipeline.
+        `embeddings`, `diffusion`, `tokenizer`; `model` for one of images or sound alone; `part` for the folders below
+        that of a diffusion pipeline.
     """
 
     path: str
@@ -268,6 +269,9 @@ _STATES = frozenset({"last_hidden_state", "token_embeddings", "sentence_embeddin
 """Outputs of models that give embeddings, those that were trained as language models included."""
 
 
+_TOKENIZER_FILES = frozenset({"tokenizer.json", "tokenizer_config.json"})
+
+
 def _is_causal(architectures: str) -> bool:
     return "CausalLM" in architectures or "LMHead" in architectures
 
@@ -293,5 +297,10 @@ def _kind(parts: Mapping[str, FolderPart], settings: Mapping[str, SettingsFile])
     if _is_causal(architectures):
         return "language model"
     if architectures:
-        return "language model" if {"logits", "beam_idx"} <= {*model.outputs, *model.inputs} else "embeddings"
-    return "language model" if "logits" in model.outputs and "attention_mask" in model.inputs else "embeddings"
+        is_language = {"logits", "beam_idx"} <= {*model.outputs, *model.inputs}
+    else:
+        is_language = "logits" in model.outputs and "attention_mask" in model.inputs
+    if is_language:
+        return "language model"
+    has_text = "tokenizer" in parts or _TOKENIZER_FILES & settings.keys() or "input_ids" in model.inputs
+    return "embeddings" if has_text else "model"

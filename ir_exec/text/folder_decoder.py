@@ -34,7 +34,7 @@ def decoder_of(
     """The decoder of a folder, ready for a text.
 
     inputs: arrays for the folder's networks: `input_features` of speech, `input_ids` of the text for an encoder,
-        `pixel_values` of images, or what the decoder itself takes, say `inputs_embeds` of the prompt.
+        `pixel_values` of images, or inputs of the decoder, such as `inputs_embeds` of the prompt.
     images: what `image_embeddings_of` gives, where it was computed before.
 
     Raises GraphError (IR801) for a folder that lacks a network, EvaluationError (IR705) for arrays that no network
@@ -43,7 +43,7 @@ def decoder_of(
     given = {name: np.asarray(value) for name, value in (inputs or {}).items()}
     part = folder.decoder
     if part is None:
-        message = f"{folder.path} has no network that gives logits: it is {folder.kind}"
+        message = f"{folder.path} has no model with logits (its kind: {folder.kind})"
         raise GraphError(message, code=Code.missing_part).located(Location(path=folder.path))
     model = read_model(part.path)
     names = {name for port in model.inputs for name in (port.name, *port.names)}
@@ -96,7 +96,7 @@ def _missing(folder: Folder, name: str, reason: str) -> GraphError:
 def _require_used(given: Mapping[str, Array], used: set[str]) -> None:
     unused = sorted(given.keys() - used)
     if unused:
-        message = f"no network of the folder has the inputs {', '.join(unused)}"
+        message = f"no model of the folder has the inputs {', '.join(unused)}"
         raise EvaluationError(message, code=Code.unknown_input)
 
 
@@ -113,7 +113,7 @@ def image_embeddings_of(folder: Folder, given: Mapping[str, Array], compile: Com
     """The embeddings of images, f32, [images, tokens, channels] or as the network gives them; None without images.
 
     given: the inputs of the network of `openvino_vision_embeddings_model.xml`, which must give what takes the places of
-    the tokens of images. Folders that cut, merge or order its outputs by networks or rules of their own (Qwen2-VL,
+    the tokens of images. Folders that cut, merge or order its outputs by further models or code (Qwen2-VL,
     MiniCPM-V, LLaVA-NeXT) need `inputs_embeds` instead.
     """
     if "vision embeddings" not in folder.parts:

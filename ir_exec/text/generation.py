@@ -17,7 +17,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, Location
+from ir_exec.errors import EvaluationError, GraphError, Location
 from ir_exec.model import read_model
 from ir_exec.runtime import compile_model
 from ir_exec.text.audio import Wave, log_mel, read_wav
@@ -39,12 +39,12 @@ StoppedBy = Literal["end token", "length", "stop string", "context"]
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What was generated.
+    """New tokens and their text.
 
     ids: the new tokens. text: of these alone, up to a stop string; None for a folder without a detokenizer.
     stopped_by: `end token`, `length`, `stop string`, or `context` where the model takes no more tokens.
-    first_seconds: until the first token. seconds: all. logits: f32, [new tokens, vocabulary], if asked for: those of
-    the network, before penalties and temperature.
+    first_seconds: until the first token. seconds: all. logits: f32, [new tokens, vocabulary], if requested: those of
+    the model, before penalties and temperature.
     """
 
     prompt_ids: tuple[int, ...]
@@ -57,7 +57,7 @@ class Generation:
 
     @property
     def tokens_per_second(self) -> float:
-        """New tokens a second after the first one; 0 where there are none."""
+        """New tokens per second after the first one; 0 without them."""
         rest = self.seconds - self.first_seconds
         return (len(self.ids) - 1) / rest if rest > 0 and len(self.ids) > 1 else 0.0
 
@@ -73,7 +73,7 @@ class Pipeline:
         self._compile = compile
 
     def encode(self, text: str, *, special_tokens: bool = True) -> list[int]:
-        """The tokens of a text, with the special tokens that the tokenizer puts around it.
+        """The tokens of a text, with the special tokens that the tokenizer adds.
 
         special_tokens: False leaves those at its ends out, as for a text of a chat template, which has its own.
         """
@@ -84,7 +84,7 @@ class Pipeline:
         return [int(token) for token in found]
 
     def offsets(self, text: str, ids: Sequence[int] | None = None) -> Offsets:
-        """Where each token of a text begins and ends, in bytes of UTF-8; None from the first that is not found.
+        """Begin and end of each token in a text, in bytes of UTF-8; None from the first token that is not found.
 
         ids: those of `encode`, which are computed where they are not given. Special tokens around the text are empty.
         """
@@ -129,9 +129,14 @@ class Pipeline:
     def settings(self) -> GenerationSettings:
         """The settings of generation_config.json, or of config.json where it is missing; `do_sample` is left out.
 
-        Raises EvaluationError (IR704) for values of the wrong type or out of range.
+        Raises EvaluationError (IR704) for values of the wrong type or out of range, GraphError (IR810) for a file that
+        is no JSON.
         """
         files = self.folder.settings
+        for name in ("config.json", "generation_config.json"):
+            if name in files and files[name].error is not None:
+                message = f"{name} cannot be read: {files[name].error}"
+                raise GraphError(message, code=Code.unreadable_settings).located(files[name].place())
         file = next((name for name in ("generation_config.json", "config.json") if name in files), None)
         found = dict(files[file].data) if file is not None else {}
         return settings_from(file or "", found | {"eos_token_id": sorted(self.end_tokens)})
@@ -168,13 +173,13 @@ class Pipeline:
         follow_settings: bool = True,
         **options: Unpack[GenerationOptions],
     ) -> Generation:
-        """Go on a text, or tokens, by the most likely token each time, or by drawn ones with a temperature.
+        """Continue a text, or tokens, with the most likely token at each step, or with drawn tokens.
 
         Penalties, forbidden tokens, end tokens and lengths are those of generation_config.json unless `options` has
         others (`GenerationOptions`). Its `do_sample` is not followed: draws need a temperature, or `do_sample=True`.
 
-        ignore_eos: go on after end tokens. seed: of the draws.
-        inputs: arrays that the folder's networks need besides tokens, by name: `input_features`, `pixel_values`,
+        ignore_eos: continue after end tokens. seed: of the draws.
+        inputs: arrays by name, in addition to tokens: `input_features`, `pixel_values`,
             `inputs_embeds` of the prompt.
         audio: the path of a .wav file, or samples, for a speech model. language, task: of a speech model; by default
             the language is found by the model. Tokens as prompt replace both.
@@ -190,16 +195,12 @@ class Pipeline:
         ids = self.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt]
         settings = self.settings() if follow_settings else GenerationSettings(eos_token_id=tuple(self.end_tokens))
         settings = settings.with_options(options)
-        if "encoder" in self.folder.parts:
-            decoder, first = self._with_encoder([ids], given, language, task)
-        else:
-            images = image_embeddings_of(self.folder, given, self._compile)
-            if images is not None:
-                ids = with_image_tokens(ids, image_token_of(self.folder), images)
-            ids = require_prompt(self.folder, ids, given)
-            decoder, first = decoder_of(self.folder, given, self._compile, images=images), [ids]
+        images = image_embeddings_of(self.folder, given, self._compile)
+        if images is not None:
+            ids = with_image_tokens(ids, image_token_of(self.folder), images)
+        decoder, begin = self.decoder(ids, given, images=images, language=language, task=task)
         stream = TextStream(self.decode, on_text, settings.stop_strings) if on_text is not None else None
-        texts = [_Text(self, ids, first[0], settings, seed, ignore_eos, keep_logits, stream, start)]
+        texts = [_Text(self, ids, begin, settings, seed, ignore_eos, keep_logits, stream, start)]
         _run(decoder, texts, context_of(self.folder))
         return texts[0].result()
 
@@ -212,10 +213,11 @@ class Pipeline:
         keep_logits: bool = False,
         **options: Unpack[GenerationOptions],
     ) -> list[Generation]:
-        """Go on several texts at once; each gets the tokens that it gets alone.
+        """Continue several texts in a batch; each gets the same tokens as alone.
 
-        Shorter prompts are padded on the left, and the mask leaves the padding out. A network without a mask runs the
-        prompts after each other. The parameters are those of `generate`.
+        Shorter prompts are padded on the left, and the mask leaves the padding out. A network without a mask, one with
+        convolutions over time (Mamba, hybrids), and one that gives NaN with padding runs the prompts after each other.
+        The parameters are those of `generate`.
         """
         start = perf_counter()
         rows = [self.encode(one) if isinstance(one, str) else [int(token) for token in one] for one in prompts]
@@ -231,10 +233,33 @@ class Pipeline:
             _Text(self, ids, begin, settings, seed, ignore_eos, keep_logits, None, start)
             for ids, begin in zip(rows, first, strict=True)
         ]
-        is_one_run = decoder.takes_mask or len({len(begin) for begin in first}) == 1
+        is_one_run = decoder.takes_padding or len({len(begin) for begin in first}) == 1
         for group in [texts] if is_one_run else [[text] for text in texts]:
             _run(decoder, group, context_of(self.folder))
         return [text.result() for text in texts]
+
+    def decoder(
+        self,
+        ids: list[int],
+        inputs: Mapping[str, Array] | None = None,
+        *,
+        images: Array | None = None,
+        language: str | None = None,
+        task: str | None = None,
+    ) -> tuple[Decoder, list[int]]:
+        """The decoder for a prompt, after the encoder where there is one, and the tokens with which it begins.
+
+        images: what `image_embeddings_of` gives. The other parameters are those of `generate`.
+        """
+        given = dict(inputs or {})
+        if (language or task) and self.folder.kind != "speech":
+            message = f"a language and a task are for speech models, the folder's kind is {self.folder.kind}"
+            raise EvaluationError(message, code=Code.bad_value)
+        if "encoder" in self.folder.parts:
+            decoder, first = self._with_encoder([ids], given, language, task)
+            return decoder, first[0]
+        ids = require_prompt(self.folder, ids, given)
+        return decoder_of(self.folder, given, self._compile, images=images), ids
 
     @property
     def _pad_token(self) -> int:
@@ -322,11 +347,11 @@ class _Text:
         self._seconds = perf_counter() - self._start
 
     def _end_of_text(self, text: str) -> int | None:
-        """Where the first stop string begins."""
+        """The position of the first stop string; None without one."""
         return min((at for one in self._settings.stop_strings if (at := text.find(one)) >= 0), default=None)
 
     def result(self) -> Generation:
-        """What was generated."""
+        """The tokens and the text."""
         assert self.stopped_by is not None, "it ran until it stopped"
         text = self._pipeline.decode(self.new) if self.new and "detokenizer" in self._pipeline.folder.parts else None
         if text is not None:
@@ -347,6 +372,11 @@ def _run(decoder: Decoder, texts: Sequence[_Text], context: int | None) -> None:
         return
     while True:
         logits = decoder.next_logits_of(given)
+        if len(texts) > 1 and not any(text.new for text in texts) and np.isnan(logits).any():
+            # Padding that attends to nothing is NaN in networks that mask with -inf (OPT), and spreads.
+            for text in texts:
+                _run(decoder, [text], context)
+            return
         for text, row in zip(texts, logits, strict=True):
             if text.stopped_by is None:
                 text.add(row)
@@ -366,7 +396,7 @@ def _strings(text: str) -> Array:
 def load(path: str | os.PathLike[str], compile: Compile = compile_model) -> Pipeline:
     """The pipeline of a folder.
 
-    compile: what makes a network run, by default `ir_exec.compile_model`; with other options or another engine, say
+    compile: makes a session of a model, by default `ir_exec.compile_model`; for another engine, for example,
         `partial(compile_model, engine="onnxruntime")`.
 
     Raises GraphError (IR801) for a folder that holds no pipeline.

@@ -1,4 +1,4 @@
-"""What a prompt must be: tokens of the vocabulary, and no more than the model was made for."""
+"""Limits of a prompt: the vocabulary and the context length."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def require_prompt(folder: Folder, ids: list[int], given: Mapping[str, Array]) -
     if "inputs_embeds" in given:
         return ids
     if not ids:
-        hint = "give text, or tokens: say the token with which texts begin"
+        hint = "give text, or tokens such as the one that begins a text"
         raise EvaluationError("the prompt has no tokens", code=Code.bad_value, hint=hint)
     part = folder.parts.get("text embeddings") or folder.parts.get("encoder") or folder.decoder
     found = embedding_of(part)

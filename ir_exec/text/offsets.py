@@ -29,7 +29,7 @@ _UNKNOWN = frozenset({b"<unk>", b"[UNK]", b"<UNK>"})
 
 
 def byte_offsets(part: FolderPart, text: str, ids: Sequence[int], added: tuple[int, int] = (0, 0)) -> Offsets:
-    """Where each token begins and ends in the text, in bytes.
+    """Begin and end of each token in the text, in bytes.
 
     part: the tokenizer. added: how many tokens at both ends are not of the text; these are from 0 to 0, or from the
         length to the length.
@@ -53,7 +53,7 @@ def byte_offsets(part: FolderPart, text: str, ids: Sequence[int], added: tuple[i
 
 
 def ends_in_common(tokens: Sequence[int], empty: Sequence[int]) -> tuple[int, int]:
-    """How many tokens at both ends are those of an empty text."""
+    """Count the tokens at both ends that an empty text has too."""
     first = 0
     while first < min(len(tokens), len(empty)) and tokens[first] == empty[first]:
         first += 1
@@ -84,7 +84,7 @@ def batch_offsets(
 
 
 def _place(data: bytes, at: int, entry: bytes, is_coded: bool) -> tuple[int, int] | None:
-    """Where an entry of the vocabulary is found at this place or after whitespace."""
+    """Find an entry of the vocabulary at this place or after whitespace."""
     if entry in _UNKNOWN:
         return None
     spaces = len(data) - at - len(data[at:].lstrip())
@@ -93,12 +93,12 @@ def _place(data: bytes, at: int, entry: bytes, is_coded: bool) -> tuple[int, int
             if data.startswith(form, begin) and (form or not entry.strip(b" " + _SPACE)):
                 return (begin, begin + len(form)) if form else (at, at)
     try:
-        wanted = _plain(next(_forms(entry, is_coded)).decode().strip().removeprefix("##"))
+        expected = _plain(next(_forms(entry, is_coded)).decode().strip().removeprefix("##"))
         rest = data[at + spaces :].decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return None
     skipped = next((place for place, char in enumerate(rest) if _plain(char)), 0)
-    count = _length(rest[skipped:], wanted) if wanted else None
+    count = _length(rest[skipped:], expected) if expected else None
     if count is None:
         return None
     begin = at + spaces + len(rest[:skipped].encode("utf-8", "surrogatepass"))
@@ -116,7 +116,7 @@ def _forms(entry: bytes, is_coded: bool) -> Iterator[bytes]:
         yield bytes([int(byte[1], 16)])
     whole = entry.replace(_SPACE, b" ").removesuffix(b"</w>")
     yield whole
-    # A space that is put in front of the text, and the mark of what goes on a word.
+    # Without the space that normalization adds, and without the prefix of continued words.
     yield whole.lstrip(b" ")
     if whole.startswith(b"##"):
         yield whole[2:]
@@ -134,14 +134,14 @@ def _plain(text: str) -> str:
     return "".join([char for char in letters if unicodedata.category(char) != "Mn"]).lower()
 
 
-def _length(text: str, wanted: str) -> int | None:
-    """How many characters of the text are `wanted` when both are plain, marks after them included."""
+def _length(text: str, expected: str) -> int | None:
+    """Count the characters of the text that are plainly equal to `expected`, with the marks after them."""
     made = ""
     for count, char in enumerate(text):
         more = _plain(char)
-        if made == wanted and more:
+        if made == expected and more:
             return count
         made += more
-        if not wanted.startswith(made):
+        if not expected.startswith(made):
             return None
-    return len(text) if made == wanted else None
+    return len(text) if made == expected else None

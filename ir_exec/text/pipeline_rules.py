@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from ir_exec.codes import Code
 from ir_exec.errors import Fault, IRError, Location, Severity
-from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
+from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.text.compression import packed_weights, types_of_mode
 from ir_exec.text.folder import PART_FILES, Folder, FolderPart
 from ir_exec.text.vocabularies import embedding_of, entries_of, json_tokens, logits_of, share_of_equal
 from ir_exec.types import ElementType
@@ -45,6 +46,7 @@ _NEEDED = {
     "embeddings": ("model",),
     "diffusion": (),
     "tokenizer": (),
+    "model": (),
     "part": (),
 }
 """The networks without which a pipeline of this kind does not run."""
@@ -72,7 +74,7 @@ def missing_parts(folder: Folder) -> Iterator[IRError]:
             yield _fault(Code.missing_part, message, whole, hint=hint)
     for file, severity in _WANTED.items():
         is_generation = file == "generation_config.json"
-        if folder.kind in ("diffusion", "tokenizer", "part") or file in folder.settings:
+        if folder.kind in ("diffusion", "tokenizer", "model", "part") or file in folder.settings:
             continue
         if is_generation and folder.kind not in _HAS_TEXT:
             continue
@@ -468,24 +470,14 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
         yield from _weight_format(part)
 
 
-_FORMATS = {
-    "int4": {ElementType.i4, ElementType.u4},
-    "int8": {ElementType.i8, ElementType.u8},
-    "nf4": {ElementType.nf4},
-    "e2m1": {ElementType.f4e2m1},
-    "mxfp4": {ElementType.f4e2m1},
-    "fp8": {ElementType.f8e4m3, ElementType.f8e5m2},
-}
-
-
 def _weight_format(part: FolderPart) -> Iterator[IRError]:
     mode = part.rt_info("nncf", "weight_compression", "mode")
-    wanted = next((kinds for name, kinds in _FORMATS.items() if mode and mode.startswith(name)), None)
+    wanted = types_of_mode(mode)
     if wanted is None or part.loaded is None:
         return
-    found = {node.op.element_type for node in part.nodes if isinstance(node.op, Const) and node.op.shape.size.hi > 256}
+    found = {weight.element_type.name for weight in packed_weights(part)}
     if not wanted & found:
-        kinds = ", ".join(sorted(kind.name for kind in found))
+        kinds = ", ".join(sorted(found))
         message = f"rt_info says that weights are {mode}, and the constants of the network are {kinds}"
         yield _fault(Code.settings_contradict, message, part.place, "warning")
 

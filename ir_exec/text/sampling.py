@@ -56,7 +56,7 @@ class GenerationOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class GenerationSettings:
-    """How tokens are chosen and when they end; the fields of `GenerationOptions`, and these of the file alone.
+    """Settings of sampling and of the length: the fields of `GenerationOptions`, and those of the file only.
 
     suppress_tokens: are forbidden. begin_suppress_tokens: are forbidden as first new token.
     bad_words_ids: tokens in a row that are forbidden. forced_bos_token_id, forced_eos_token_id: the first and the last
@@ -83,6 +83,12 @@ class GenerationSettings:
     forced_eos_token_id: int | None = None
 
     def __post_init__(self) -> None:
+        draws = (
+            ("temperature", self.temperature >= 0 and isfinite(self.temperature), "0 or more"),
+            ("top_k", self.top_k >= 0, "0 or more"),
+            ("top_p", 0 < self.top_p <= 1, "above 0 and at most 1"),
+            ("min_p", 0 <= self.min_p <= 1, "0 to 1"),
+        )
         for name, is_right, expected in (
             ("max_new_tokens", self.max_new_tokens >= 0, "0 or more"),
             ("min_new_tokens", self.min_new_tokens >= 0, "0 or more"),
@@ -90,11 +96,9 @@ class GenerationSettings:
             ("presence_penalty", isfinite(self.presence_penalty), "a finite number"),
             ("frequency_penalty", isfinite(self.frequency_penalty), "a finite number"),
             ("no_repeat_ngram_size", self.no_repeat_ngram_size >= 0, "0 or more"),
-            ("temperature", self.temperature >= 0 and isfinite(self.temperature), "0 or more"),
-            ("top_k", self.top_k >= 0, "0 or more"),
-            ("top_p", 0 < self.top_p <= 1, "above 0 and at most 1"),
-            ("min_p", 0 <= self.min_p <= 1, "0 to 1"),
             ("stop_strings", all(self.stop_strings), "no empty text"),
+            # Files have values such as -1 where nothing is drawn.
+            *(draws if self.do_sample else ()),
         ):
             if not is_right:
                 message = f"{name} is {getattr(self, name)}, expected {expected}"
@@ -105,6 +109,9 @@ class GenerationSettings:
         values: dict[str, Any] = {name: _converted(name, value, "") for name, value in options.items()}
         if "temperature" in values and "do_sample" not in values:
             values["do_sample"] = values["temperature"] > 0
+        if values.keys() & {"temperature", "top_k", "top_p", "min_p"}:
+            # A value that cannot be is refused though nothing is drawn.
+            replace(self, **values | {"do_sample": True})
         return replace(self, **values)
 
 
@@ -114,7 +121,7 @@ _HINTS = get_type_hints(GenerationSettings)
 def settings_from(file: str, found: Mapping[str, Any]) -> GenerationSettings:
     """The settings of a file of JSON; null is as if it were not there, and unknown names are left alone.
 
-    `do_sample` stays False: a reference takes the likeliest token until it is asked to draw.
+    `do_sample` stays False: a reference selects the most likely token by default.
 
     Raises EvaluationError (IR704) for values of the wrong type or out of range.
     """

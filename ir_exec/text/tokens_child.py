@@ -70,16 +70,23 @@ def _genai(request: dict[str, Any]) -> list[int]:
 
 def _transformers(request: dict[str, Any]) -> list[int]:
     import torch  # type: ignore[import-not-found]  # not among what tests install
-    from transformers import AutoModelForCausalLM  # type: ignore[import-not-found]  # the same
+    import transformers as hf  # type: ignore[import-not-found]  # the same
 
-    model = AutoModelForCausalLM.from_pretrained(request["source"], torch_dtype=torch.float32).eval()
+    has_encoder = hf.AutoConfig.from_pretrained(request["source"]).is_encoder_decoder
+    kind = hf.AutoModelForSeq2SeqLM if has_encoder else hf.AutoModelForCausalLM
+    model = kind.from_pretrained(request["source"], torch_dtype=torch.float32).eval()
     model.generation_config.eos_token_id = None
     prompt = torch.tensor([request["ids"]])
     with torch.no_grad():
         found = model.generate(
-            prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=request["count"], do_sample=False
+            prompt,
+            attention_mask=torch.ones_like(prompt),
+            max_new_tokens=request["count"],
+            do_sample=False,
+            num_beams=1,
         )
-    return [int(token) for token in found[0, len(request["ids"]) :]]
+    # A decoder with an encoder begins with its start token.
+    return [int(token) for token in found[0, 1 if has_encoder else len(request["ids"]) :]]
 
 
 if __name__ == "__main__":

@@ -69,25 +69,25 @@ class ElementType(Enum):
 
     precision: str
     bits: int
-    _dtype: np.dtype[Any] | str | None
+    stored_dtype: np.dtype[Any] | str | None
     """Its own name where it is one of ml_dtypes and nobody has asked for it yet."""
 
     def __init__(self, precision: str, bits: int, dtype: np.dtype[Any] | str | None) -> None:
         self.precision = precision
         self.bits = bits
-        self._dtype = dtype
+        self.stored_dtype = dtype
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy dtype of arrays of this type; `dynamic` (not known) has none and raises TypeError."""
         # Read once: while this thread imports, another one may have found the dtype.
-        dtype = self._dtype
+        dtype = self.stored_dtype
         if dtype is None:
             raise TypeError("the element type is not known")
         if isinstance(dtype, str):
             import ml_dtypes
 
-            dtype = self._dtype = np.dtype(getattr(ml_dtypes, dtype))
+            dtype = self.stored_dtype = np.dtype(getattr(ml_dtypes, dtype))
         return dtype
 
     @property
@@ -155,8 +155,8 @@ BOOLEAN = element_types("boolean")
 STRING = element_types("string")
 ALL = frozenset(ElementType) - {ElementType.dynamic}
 
-_OF_DTYPE = {kind.dtype: kind for kind in ALL if not isinstance(kind._dtype, str)}
-_ML_DTYPES = [kind for kind in ALL if isinstance(kind._dtype, str)]
+_OF_DTYPE = {kind.dtype: kind for kind in ALL if not isinstance(kind.stored_dtype, str)}
+_ML_DTYPES = [kind for kind in ALL if isinstance(kind.stored_dtype, str)]
 _SPELLINGS = (
     {kind.name: kind for kind in ElementType}
     | {kind.precision: kind for kind in ElementType}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ir_exec import __version__
 from ir_exec.check import Report
 from ir_exec.codes import Code
-from ir_exec.debug import Comparison, Comparisons, NetworkDiff
+from ir_exec.debug import NetworkDiff
 from ir_exec.debug.profiles.profile_report import Profile
 from ir_exec.errors import EvaluationError, IRError, ParseError
 from ir_exec.model import Model, Source, WeightsSource, read_model
@@ -21,6 +21,7 @@ from ir_exec.view.data import GraphView, Link, NetworkView, PageView, Section
 from ir_exec.view.foreign import links_between, network_beside
 from ir_exec.view.networks import Notes, OpenedFile, finding_view, network_view, open_network
 from ir_exec.view.reports import (
+    AnyComparison,
     comparison_of,
     errors_of,
     layers_in,
@@ -48,7 +49,7 @@ def view(
     *,
     weights: WeightsSource | None = None,
     inputs: Inputs | None = None,
-    compare: Comparison | Comparisons | str | os.PathLike[str] | None = None,
+    compare: AnyComparison | str | os.PathLike[str] | None = None,
     profile: Profile | str | os.PathLike[str] | None = None,
     diff: Other | str | os.PathLike[str] | None = None,
     beside: Sequence[str | os.PathLike[str]] = (),
@@ -60,7 +61,8 @@ def view(
     weights: the .bin where it is not beside the .xml.
     inputs: as for a call of a compiled model; the network is run on them, and the page has statistics of every value.
     progress: called with the path of each layer of that run.
-    compare, profile: reports of these commands about this network, or the JSON files that hold them. Of a comparison
+    compare, profile: reports of these commands about this network, or the JSON files that hold them; compare takes one
+        of quantize-report too, whose colours are the effect of each layer. Of a comparison
         over many inputs each layer shows the item in which it is worst.
     diff: another network; layers that it alone has are shown in the same graph.
     beside: further networks, shown next to this one: IR, ONNX, or an execution graph of OpenVINO.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
@@ -15,6 +15,7 @@ from ir_exec.debug import ComparedLayer, Comparison, Comparisons
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.report_text import counts, details, headline
 from ir_exec.debug.profiles.profile_report import Profile, slowest, summary
+from ir_exec.debug.quantization.effects import QuantizationReport, loss_text
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.facts import as_numbers, facts_of, pieces
 from ir_exec.errors import ParseError
@@ -27,6 +28,7 @@ from ir_exec.view.data import ErrorView, Section, TimeView, ValuesView
 from ir_exec.view.text import LayerPlaces, shown
 
 __all__ = [
+    "AnyComparison",
     "comparison_of",
     "errors_of",
     "layers_in",
@@ -44,15 +46,20 @@ _LONGEST = 8
 AnyReport = TypeVar("AnyReport", bound=BaseModel)
 
 
-def comparison_of(report: Comparison | Comparisons | str | os.PathLike[str]) -> Comparison | Comparisons:
-    """The report of `compare`, as an object or from its JSON file; ParseError where it is none."""
-    if isinstance(report, (Comparison, Comparisons)):
+AnyComparison: TypeAlias = Comparison | Comparisons | QuantizationReport
+
+
+def comparison_of(report: AnyComparison | str | os.PathLike[str]) -> AnyComparison:
+    """The report of `compare` or `quantize-report`, or that of its JSON file; ParseError where it is none."""
+    if isinstance(report, (Comparison, Comparisons, QuantizationReport)):
         return report
     content = _content(report)
-    try:
-        return Comparisons.model_validate_json(content)
-    except ValidationError:
-        return _parsed(report, content, Comparison, "compare")
+    for form in (Comparisons, QuantizationReport):
+        try:
+            return form.model_validate_json(content)
+        except ValidationError:
+            continue
+    return _parsed(report, content, Comparison, "compare")
 
 
 def profile_of(report: Profile | str | os.PathLike[str]) -> Profile:
@@ -77,8 +84,10 @@ def _parsed(path: str | os.PathLike[str], content: bytes, form: type[AnyReport],
         raise ParseError(message, code=Code.unknown_input) from None
 
 
-def errors_of(report: Comparison | Comparisons, places: LayerPlaces) -> dict[Node, ErrorView]:
+def errors_of(report: AnyComparison, places: LayerPlaces) -> dict[Node, ErrorView]:
     """For each layer the errors that the comparison found; of many inputs, of the item in which they are worst."""
+    if isinstance(report, QuantizationReport):
+        return _effects_of(report, places)
     found: dict[Node, ErrorView] = {}
     for layer, note in _told_layers(report):
         node = places.of_path(layer.path, layer.layer_id)
@@ -93,8 +102,33 @@ def errors_of(report: Comparison | Comparisons, places: LayerPlaces) -> dict[Nod
     return found
 
 
-def layers_in(report: Comparison | Comparisons) -> int:
+_NOTABLE = 0.1
+"""The share of the greatest effect from which a layer has the colour of a carried error."""
+
+
+def _effects_of(report: QuantizationReport, places: LayerPlaces) -> dict[Node, ErrorView]:
+    """For the layers of each weight, and for each FakeQuantize, what the outputs lose; those to keep are wrong."""
+    greatest = max((float(one.effect.loss) for one in report.layers if one.effect is not None), default=0.0)
+    found: dict[Node, ErrorView] = {}
+    for one in report.layers:
+        loss = 0.0 if one.effect is None else float(one.effect.loss)
+        status = "carried" if loss > _NOTABLE * greatest else "close" if loss else "equal"
+        told = "not run by itself" if one.effect is None else loss_text(one.effect)
+        note = f"{one.format}, alone: {told}; {one.plain_bytes:,} -> {one.bytes:,} bytes"
+        if one.kept:
+            status, note = "wrong", f"{note}; keep in {one.keep_as}"
+        error = ErrorView(status=status if one.effect is not None or one.kept else "skipped", note=shown(note, 1000))
+        first = places.of_path(one.path, one.layer_ids[0]) if one.layer_ids else None
+        scope = None if first is None else places.scopes[first]
+        ids = {*one.layer_ids}
+        found |= {node: error for node, around in places.scopes.items() if around == scope and node.id in ids}
+    return found
+
+
+def layers_in(report: AnyComparison) -> int:
     """How many layers a report tells of."""
+    if isinstance(report, QuantizationReport):
+        return sum(len(one.layer_ids) for one in report.layers)
     return len(_told_layers(report))
 
 
@@ -141,9 +175,11 @@ def times_of(report: Profile, places: LayerPlaces) -> dict[Node, TimeView]:
     return found
 
 
-def section_of_comparison(report: Comparison | Comparisons) -> Section:
+def section_of_comparison(report: AnyComparison) -> Section:
     """The verdict, what explains it, and the counts; of many inputs a verdict for each, those that differ first."""
-    if isinstance(report, Comparison):
+    if isinstance(report, QuantizationReport):
+        lines = list(report.lines())
+    elif isinstance(report, Comparison):
         lines = [headline(report), *details(report), counts(report)]
     else:
         items = sorted(report.items, key=lambda item: item.equal)

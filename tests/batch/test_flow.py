@@ -54,10 +54,10 @@ class Working(TaskFlow):
         super().__init__(pool)
         self._worker = pool
 
-    def _wait(self) -> Any:
+    def wait(self) -> Any:
         if self._done.empty():
             self._worker.work()
-        return super()._wait()
+        return super().wait()
 
 
 @given(st.sets(st.integers(0, 7)), st.integers(0, 5))

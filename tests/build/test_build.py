@@ -11,6 +11,7 @@ import ir_exec
 from ir_exec import build
 from ir_exec.codes import Code
 from ir_exec.extension import unregister_op
+from tests.helpers.facts import naming
 
 
 def run(model, **inputs):
@@ -27,9 +28,9 @@ def test_types_are_inferred_as_one_builds():
 
 def test_a_wrong_shape_is_an_error_that_names_the_layer():
     x = build.parameter([2, 4])
-    with pytest.raises(ir_exec.ShapeError, match='layer "joined" \\(Concat\\), port inputs\\[1\\]'):
+    with pytest.raises(ir_exec.ShapeError, match=naming("inputs[1]", "joined")):
         build.concat([x, build.parameter([5, 5, 5])], axis=0, name="joined")
-    with pytest.raises(ir_exec.ShapeError, match="layer \\(Gather\\): axis 7"):
+    with pytest.raises(ir_exec.ShapeError, match=naming("7")):
         build.gather(x, [0], 7)
 
 
@@ -59,7 +60,7 @@ def test_constants_take_the_type_of_the_other_inputs_where_types_must_be_equal()
     assert build.add(x, np.array([0.5, 1.5])).element_type is ir_exec.ElementType.f16
     counted = build.parameter([2], "i32")
     assert build.add(counted, 1).element_type is ir_exec.ElementType.i32
-    with pytest.raises(ir_exec.ElementTypeError, match="float32 cannot become i32"):
+    with pytest.raises(ir_exec.ElementTypeError, match=naming("float32", "i32")):
         build.add(counted, 0.5)
     assert build.gather(x, 1, 0).shape == []
 
@@ -244,13 +245,13 @@ def test_random_layers_of_equal_attributes_draw_their_own_numbers():
 
 def test_outputs_whose_number_only_the_caller_knows():
     x, lengths = build.parameter("?,4", name="x"), build.parameter("?", "i64", name="lengths")
-    with pytest.raises(ir_exec.GraphError, match="hint: say it: outputs=3"):
+    with pytest.raises(ir_exec.GraphError, match=naming("3")):
         build.variadic_split(x, 0, lengths)
     parts = build.variadic_split(x, 0, lengths, outputs=2)
     assert [part.shape for part in parts] == [[None, 4]] * 2
     assert len(build.variadic_split(x, 1, [1, 3])) == 2
     assert len(build.split(x, 1, num_splits=1)) == 1
-    with pytest.raises(ir_exec.GraphError, match="gives 2 outputs, not 3"):
+    with pytest.raises(ir_exec.GraphError, match=naming("2", "3")):
         build.split(x, 1, num_splits=2, outputs=3)
 
 

@@ -179,3 +179,11 @@ def test_models_without_weights() -> None:
 def test_what_cannot_be_done(compression: Compression) -> None:
     with pytest.raises(EvaluationError):
         compress_weights(language_model(), compression)
+
+
+def test_weights_that_are_not_finite_are_kept() -> None:
+    model = language_model()
+    broken = np.array(model.constants["w1"])
+    broken[3, 4] = np.inf
+    _, stored = compress_weights(build.Editor(model).set_constant("w1", broken).model(), Compression("int8"))
+    assert [one.name for one in stored if one.format == "keep"] == ["w1"]

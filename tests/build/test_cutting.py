@@ -11,6 +11,7 @@ from ir_exec import EvaluationError, Model, build, compile_model, read_model
 from ir_exec.build.cutting import below, cut, is_counted, needed, region_at, source, with_variables
 from ir_exec.graph import Node, Value
 from ir_exec.types import Array, ElementType
+from tests.helpers.facts import naming
 
 X = np.float32([[-1, 2, 3]])
 
@@ -197,7 +198,7 @@ class TestBodies:
         assert run(part, np.float32([1, 5]))[0].tolist() == [2, 10]
 
     def test_bodies_that_are_not_there(self) -> None:
-        with pytest.raises(EvaluationError, match="there is no body loop/other"):
+        with pytest.raises(EvaluationError, match=naming("loop/other")):
             region_at(self.looping(), ("loop", "other"))
 
 

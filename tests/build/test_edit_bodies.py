@@ -188,7 +188,7 @@ def test_a_layer_whose_name_has_slashes_goes_first() -> None:
         (
             lambda e: e.insert("loop/body/plus", lambda value: build.add(value, build.parameter([2]))),
             Code.graph,
-            "takes its inputs from the layer around it",
+            "Parameter",
         ),
         (lambda e: e.insert("last", build.relu, before="loop/body/plus"), Code.graph, "does not read 'last'"),
         (lambda e: e.insert("loop/body/plus", lambda v: build.add(v, e.value("last"))).model(), Code.cycle, "cycle"),

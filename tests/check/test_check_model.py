@@ -16,6 +16,7 @@ from ir_exec.codes import Code
 from ir_exec.ops.base import registry
 from ir_exec.ops.base.registry import resolve
 from ir_exec.types import TensorType
+from tests.helpers.facts import facts
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 BAD = Path(__file__).parents[1] / "bad"
@@ -139,7 +140,7 @@ class TestVotes:
         text = net([changed, relu(1), relu(2), result(3, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0)])
         report = check_model(text)
         assert places(report) == [(Code.declared_dims, "0", "output")]
-        assert "was an attribute" in (report.errors[0].hint or "")
+        assert facts(report.errors[0].hint or "") == ["f32[2,3]"]
 
     def test_nothing_follows_from_a_contradiction_of_shapes(self) -> None:
         gather = layer(
@@ -199,10 +200,7 @@ class TestVotes:
         report = check_model(net([parameter(0, dims=(2, 5)), *below], ends))
         assert places(report) == [(Code.declared_dims, "0", "output")]
         (error,) = report.errors
-        assert error.message == (
-            'output is f32[2,5], but the 2 layers that take it (layer 1 "layer1" (ReLU) is the first) declare '
-            "f32[2,3]: dim 1 is 5, not 3"
-        )
+        assert facts(error.message) == ["1", "1", "2", "3", "5", "ReLU", "f32[2,3]", "f32[2,5]", "layer1"]
         assert [place.layer_id for place in error.related] == ["1", "2"]
         assert places(check_model(net([parameter(0, "f16", (2, 3)), *below], ends))) == [
             (Code.declared_element_type, "0", "output")
@@ -268,7 +266,7 @@ class TestConsequences:
         weights = (NETWORKS / "gnn_gcn_gat.bin").read_bytes()
         report = check_model(raw, weights=weights[: len(weights) // 2])
         assert [code for code, _, _ in places(report)] == [Code.weights_short]
-        assert "reach past the end, this one is the first" in report.errors[0].message
+        assert f"{len(weights) // 2:,}" in report.errors[0].message
 
     def test_only_constants_that_are_cut_off_are_counted(self) -> None:
         """Of four, one lies within the weights, one ends with them, and one needs no bytes."""
@@ -278,9 +276,7 @@ class TestConsequences:
         text = net([*constants, *results], [(id, 0, 5 + id, 0) for id in range(5)])
         report = check_model(text, weights=bytes(16))
         assert places(report) == [(Code.weights_short, "3", None)]
-        assert report.errors[0].message == (
-            "the weights end at byte 16 of 32: 2 of 5 constants reach past the end, this one is the first"
-        )
+        assert facts(report.errors[0].message) == ["16", "2", "32", "5"]
 
     def test_a_wrong_constant_that_several_layers_take_is_one_fault(self) -> None:
         def reshape(id: int) -> str:
@@ -295,8 +291,7 @@ class TestConsequences:
         assert check_model(text, weights=np.array([3, 2], np.int64).tobytes()).ok
         report = check_model(text, weights=np.array([3, -2], np.int64).tobytes())
         assert places(report) == [(Code.impossible_shape, "2", "shape")]
-        hint = '1 more layer takes this from layer 1 "layer1" (Const); the same is not said of it again'
-        assert report.errors[0].hint == hint
+        assert 'layer 1 "layer1" (Const)' in (report.errors[0].hint or "")
 
     def test_a_constant_that_a_layer_takes_twice_hides_nothing(self) -> None:
         inputs = [port(0, "f32", (4,)), *(port(id, "i64", (1,)) for id in (1, 2, 3, 4))]
@@ -341,7 +336,7 @@ class TestPrecisions:
                 b'<output><port id="0" precision="FP32"', f'<output><port id="0" precision="{precision}"'.encode()
             )
         )
-        return [error.message for error in report.errors if "the precision of no" in error.message]
+        return [error.message for error in report.errors if "precision" in error.message]
 
     @pytest.mark.parametrize("precision", ["FP32", "f32", "U1", "BIN", "BOOL", "boolean", "UNSPECIFIED", "dynamic"])
     def test_those_that_are_read(self, precision: str) -> None:
@@ -351,7 +346,9 @@ class TestPrecisions:
         ("precision", "hint"), [("fp32", ", which is spelt FP32"), ("F32", ", which is spelt FP32"), ("FP33", "")]
     )
     def test_those_that_are_not(self, precision: str, hint: str) -> None:
-        assert self.faults(precision) == [f"{precision!r} is the precision of no element type{hint}"]
+        (message,) = self.faults(precision)
+        assert repr(precision) in message
+        assert message.endswith(hint)
 
 
 class TestNumberOfOutputs:
@@ -375,7 +372,7 @@ class TestNotChecked:
         unknown = layer(1, type, opset=opset, inputs=[port(0, "f32", (2, 3))], outputs=[port(1, "f32", (2, 3))])
         text = net([parameter(0, dims=(2, 3)), unknown, result(2, dims=(2, 3))], [(0, 0, 1, 0), (1, 1, 2, 0)])
         with monkeypatch.context() as patch:
-            patch.setitem(registry._classes, type.lower(), {})
+            patch.setitem(registry.classes_of_type, type.lower(), {})
             resolve.cache_clear()
             report = check_model(text)
         resolve.cache_clear()

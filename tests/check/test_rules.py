@@ -14,7 +14,7 @@ from ir_exec.check.catalogue import CATALOGUE
 from ir_exec.check.rules import rule_of
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Severity
-from tests.check.test_bad import TARGETS
+from tests.check.test_check_bad import TARGETS
 
 SOURCES = Path(ir_exec.__file__).parent
 FILES = [file for file in sorted(SOURCES.rglob("*.py")) if file != SOURCES / "codes.py"]

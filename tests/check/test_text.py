@@ -42,7 +42,7 @@ def test_a_block() -> None:
         "   |\n"
         '21 | <port id="1" precision="FP32">\n'
         "   | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
-        "   = hint: the layers below take f32[2,3]: only the declaration of this port is wrong\n"
+        "   = hint: the layers that read it expect f32[2,3]: only the declaration of this port is wrong\n"
     )
 
 

@@ -168,7 +168,7 @@ class TestJson:
             "name": "declared-dims",
             "severity": "error",
             "message": "output is declared as f32[2,5], but the layer gives f32[2,3]: dim 1 is 3, not 5",
-            "hint": "the layers below take f32[2,3]: only the declaration of this port is wrong",
+            "hint": "the layers that read it expect f32[2,3]: only the declaration of this port is wrong",
             "location": {
                 "path": str(path),
                 "line": 21,
@@ -179,6 +179,7 @@ class TestJson:
                 "port": "output",
             },
             "related": [],
+            "source": None,
         }
 
     def test_it_keeps_to_the_schema(self) -> None:

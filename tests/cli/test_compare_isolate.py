@@ -72,6 +72,10 @@ def test_formats(output_format: str, network: Path, tmp_path: Path, monkeypatch:
 
 def test_blocks(network: Path) -> None:
     result = run(network, "--with", "openvino", "--isolate", "--block", "enc.*", "--format", "json")
+    suite = ElementTree.fromstring(
+        run(network, "--with", "openvino", "--isolate", "--block", "enc.*", "--format", "junit").stdout
+    )[0]
+    assert [case.get("name") for case in suite if case.get("classname") == "block"] == ["enc.0"]
     parts = json.loads(result.stdout)["isolation"]["parts"]
     assert [(part["name"], part["kind"]) for part in parts] == [("enc.0", "block"), ("head", "layer")]
 

@@ -113,7 +113,7 @@ def test_a_full_disk_is_one_message_and_leaves_nothing(
         file.write(b"begun")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "_write_content", full)
+    monkeypatch.setattr(files, "write_content", full)
     arguments = ["convert", str(tmp_path / "m.xml"), "-o", str(tmp_path / "out.onnx"), *options]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2

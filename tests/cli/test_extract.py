@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from ir_exec import read_model
 from ir_exec.cli import main
 from tests.conformance.networks import arrays
-from tests.debug.cuts.test_extract import LOOP
+from tests.debug.cuts.test_extracting import LOOP
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"

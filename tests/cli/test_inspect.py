@@ -252,3 +252,19 @@ class TestJson:
     def test_one_thing_at_a_time(self, more: list[str]) -> None:
         result = inspect(NETWORKS / "script_if.xml", "--format", "json", *more)
         assert (result.exit_code, result.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("int4_asym", ("int4_asym", 32, 1, 512, 296)),
+        ("mxfp4", ("mxfp4", 32, 1, 512, 272)),
+        ("int8_sym", ("int8_sym", None, 1, 512, 528)),
+    ],
+)
+def test_compressed_weights(mode: str, expected: tuple[object, ...]) -> None:
+    path = str(Path(__file__).parents[1] / "quantization" / "nncf" / f"{mode}.xml")
+    result = CliRunner().invoke(main, ["inspect", path, "--format", "json", "--summary"])
+    (found,) = json.loads(result.stdout)["compressed"]
+    assert tuple(found.values()) == expected
+    assert "Compressed weights" in CliRunner().invoke(main, ["inspect", path]).stdout

@@ -69,7 +69,7 @@ def test_trace_events(tmp_path: Path) -> None:
     ("arguments", "code", "message"),
     [
         (("--with", "onnx"), 2, "'onnx' is not 'openvino'"),
-        (("--device", "NONE", "--with", "openvino"), 1, "OpenVINO refuses"),
+        (("--device", "NONE", "--with", "openvino"), 1, "OpenVINO has no device 'NONE'"),
         (("--trace-events", "no/such/folder/x.json"), 2, "cannot write"),
         (("--repeat", "0"), 2, "--repeat"),
     ],

@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 
 from ir_exec import read_model
 from ir_exec.cli import main
-from tests.cli.test_endings import IR_EXEC
-from tests.debug.cuts.test_reduce import computing, thousand
+from tests.cli.test_cli_endings import IR_EXEC
+from tests.debug.cuts.test_reducing import computing, thousand
 
 ROOT = Path(__file__).parents[2]
 GNN = ROOT / "samples" / "gnn_step.xml"

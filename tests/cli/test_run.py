@@ -454,7 +454,7 @@ class LibC:
 def libc(monkeypatch: pytest.MonkeyPatch) -> LibC:
     libc = LibC()
     monkeypatch.setattr("ctypes.CDLL", lambda name: libc)
-    for variable in process._VARIABLES:
+    for variable in process.ALLOCATOR_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     return libc
 

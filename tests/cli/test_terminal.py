@@ -232,9 +232,9 @@ def test_top_or_all() -> None:
 
 
 def test_layers_of_bodies_count_once_for_all_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
     # No body is so small that its iterations are looked at as a whole.
-    monkeypatch.setattr(walk, "_FEW_BYTES", -1)
+    monkeypatch.setattr(walk, "FEW_BYTES", -1)
     path = COPIES / "script_loop_seq.xml"
     model = read_model(path)
     paths: list[str] = []
@@ -245,18 +245,16 @@ def test_layers_of_bodies_count_once_for_all_iterations(monkeypatch: pytest.Monk
             bar.advance(layer)
 
         compare(model, model, arrays(path, "inputs"), progress=advance)
-        assert bar._bar is not None
-        (task,) = bar._bar[0].tasks
+        (task,) = bar.tasks
         assert (task.completed, task.total) == (len(set(paths)), len(set(paths)))
     assert len(paths) > len(set(paths))
     assert any("/" in layer for layer in paths)
 
 
 def test_steps_of_unknown_number_count_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(module, "PATIENCE", 0.0)
     with module.LayerBar(None) as bar:
         bar.advance("2 layers left")
         bar.advance("2 layers left")
-        assert bar._bar is not None
-        (task,) = bar._bar[0].tasks
+        (task,) = bar.tasks
         assert (task.completed, task.total) == (2, None)

@@ -61,7 +61,7 @@ def has_wide_vectors() -> bool:
 
 
 @cache
-def _asked_how() -> str:
+def asked_how() -> str:
     """What answers depend on besides the request: OpenVINO's version, the processor, and how the worker asks."""
     worker = Path(__file__).with_name("worker.py").read_bytes()
     asked = hashlib.sha256(worker + repr(_extensions()).encode())
@@ -75,7 +75,7 @@ class KeptAnswers:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._folder = None if folder is None else folder / _asked_how()
+        self._folder = None if folder is None else folder / asked_how()
 
     def get(self, key: bytes) -> Any | None:
         """The answer to the request of this digest; None where there is none, or a damaged one."""

@@ -94,7 +94,7 @@ class Oracle:
         self._disk = disk or KeptAnswers(cache_folder())
         self._child: subprocess.Popen[bytes] | None = None
         self._fresh = True
-        self._kept: dict[bytes, Any] = {}
+        self.kept: dict[bytes, Any] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -138,9 +138,9 @@ class Oracle:
         new = {key: request.message() for key, request in asked.items() if not self._knows(key)}
         answers = zip(new, self._answers(list(new.values())), strict=True)
         for request, key in zip(requests, keys, strict=True):
-            while key not in self._kept:
+            while key not in self.kept:
                 self._keep(*next(answers))
-            yield _decoded(request.mode, self._kept[key])
+            yield _decoded(request.mode, self.kept[key])
 
     def ask_together(self, requests: Iterable[Request]) -> None:
         """Ask for the values of several files at once, as one network, so that each is answered by then.
@@ -161,19 +161,19 @@ class Oracle:
         return self._knows(request.digest())
 
     def _knows(self, key: bytes) -> bool:
-        if key not in self._kept and (kept := self._disk.get(key)) is not None:
-            self._kept[key] = kept
-        return key in self._kept
+        if key not in self.kept and (kept := self._disk.get(key)) is not None:
+            self.kept[key] = kept
+        return key in self.kept
 
     def _keep(self, key: bytes, answer: tuple[str, Any]) -> None:
-        self._kept[key] = answer
+        self.kept[key] = answer
         if answer != ("refused", _CRASHED) and answer != ("refused", _TIMED_OUT):
             self._disk.put(key, answer)
 
     def _answers(self, messages: list[bytes]) -> Iterator[tuple[str, Any]]:
         done = 0
         while done < len(messages):
-            child = self._child or self._start()
+            child = self._child or self.start()
             sender = threading.Thread(target=_send, args=(child, messages[done:]), daemon=True)
             sender.start()
             try:
@@ -188,7 +188,7 @@ class Oracle:
                     self.close()
                 sender.join()
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> subprocess.Popen[bytes]:
         script = Path(__file__).with_name("worker.py")
         self._fresh = True
         # -P: the script's folder must not stand before the installed packages.

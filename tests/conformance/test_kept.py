@@ -76,7 +76,7 @@ def test_a_file_that_would_run_code_is_not_loaded(tmp_path: Path) -> None:
 
 def test_other_versions_of_openvino_have_other_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     KeptAnswers(tmp_path).put(KEY, ANSWER)
-    monkeypatch.setattr(kept, "_asked_how", lambda: "2020.1")
+    monkeypatch.setattr(kept, "asked_how", lambda: "2020.1")
     assert KeptAnswers(tmp_path).get(KEY) is None
 
 
@@ -107,7 +107,7 @@ def test_the_second_oracle_asks_nobody(tmp_path: Path, monkeypatch: pytest.Monke
     asked.append(Request("plugin", build(gather([0]))))
     with Oracle(disk=KeptAnswers(tmp_path)) as oracle:
         first = list(oracle.ask_all(asked))
-    monkeypatch.setattr(Oracle, "_start", lambda self: pytest.fail("OpenVINO was started"))
+    monkeypatch.setattr(Oracle, "start", lambda self: pytest.fail("OpenVINO was started"))
     with Oracle(disk=KeptAnswers(tmp_path)) as oracle:
         values, types, refused = oracle.ask_all(asked)
     assert np.array_equal(values[0], first[0][0])

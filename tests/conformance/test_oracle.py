@@ -130,8 +130,8 @@ def test_what_differs_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> N
     with Oracle(disk=KeptAnswers(None)) as oracle:
         assert check_values(GATHER, oracle) == []
         key = Request("plugin", build(GATHER)).digest()
-        kind, shape, data = oracle._kept[key][1][0]
-        oracle._kept[key] = ("answer", [(kind, shape, bytes(len(data)))])
+        kind, shape, data = oracle.kept[key][1][0]
+        oracle.kept[key] = ("answer", [(kind, shape, bytes(len(data)))])
         assert check_values(GATHER, oracle) == []
         wrong = dataclasses.replace(GATHER, attributes={"axis": 1})
         monkeypatch.setattr("tests.conformance.checks._neighbours", lambda: {wrong: [wrong, GATHER]})

@@ -20,6 +20,7 @@ from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 from tests.conformance.oracle import Oracle, Refused
 from tests.conformance.ours import evaluate, operator
+from tests.helpers.facts import facts, naming
 
 NEED_A_NETWORK = {"Parameter", "Const", "Result", "ReadValue", "Assign", "Loop", "TensorIterator", "If"}
 """Types of which one layer alone makes no case; tests of whole networks run them."""
@@ -189,7 +190,7 @@ def test_every_attribute_that_openvino_has_is_a_field(cls: type[Op], oracle: Ora
 
 
 def test_a_second_class_is_refused() -> None:
-    with pytest.raises(TypeError, match="Parameter-1 is Parameter already"):
+    with pytest.raises(TypeError, match=naming("Parameter-1")):
 
         @op("Parameter", since=1)
         class Second(Op):
@@ -394,4 +395,4 @@ def test_look_up(type_name: str, version: str, answer: str) -> None:
 def test_unknown_type_is_told_its_neighbour() -> None:
     with pytest.raises(GraphError) as caught:
         resolve("GatherElement", "opset6")
-    assert caught.value.hint == "did you mean GatherElements?"
+    assert facts(caught.value.hint) == ["GatherElements"]

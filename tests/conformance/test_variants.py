@@ -13,10 +13,12 @@ import pytest
 from ir_exec.errors import IRError
 from ir_exec.kernels.conv.problem import ConvProblem
 from ir_exec.kernels.conv.variants import VARIANTS, convolver
+from ir_exec.kernels.gemm.panels import PackedMatrix
 from ir_exec.ops import Op
 from ir_exec.ops.base.variants import KernelVariant, chosen, variants_of
+from ir_exec.plan.passes.prepack import PackedMatMul
 from ir_exec.runtime.threads import RunThreads
-from ir_exec.types import Array
+from ir_exec.types import Array, Shape
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 from tests.conformance.ours import evaluate, operator, requests
@@ -32,6 +34,9 @@ TYPES = {
     "Select": ["where", "chunks"],
     "SoftMax": ["one_chunk"],
 }
+BINARY = ["Add", "Equal", "Greater", "Maximum", "Multiply", "Subtract"]
+"""Some of the operators that derive from Binary."""
+
 CONVOLUTIONS = {"Convolution": 2, "GroupConvolution": 3}
 
 
@@ -59,22 +64,67 @@ def same(found: Any, wanted: tuple[Array, ...]) -> Iterator[bool]:
 
 @pytest.mark.parametrize("type_name", sorted(TYPES))
 def test_variants_give_what_evaluate_gives(type_name: str) -> None:
-    applied: Counter[str] = Counter()
-    for case, layer, wanted in cases(type_name):
+    assert applied(type_name) == set(TYPES[type_name])
+
+
+def test_variants_of_binary_operators() -> None:
+    assert applied(*BINARY) == {"scalars", "ufunc"}
+
+
+def applied(*types: str) -> set[str]:
+    """The variants that some case has run, with the results of `evaluate`."""
+    names: Counter[str] = Counter()
+    for case, layer, wanted in cases(*types):
         for request in requests(case):
             for variant in variants_of(layer):
                 if variant.applies(layer, request):
                     with RunThreads(1), np.errstate(all="ignore"):
                         found = variant.make(layer, request)(*case.inputs)
                     assert all(same(found, wanted)), (variant.name, case)
-                    applied[variant.name] += 1
-    # Each runs on some case.
-    assert set(applied) == set(TYPES[type_name])
+                    names[variant.name] += 1
+    return set(names)
 
 
 def test_the_operators_with_variants() -> None:
     registered = {name: [one.name for one in variants_of(case[0][1])] for name in TYPES if (case := cases(name))}
     assert registered == TYPES
+
+
+@pytest.mark.parametrize("type_name", ["BinaryConvolution", "FakeQuantize", "MatMul"])
+def test_kernels_of_constants(type_name: str) -> None:
+    count = 0
+    for case, layer, wanted in cases(type_name):
+        kernel = layer.with_constants(dict(enumerate(case.inputs[1:], 1)))
+        if kernel is not None:
+            with RunThreads(1), np.errstate(all="ignore"):
+                found = kernel(*case.inputs)
+            if type_name == "MatMul":
+                # BLAS may add up the products of a transposed matrix in another order.
+                np.testing.assert_allclose(found, wanted[0], rtol=1e-5, err_msg=str(case))
+            else:
+                assert all(same(found, wanted)), case
+            count += 1
+    assert count
+
+
+def test_panels() -> None:
+    count = 0
+    for case, layer, wanted in cases("MatMul"):
+        a, b = case.inputs
+        if b.ndim != 2 or b.dtype != np.float32 or not b.size or a.ndim < 1:
+            continue
+        transposed = vars(layer)["transpose_b"]
+        matrix = PackedMatrix(b.T if transposed else b)
+        held = PackedMatMul(layer, Shape(b.shape), matrix)
+        with RunThreads(1), np.errstate(all="ignore"):
+            before = held.evaluate(a)
+            matrix.pack(np.empty(b.size, np.float32))
+            after = held.evaluate(a)
+        np.testing.assert_array_equal(before, after)
+        most = np.abs(wanted[0], where=np.isfinite(wanted[0]), out=np.ones_like(wanted[0])).max(initial=1)
+        np.testing.assert_allclose(before, wanted[0], rtol=1e-5, atol=1e-5 * most, err_msg=str(case))
+        count += 1
+    assert count
 
 
 @pytest.mark.parametrize("name", [variant.name for variant in VARIANTS])

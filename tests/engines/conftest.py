@@ -22,7 +22,7 @@ class _Entry:
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[OtherEngine], OtherEngine]:
     def registered(engine: OtherEngine) -> OtherEngine:
-        monkeypatch.setattr(interface, "_registered", lambda: [_Entry(engine)])
+        monkeypatch.setattr(interface, "registered_engines", lambda: [_Entry(engine)])
         return engine
 
     return registered

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_exec import CompiledModel, EvaluationError, IRError, Model, ResourceError, build, compile_model
+from ir_exec import (
+    CompiledModel,
+    EvaluationError,
+    IRError,
+    Model,
+    ResourceError,
+    build,
+    compile_model,
+    read_model,
+)
 from ir_exec.engines import onnxruntime as module
 from ir_exec.engines.compiled import EngineModel
 from ir_exec.types import Array
@@ -227,7 +236,7 @@ def test_its_own_times_have_the_names_of_the_layers() -> None:
     path = next(path for path in NETWORKS if path.stem == "conv_zoo")
     model = compiled(path, options={"profile": True})
     model(inputs_of(path))
-    names = {node.name for node in model._model.graph.nodes}
+    names = {node.name for node in read_model(path).graph.nodes}
     times = model.engine_times()
     assert times
     assert {time.layer for time in times if time.layer} <= names

@@ -462,4 +462,4 @@ def test_many_attributes_are_listed_in_one_pass() -> None:
     text = "".join(f" {name}={quoteattr(value)}" for name, value in attributes.items())
     document = read(RELU.replace('type="ReLU" version="opset1">', f'type="ReLU" version="opset1"><data{text}/>'))
     assert layer(document, "1").data == attributes
-    assert reader._attributes(Element()) == {}  # type: ignore[arg-type]  # what it takes of an element
+    assert reader.attributes_of(Element()) == {}  # type: ignore[arg-type]  # what it takes of an element

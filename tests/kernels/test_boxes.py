@@ -49,7 +49,7 @@ def test_only_pairs_that_may_overlap_far_enough_are_compared(
     with np.errstate(all="ignore"):
         overlaps = CornerOverlaps(boxes, margin)
         far = Overlaps.reach(overlaps, every[:, np.newaxis], every, np.float32(threshold))
-        assert overlaps._may_reach(every[:, np.newaxis], every, float(np.float32(threshold)))[far].all()
+        assert overlaps.may_reach(every[:, np.newaxis], every, float(np.float32(threshold)))[far].all()
         # So many pairs that those which may overlap are looked for first.
         assert np.array_equal(
             np.tile(far, (6, 6)),

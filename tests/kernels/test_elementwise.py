@@ -225,4 +225,4 @@ def test_powers_are_exponentials(dtype: type, tolerance: float) -> None:
 )
 def test_base_2_where_it_has_vectors(monkeypatch: pytest.MonkeyPatch, loops: dict[str, object], expected: bool) -> None:
     monkeypatch.setattr(introspect, "opt_func_info", lambda func_name: loops)
-    assert elementwise._has_vectors_of_base_2() == expected
+    assert elementwise.has_vectors_of_base_2() == expected

@@ -144,7 +144,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 def test_a_helper_that_has_not_woken_up_keeps_no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     asleep: list[object] = []
-    monkeypatch.setattr(parallel._POOL, "submit", lambda job, context, size: asleep.append(job))
+    monkeypatch.setattr(parallel.POOL, "submit", lambda job, context, size: asleep.append(job))
     array = np.zeros(4)
     alive = weakref.ref(array)
 

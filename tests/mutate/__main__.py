@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from tests.mutate.changes import Change, changes_of
+from tests.mutate.changes import Change, changes_of, recognised
 from tests.mutate.trial import Tried, Workshop
 
 ROOT = Path(__file__).parents[2]
@@ -28,10 +28,13 @@ SHARE = 0.95
 
 def main() -> int:
     options = _options()
-    known: dict[str, str] = json.loads(EQUIVALENT.read_text("utf-8"))
+    listed: dict[str, dict[str, str]] = json.loads(EQUIVALENT.read_text("utf-8"))
     changes = _all_changes(options.under)
-    present = {change.key for change in changes}
-    stale = sorted(key for key in known if key not in present and _is_under(key, options.under))
+    found = recognised({key: entry["shape"] for key, entry in listed.items()}, changes)
+    if options.rekey:
+        return _rekey(listed, found)
+    known = {change.key for change in found.values()}
+    stale = sorted(key for key in listed if key not in found and _is_under(key, options.under))
     chosen = _chosen(changes, options)
     if options.list or not chosen:
         sys.stdout.writelines(f"{change.line}: {change.key}\n" for change in chosen)
@@ -47,6 +50,16 @@ def main() -> int:
             with options.output.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
     return _summary(tried, equivalent, stale)
+
+
+def _rekey(listed: dict[str, dict[str, str]], found: dict[str, Change]) -> int:
+    """Write the list with the keys and shapes of today, and name the entries that fit no change."""
+    lost = {key: entry for key, entry in listed.items() if key not in found}
+    entries = {found[key].key: {**listed[key], "shape": found[key].shape} for key in found} | lost
+    text = json.dumps(dict(sorted(entries.items())), indent=2, ensure_ascii=False)
+    EQUIVALENT.write_text(text + "\n", encoding="utf-8")
+    sys.stdout.writelines(f"no such change any more: {key}\n" for key in sorted(lost))
+    return 1 if lost else 0
 
 
 def _options() -> argparse.Namespace:
@@ -65,7 +78,12 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="leave out tests that are not near the module")
     parser.add_argument("--list", action="store_true", help="print the keys and try nothing")
+    parser.add_argument(
+        "--rekey", action="store_true", help="only write equivalent.json anew, after names have changed in the source"
+    )
     options = parser.parse_args()
+    if options.rekey:
+        options.under = ["ir_exec"]
     options.under = options.under or ["ir_exec"]
     return options
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha1
+from keyword import iskeyword
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-__all__ = ["Change", "changes_of"]
+__all__ = ["Change", "changes_of", "recognised"]
 
 COMPARISONS: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -87,6 +91,7 @@ class Change:
 
     key: the module, the function, what stood there and what stands there now; other changes of the file leave it as
         it is. Where a function has the same change in several places they are numbered.
+    shape: the same for this change of this function, whatever the module, the function and all names in it are called.
     """
 
     path: str
@@ -97,6 +102,7 @@ class Change:
     end: int
     text: str
     line: int
+    shape: str
     number: int = 1
 
     @property
@@ -122,6 +128,24 @@ def changes_of(path: str, source: str) -> list[Change]:
     return numbered
 
 
+def recognised(listed: Mapping[str, str], changes: Iterable[Change]) -> dict[str, Change]:
+    """The changes that a list names: by their keys, or by their shapes where no change has the key any more.
+
+    listed: the shapes by the keys. A shape that several changes have names none of them.
+    """
+    by_key = {change.key: change for change in changes}
+    by_shape: dict[str, list[Change]] = {}
+    for change in by_key.values():
+        if change.key not in listed:
+            by_shape.setdefault(change.shape, []).append(change)
+    found = {}
+    for key, shape in listed.items():
+        same = [by_key[key]] if key in by_key else by_shape.get(shape, [])
+        if len(same) == 1:
+            found[key] = same[0]
+    return found
+
+
 class _Finder(ast.NodeVisitor):
     def __init__(self, path: str, source: str) -> None:
         self.path = path
@@ -131,6 +155,7 @@ class _Finder(ast.NodeVisitor):
         for line in self._source.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
         self._names: list[str] = []
+        self._scopes: list[_Scope] = []
 
     def visit(self, node: ast.AST) -> None:
         if _is_of_speed(node):
@@ -145,10 +170,12 @@ class _Finder(ast.NodeVisitor):
         if any(_name_of(one) == "overload" for one in node.decorator_list):
             return
         self._names.append(node.name)
+        self._scopes.append(_Scope(node))
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
                 self.visit(default)
         self._body(node.body, is_whole=True)
+        self._scopes.pop()
         self._names.pop()
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
@@ -185,7 +212,9 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Module(self, node: ast.Module) -> None:
+        self._scopes.append(_Scope(node))
         self._body(node.body)
+        self._scopes.pop()
 
     def visit_For(self, node: ast.For) -> None:
         self.visit(node.iter)
@@ -264,10 +293,42 @@ class _Finder(ast.NodeVisitor):
             where = ".".join(self._names) or "the module"
             start = self._offset(node.lineno, node.col_offset)
             end = self._offset(node.end_lineno, node.end_col_offset)
-            self.found.append(Change(self.path, where, before, after, start, end, text, node.lineno))
+            shape = self._scopes[-1].shape(node, text)
+            self.found.append(Change(self.path, where, before, after, start, end, text, node.lineno, shape))
 
     def _offset(self, line: int, column: int) -> int:
         return self._starts[line - 1] + column
+
+
+class _Scope:
+    """A function, or a module, without its names: these are numbered in the order in which they come."""
+
+    def __init__(self, node: ast.AST) -> None:
+        self._node = node
+        self._numbers: dict[str, str] = {}
+
+    def shape(self, node: ast.AST, text: str) -> str:
+        """A digest of the scope and of the text that stands in the place of one of its nodes."""
+        content = (self._text, self._positions[id(node)], self._without_names(text))
+        return sha1(repr(content).encode(), usedforsecurity=False).hexdigest()[:12]
+
+    @cached_property
+    def _text(self) -> str:
+        return self._without_names(ast.unparse(self._node))
+
+    @cached_property
+    def _positions(self) -> dict[int, int]:
+        return {id(one): number for number, one in enumerate(ast.walk(self._node))}
+
+    def _without_names(self, text: str) -> str:
+        return _NAME.sub(self._number, text)
+
+    def _number(self, match: re.Match[str]) -> str:
+        name = match[0]
+        return name if iskeyword(name) else self._numbers.setdefault(name, f"n{len(self._numbers)}")
+
+
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*|(?<=\.)[A-Za-z_]\w*")
 
 
 def _replacements(node: ast.AST) -> Iterator[ast.AST]:

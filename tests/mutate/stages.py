@@ -16,7 +16,7 @@ PACKAGE: Final = "ir_exec"
 OF_NETWORKS: Final = ("tests/runtime/test_bodies.py", "tests/runtime/test_state.py")
 """The own tests of ir_exec/ops/infrastructure, of which one layer alone makes no case."""
 
-OF_ALL: Final = ("tests/ops/test_layout.py", "tests/conformance/test_registry.py")
+OF_ALL: Final = ("tests/ops/test_ops_layout.py", "tests/conformance/test_registry.py")
 """What is said of every class of operators."""
 
 ELSEWHERE: Final = ("kernels", "types", "ops", "infer", "graph", "runtime", "ir", "check", "cli", "conformance")

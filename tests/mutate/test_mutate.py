@@ -16,7 +16,7 @@ import pytest
 
 from tests.conformance.kept import VARIABLE
 from tests.mutate.bench import Reached, Test
-from tests.mutate.changes import Change, changes_of
+from tests.mutate.changes import Change, changes_of, recognised
 from tests.mutate.children import Ended, Limits, in_child
 from tests.mutate.patch import Functions, UnpatchableError
 from tests.mutate.reach import Reach
@@ -128,14 +128,32 @@ def test_the_nearest_tests_come_first(path: str, files: tuple[str, ...], familie
     assert set(families) <= {name for stage in found for name in stage.families}
     run = [file for stage in found for file in stage.files]
     assert len(run) == len(set(run))
-    assert {"tests/runtime/test_run.py", "tests/conformance/test_networks.py"} <= set(run)
+    assert {"tests/runtime/test_sessions_run.py", "tests/conformance/test_networks.py"} <= set(run)
     assert [stage.is_open for stage in found] == [False] * (len(found) - 1) + [True]
 
 
 def test_every_equivalent_change_has_a_reason() -> None:
     known = json.loads((ROOT / "tests" / "mutate" / "equivalent.json").read_text("utf-8"))
     assert list(known) == sorted(known)
-    assert all(len(reason) > 10 for reason in known.values())
+    assert all(len(entry["why"]) > 10 and len(entry["shape"]) == 12 for entry in known.values())
+
+
+def test_a_change_is_recognised_under_other_names() -> None:
+    changes = changes_of("ir_exec/some.py", SOURCE)
+    listed = {change.key: change.shape for change in changes if "size" in change.before}
+    assert listed
+    renamed = SOURCE.replace("size", "extent").replace("method", "way").replace("Some", "Other")
+    others = changes_of("ir_exec/other.py", renamed)
+    found = recognised(listed, others)
+    assert found.keys() == listed.keys()
+    for key, change in found.items():
+        old = next(one for one in changes if one.key == key)
+        assert (change.before, change.after) == (
+            old.before.replace("size", "extent"),
+            old.after.replace("size", "extent"),
+        )
+    changed = changes_of("ir_exec/other.py", renamed.replace("<=", "<"))
+    assert recognised(listed, changed).keys() != listed.keys()
 
 
 MODULE = """from functools import cache

@@ -103,7 +103,7 @@ def _tables() -> Iterator[Node]:
     for one in iter_modules(cases.__path__):
         if one.name != "values":
             yield from import_module(f"tests.onnx.cases.{one.name}").CASES
-    values, microsoft = (import_module(f"tests.onnx.{name}") for name in ("test_values", "test_microsoft"))
+    values, microsoft = (import_module(f"tests.onnx.{name}") for name in ("test_values", "ops.test_microsoft"))
     for table in (values.MOVEMENT, values.ARITHMETIC, values.REDUCTIONS, values.LAYERS, values.STATIC):
         yield from table
     for table in (microsoft.FUSED, microsoft.ATTENTION, microsoft.GROUPS, microsoft.QUANTIZED):

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from ir_exec.cli import main
 from ir_exec.onnx.coverage import covered_operators, onnx_page
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "onnx.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "onnx-operators.md"
 
 
 @pytest.mark.skipif(not onnx.__version__.startswith("1.23."), reason="the page lists the operators of onnx 1.23")

@@ -21,6 +21,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, ParseError, ResourceError, UnsupportedError, WeightsError
 from ir_exec.onnx import reading
 from ir_exec.onnx.reading import read_proto, without_large_tensors
+from tests.helpers.facts import facts
 from tests.onnx.files import external, model, stored
 
 ADD = "g (float[2] x) => (float[2] y) { y = Add(x, w) }"
@@ -111,7 +112,7 @@ def test_nothing_outside_the_folder_is_read(tmp_path: Path, location: str) -> No
     np.zeros(2, np.float32).tofile(tmp_path / "w.bin")
     tensor = external(np.zeros(2, np.float32), "w", location=location)
     path = stored(tmp_path / "inner", with_weights(tensor))
-    assert "outside of the model's folder" in refused(path, WeightsError, Code.weights_missing)
+    assert repr(location) in refused(path, WeightsError, Code.weights_missing)
 
 
 @pytest.mark.skipif(not hasattr(os, "symlink"), reason="no links here")
@@ -234,25 +235,26 @@ def test_operators_that_cannot_be_said_are_named_at_once_with_their_counts() -> 
         further='"own" : 1',
     )
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
-    assert message == (
-        "operators cannot be said in IR: StringConcat (2 nodes): no operators of IR say it (version 20 of ai.onnx); "
-        "own:Other (1 node): no operators of IR say it (version 1 of own)"
-    )
+    first, second = message.split("; ")
+    assert "StringConcat (2 nodes)" in first
+    assert "(version 20 of ai.onnx)" in first
+    assert "own:Other (1 node)" in second
+    assert "(version 1 of own)" in second
 
 
 def test_operators_with_one_reason_are_told_together() -> None:
     body = "g (float[2] x) => (float[2] z) { y = own.Foo(x) w = own.Bar(y) z = own.Foo(w) }"
     proto = model(body, further='"own" : 1')
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
-    why = "no operators of IR say it (version 1 of own)"
-    assert message == f"operators cannot be said in IR: own:Bar (1 node), own:Foo (2 nodes): {why}"
+    assert "own:Bar (1 node), own:Foo (2 nodes)" in message
+    assert message.count("(version 1 of own)") == 1
 
 
 def test_why_an_operator_cannot_be_said() -> None:
     proto = model("g (float[2] x) => (float[2] y) { y = StringSplit(x) }", opset=20)
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
-    why = "no operators of IR say it (version 20 of ai.onnx)"
-    assert message == f"operators cannot be said in IR: StringSplit (1 node): {why}"
+    assert "StringSplit (1 node)" in message
+    assert "(version 20 of ai.onnx)" in message
 
 
 def test_operators_are_counted_behind_others_and_inside_of_bodies() -> None:
@@ -286,7 +288,7 @@ def test_without_the_package_one_error_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setattr("ir_exec.onnx.reading.find_spec", lambda name: None)
     with pytest.raises(UnsupportedError, match="needs the package onnx") as caught:
         ir_exec.read_model(proto)
-    assert caught.value.hint == "pip install 'ir-exec[onnx]' installs it"
+    assert facts(caught.value.hint) == ["ir-exec[onnx]"]
     (found,) = ir_exec.check_model(proto).diagnostics
     assert (found.code, found.severity) == ("IR001", "error"), "a check that read nothing has not passed"
 
@@ -400,7 +402,7 @@ def test_damaged_content_is_left_to_the_parser(data: st.DataObject) -> None:
         if content:
             content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "_LEAST", 16)
+        patch.setattr(reading, "LEAST_LEFT_OUT", 16)
         found = without_large_tensors(memoryview(bytes(content)), "m.onnx", lambda kind: True)
     assert found is None or len(found) < len(content) + 200
 
@@ -429,7 +431,7 @@ def test_what_stays_in_the_file_is_multiplied_aligned(tmp_path: Path, shift: int
     for _ in range(2):
         np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
     (kept,) = (
-        one for one in compiled._executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
+        one for one in compiled.executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
     )
     assert kept.flags.aligned
     np.testing.assert_array_equal(kept, LARGE)
@@ -459,7 +461,7 @@ def test_kept_weights_stay_in_the_file(tmp_path: Path, shift: int) -> None:
     data = np.random.default_rng(1).standard_normal((1, 1200), np.float32)
     np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
     (kept,) = (
-        one for one in compiled._executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
+        one for one in compiled.executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
     )
     assert opened.weights is not None
     assert opened.weights.maps(kept)

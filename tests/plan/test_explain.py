@@ -55,6 +55,13 @@ def test_packed_weights() -> None:
     assert layer.alternatives
 
 
+def test_panels() -> None:
+    with pretend(has_small_kernels=True):
+        layer = explained(build.matmul(build.parameter([60, 320]), np.ones((320, 400), np.float32)))
+    assert (layer.variant, layer.made_by) == ("MatMul.panels", "prepack_weights")
+    assert layer.alternatives
+
+
 def test_weights_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepack, "COPIED_ALWAYS", 0)
     with pretend(has_small_kernels=True):

@@ -18,6 +18,7 @@ from ir_exec.graph import last_uses
 from ir_exec.plan import planner as planning
 from ir_exec.plan.memory import Buffers, keep_some_freed_memory
 from tests.conformance.networks import networks
+from tests.helpers.facts import naming
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
 
@@ -100,8 +101,9 @@ def test_the_plan_of_a_chain_holds_two_tensors():
 
 def test_an_open_input_needs_a_shape():
     compiled = ir_exec.compile_model(chain(["Exp"], (-1, 1000)))
-    with pytest.raises(ir_exec.ShapeError, match="open shape"):
+    with pytest.raises(ir_exec.ShapeError) as caught:
         compiled.memory_plan()
+    assert caught.value.code == "IR506"
     assert compiled.memory_plan({"x": (500, 1000)}).peak == 4 * 500_000
     with pytest.raises(ir_exec.ShapeError, match="expected"):
         compiled.memory_plan({"x": (500, 999)})
@@ -109,7 +111,7 @@ def test_an_open_input_needs_a_shape():
 
 def test_the_live_set_is_held_against_the_budget_before_anything_runs():
     compiled = ir_exec.compile_model(chain(["Exp", "Exp"], (1000, 1000)), max_memory=7_000_000)
-    with pytest.raises(ir_exec.ResourceError, match="8,000,000 bytes at this layer") as caught:
+    with pytest.raises(ir_exec.ResourceError, match=naming("8,000,000")) as caught:
         compiled([np.ones((1000, 1000), np.float32)])
     assert caught.value.location.layer_name == "Exp2"
 
@@ -283,13 +285,13 @@ def test_what_may_be_a_view_of_several_buffers_is_free_when_all_of_them_are():
 )
 def test_views_with_elements_that_are_not_their_own_are_no_place_for_results(array):
     given = []
-    planning._overwrite(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
+    planning.overwrite_input(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
     assert given == [None]
 
 
 def test_an_array_of_the_run_is_the_place_for_a_result():
     array, given = np.ones((2, 3), np.float32), []
-    planning._overwrite(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
+    planning.overwrite_input(lambda *arrays, out: given.append(out), 1, np.ones(3), array)
     assert given[0] is array
 
 

@@ -33,11 +33,11 @@ def fixed_machine() -> Iterator[None]:
 
 def plans_of(compiled: CompiledModel) -> str:
     """All plans by which a network and its bodies have run."""
-    return "\n".join(_lines(compiled._executor, compiled._model.graph, ""))
+    return "\n".join(_lines(compiled.executor, compiled.executor.compiler.graph, ""))
 
 
 def _lines(executor: Executor, graph: Graph, scope: str) -> Iterator[str]:
-    plans = [*executor._plans._exact.values(), *[plan for plan in [executor._plans._open] if plan is not None]]
+    plans = executor.plans
     names = dict(layer_names(graph))
     for number, plan in enumerate(plans):
         yield f"## {scope or 'network'}, plan {number + 1}: {len(plan.steps)} steps for {len(names)} layers"

@@ -12,6 +12,7 @@ import ir_exec
 from ir_exec.codes import Code
 from ir_exec.model import ModelPort
 from ir_exec.runtime.arguments import bind_inputs, bind_shapes, require_callable, seconds, whole_number
+from tests.helpers.facts import facts
 from tests.helpers.network_text import NetworkText
 
 
@@ -114,7 +115,7 @@ def test_arrays_that_would_lose_something(array: Any, element_type: str, reason:
 def test_the_hint_says_how_to_cast() -> None:
     with pytest.raises(ir_exec.ElementTypeError) as caught:
         bind_inputs([np.ones(2, np.int64)], ports(("2", "i32")))
-    assert caught.value.hint == "cast it with .astype('int32') if that is meant"
+    assert facts(caught.value.hint) == ["int32"]
 
 
 @pytest.mark.parametrize(
@@ -137,9 +138,11 @@ def test_shapes_of_a_plan() -> None:
     assert [sizes for _, sizes in bind_shapes({y: (4, 3)}, found)] == [(2,), (4, 3)]
     assert [sizes for _, sizes in bind_shapes({1: "0,3", x: [2]}, found)] == [(2,), (0, 3)]
     assert [port.name for port, _ in bind_shapes({1: (1, 3)}, found)] == [x, y]
-    open_shape = f"input '{y}' has the open shape [?,3]: say which it is to be"
     for given in (None, {}, {x: (2,)}, {y: "?,3"}):
-        assert refused(lambda given=given: bind_shapes(given, found)) == (Code.input_array_shape, open_shape)
+        code, message = refused(lambda given=given: bind_shapes(given, found))
+        assert code == Code.input_array_shape
+        assert f"'{y}'" in message
+        assert "[?,3]" in message
     assert refused(lambda: bind_shapes({y: (4, 4)}, found)) == (
         Code.input_array_shape,
         f"input '{y}' has shape [4,4], expected [?,3]",

@@ -15,6 +15,7 @@ from ir_exec.types import Array, TensorType
 from tests.conformance.build import IRFile
 from tests.conformance.compare import type_faults, value_faults
 from tests.conformance.oracle import Oracle, Refused
+from tests.helpers.facts import naming
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 from tests.helpers.values import typed
 
@@ -539,7 +540,7 @@ def test_parts_must_agree() -> None:
     ties = [tied_input(0, a, axis=0), tied_input(1, b, axis=0), tied_output(2, result, axis=0)]
     net.result(net.loop(1, "TensorIterator", inputs, body, ties)[0])
     file = net.file()
-    with pytest.raises(ir_exec.ShapeError, match="the sliced inputs have 4 and 3 parts"):
+    with pytest.raises(ir_exec.ShapeError, match=naming("3", "4")):
         ir_exec.read_model(file.xml, weights=file.weights).types  # noqa: B018  # typed when asked
 
 

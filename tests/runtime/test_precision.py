@@ -18,6 +18,7 @@ from ir_exec.runtime.precision import AS_IN_FILE, run_as_f32
 from ir_exec.types import Array, ElementType, Shape, TensorType, element_types
 from tests.conformance.build import IRFile
 from tests.conformance.networks import arrays, networks
+from tests.helpers.facts import naming
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 from tests.helpers.short_floats import in_short_floats
 
@@ -317,7 +318,7 @@ def test_the_other_precision_keeps_weights_as_they_are() -> None:
 def test_another_precision_is_refused(precision: Any) -> None:
     net = NetworkText()
     net.result(net.parameter("1"))
-    with pytest.raises(ir_exec.EvaluationError, match="expected 'f32' or 'file'") as error:
+    with pytest.raises(ir_exec.EvaluationError, match=naming("f32", "file")) as error:
         compiled(net.file(), precision=precision)
     assert error.value.code == "IR704"
 
@@ -474,3 +475,23 @@ def test_what_fills_up_is_the_lowest_value_of_the_file(kind: str, precision: Any
     found = ir_exec.compile_model(model, precision=precision)([data])
     assert found[0].astype(np.float64).tolist() == [4.0, lowest, -np.inf, lowest]
     assert found[1].astype(np.float64).ravel().tolist() == [lowest, lowest, 2.0, 4.0, 4.0]
+
+
+def test_no_class_is_made_for_a_network() -> None:
+    """Operators that stand for others repeat what their classes say, without classes of their own."""
+    data = build.parameter([1, 2, 6, 6], "f16", name="x")
+    pooled = build.op(
+        "MaxPool", data, strides=[2, 2], dilations=[1, 1], kernel=[2, 2], pads_begin=[0, 0], pads_end=[0, 0]
+    )
+    converted = build.op("Convert", pooled[0], destination_type="f16")
+    model = build.model([pooled[1], build.op("Add", converted, np.array([2], np.float16))])
+    classes = set(Op.__subclasses__())
+    ops = run_as_f32(model).ops
+    assert {node.type for node in ops} >= {"MaxPool", "Const"}
+    (pool,) = [(node, op) for node, op in ops.items() if node.type == "MaxPool"]
+    assert pool[0].op is not None
+    assert [pool[1].output_name(position) for position in (0, 1)] == [
+        pool[0].op.output_name(position) for position in (0, 1)
+    ]
+    assert (pool[1].outputs, pool[1].fills_with_lowest) == (pool[0].op.outputs, True)
+    assert set(Op.__subclasses__()) == classes

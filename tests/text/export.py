@@ -92,7 +92,7 @@ def _model(name: str, seed: int, spread: tuple[float, float]) -> tuple[Any, dict
         arrays["audio"] = torch.tensor(wave.astype(np.float32))
     model = model.eval().float()
     for label, parameter in model.named_parameters():
-        # The scan of Mamba, as optimum-intel exports it, is exact for steps as small as those of trained models alone.
+        # optimum-intel exports the scan of Mamba so that large steps give other logits, in OpenVINO as here.
         if parameter.dim() > 1 and not any(word in label for word in ("A_log", "dt_proj")):
             is_embedding = any(word in label for word in ("embed_tokens", "shared", "embed_positions"))
             torch.nn.init.normal_(parameter, std=spread[0 if is_embedding else 1])

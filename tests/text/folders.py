@@ -12,7 +12,7 @@ import numpy as np
 from ir_exec import Model, build
 from ir_exec.types import Array
 
-__all__ = ["IMAGE", "ROWS", "encoder_decoder", "language_model", "pipeline", "speech", "vision"]
+__all__ = ["IMAGE", "ROWS", "declare", "encoder_decoder", "language_model", "pipeline", "speech", "vision"]
 
 TOKENIZERS = Path(__file__).parent / "tokenizers"
 ROWS = len(json.loads((TOKENIZERS / "llama3.json").read_text("utf-8"))["model"]["vocab"])
@@ -150,3 +150,17 @@ def vision(folder: Path) -> Path:
 
 def _write(folder: Path, name: str, content: object) -> None:
     (folder / name).write_text(json.dumps(content), "utf-8")
+
+
+def declare(path: Path, **values: str) -> None:
+    """Add what NNCF writes about weights to the rt_info of a file."""
+    text = path.read_text("utf-8").rstrip()
+    assert text.endswith("</net>")
+    values_in_xml = "".join(f'<{name} value="{value}"/>' for name, value in values.items())
+    info = f"<nncf><weight_compression>{values_in_xml}</weight_compression></nncf>"
+    before = text.removesuffix("</net>").rstrip()
+    if before.endswith("</rt_info>"):
+        text = before.removesuffix("</rt_info>") + info + "</rt_info></net>"
+    else:
+        text = before + f"<rt_info>{info}</rt_info></net>"
+    path.write_text(text, "utf-8")

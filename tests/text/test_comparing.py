@@ -15,7 +15,7 @@ from ir_exec.cli import main
 from ir_exec.text import comparing
 from ir_exec.text.comparing import compare_tokens
 from ir_exec.text.generation import Pipeline, load
-from tests.text.folders import pipeline
+from tests.text.folders import encoder_decoder, pipeline
 
 PROMPT = [0, 45, 120, 7]
 
@@ -51,6 +51,17 @@ def test_settings_of_the_folder(loaded: Pipeline, ours: list[int], tmp_path: Pat
     if find_spec("openvino") is not None:
         found = compare_tokens(load(other), "openvino", PROMPT, count=5)
         assert (found.first, list(found.ours)) == (None, ours)
+
+
+def test_a_model_with_an_encoder(tmp_path: Path) -> None:
+    other = load(encoder_decoder(tmp_path / "model"))
+    found = list(other.generate(PROMPT, max_new_tokens=4, ignore_eos=True).ids)
+    assert compare_tokens(other, stored(tmp_path, {"prompt_ids": PROMPT, "ids": found}), []).first is None
+    wrong = [*found[:2], (found[2] + 1) % 500, found[3]]
+    first = compare_tokens(other, stored(tmp_path, {"prompt_ids": PROMPT, "ids": wrong}), []).first
+    assert first is not None
+    assert (first.position, first.ours) == (2, found[2])
+    assert first.margin >= first.gap > 0
 
 
 def stored(folder: Path, content: object) -> str:
@@ -111,4 +122,4 @@ def test_the_command(loaded: Pipeline, ours: list[int], tmp_path: Path) -> None:
 @pytest.mark.skipif(find_spec("openvino") is None, reason="OpenVINO is not installed")
 def test_the_layer_at_a_token(loaded: Pipeline) -> None:
     # Nothing differs here, so that no layer is named.
-    assert comparing._layer(loaded, PROMPT, "CPU", 60.0) is None
+    assert comparing.layer_at_token(loaded, PROMPT, "CPU", 60.0) is None

@@ -47,7 +47,6 @@ def unpacked(
         ([4, 16, 64], [4, 16, 1], None, None),
         ([4, 16, 64], [4, 16, 1], [64, 64], None),
         ([4, 16, 2, 32], [4, 16, 2, 1], [4, 16, 64], 32),
-        ([16, 64], [16, 64], None, 1),
         ([16, 256], [16, 1], None, None),
         ([300, 2, 32], [300, 2, 1], [300, 64], 32),
     ],
@@ -56,14 +55,18 @@ def unpacked(
 def test_group_sizes(
     shape: list[int], scale: list[int], merged: list[int] | None, group: int | None, order: str, tmp_path: Path
 ) -> None:
-    if scale == shape and order == "scale first":
-        pytest.skip("nothing tells the two apart")
     weights = unpacked(shape, scale, merged=merged, order=order)
     build.model(build.result(weights, name="y")).save(tmp_path / "net.xml")
     (found,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
     assert (found.element_type.name, found.shape, found.group_size) == ("i4", tuple(shape), group)
     assert found.is_scaled
     assert found.zero_point == "none"
+
+
+def test_a_scale_for_each_element(tmp_path: Path) -> None:
+    build.model(build.result(unpacked([16, 64], [16, 64]), name="y")).save(tmp_path / "net.xml")
+    (found,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
+    assert found.group_size == 1
 
 
 @pytest.mark.parametrize(

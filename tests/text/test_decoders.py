@@ -97,6 +97,40 @@ def test_positions_with_an_axis_for_each_direction() -> None:
     assert second["position_ids"].tolist() == [[[5]]] * 3
 
 
+def test_networks_that_take_no_padding() -> None:
+    def compile(one: Model) -> Spy:
+        return Spy(one)
+
+    assert not Decoder(taking(**IDS), compile).takes_padding
+    assert Decoder(language_model(), compile).takes_padding
+    assert not Decoder(embedded(), compile, embed=embed).takes_padding
+
+
+def test_logits_of_the_last_token_alone() -> None:
+    tokens = build.parameter([None, None], "i64", name="input_ids")
+    last = build.reshape(build.gather(TABLE, build.gather(tokens, [-1], 1), 0), [-1, 4], special_zero=False)
+    decoder = Decoder(build.model(build.result(last, name="logits")), compile_model)
+    np.testing.assert_array_equal(decoder.next_logits([3, 9]), TABLE[9])
+
+
+def test_logits_of_a_shape_that_cannot_be() -> None:
+    tokens = build.parameter([None, None], "i64", name="input_ids")
+    flat = build.reshape(build.convert(tokens, "f32"), [-1], special_zero=False)
+    decoder = Decoder(build.model(build.result(flat, name="logits")), compile_model)
+    with pytest.raises(EvaluationError) as caught:
+        decoder.next_logits([3])
+    assert caught.value.code == "IR704"
+
+
+@pytest.mark.parametrize(
+    "given", [{"inputs_embeds": TABLE}, {"position_ids": np.arange(3)}, {"attention_mask": np.array([["a"]])}], ids=list
+)
+def test_inputs_of_the_prompt_that_cannot_be(given: dict[str, Array]) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        Decoder(language_model(), compile_model, fixed=given)
+    assert caught.value.code == "IR704"
+
+
 def embedded() -> Model:
     """Logits of embeddings: their running sum, times the table."""
     states = build.parameter([None, None, 4], "f32", name="inputs_embeds")

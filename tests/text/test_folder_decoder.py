@@ -108,5 +108,10 @@ def test_images_that_do_not_fit(tmp_path: Path) -> None:
     assert code_of(folder, [3]) == "IR801"
 
 
+def test_a_task_for_a_model_of_text(tmp_path: Path) -> None:
+    for make in (pipeline, encoder_decoder):
+        assert code_of(make(tmp_path / make.__name__), PROMPT, task="translate") == "IR704"
+
+
 def test_arrays_that_no_network_takes(tmp_path: Path) -> None:
     assert code_of(pipeline(tmp_path / "model"), PROMPT, inputs={"pixel_values": np.zeros(1)}) == "IR705"

@@ -208,6 +208,30 @@ def test_a_batch_for_a_network_without_a_mask(tmp_path: Path) -> None:
     assert [one.ids for one in found] == [one.ids for one in alone]
 
 
+def test_a_batch_for_a_network_whose_padding_is_nan(tmp_path: Path) -> None:
+    other = pipeline(tmp_path / "model")
+    draw = np.random.default_rng(5)
+    table = draw.normal(size=(500, 8)).astype(np.float32)
+    tokens = build.parameter([None, None], "i64", name="input_ids")
+    mask = build.parameter([None, None], "i64", name="attention_mask")
+    weights = build.log(build.subtract(build.multiply(build.convert(mask, "f32"), 2.0), 1.0))
+    hidden = build.cum_sum(build.add(build.gather(table, tokens, 0), build.unsqueeze(weights, [2])), 1)
+    logits = build.matmul(hidden, table, transpose_b=True)
+    build.model(build.result(logits, name="logits")).save(other / "openvino_model.xml")
+    loaded = load(other)
+    found = loaded.generate_batch([PROMPT, [9]], max_new_tokens=3, ignore_eos=True)
+    alone = [loaded.generate(row, max_new_tokens=3, ignore_eos=True) for row in (PROMPT, [9])]
+    assert [one.ids for one in found] == [one.ids for one in alone]
+
+
+def test_settings_that_are_no_json(tmp_path: Path) -> None:
+    other = pipeline(tmp_path / "model")
+    (other / "generation_config.json").write_text("{", "utf-8")
+    with pytest.raises(GraphError) as caught:
+        load(other).generate(PROMPT)
+    assert caught.value.code == "IR810"
+
+
 @pytest.mark.parametrize(
     ("prompt", "code"),
     [([], "IR704"), ([0, 500], "IR701"), ([-1], "IR701"), ([5] * 21, "IR704"), ([2**40], "IR701")],

@@ -99,8 +99,17 @@ def test_a_file_of_settings() -> None:
 )
 def test_values_that_cannot_be(settings: dict[str, Any]) -> None:
     with pytest.raises(EvaluationError) as caught:
-        settings_from("generation_config.json", settings)
+        settings_from("generation_config.json", settings).with_options({"do_sample": True})
     assert caught.value.code == "IR704"
+
+
+def test_values_of_draws_that_are_not_used() -> None:
+    found = settings_from("generation_config.json", {"top_k": -1, "top_p": 0.0})
+    assert Chooser(found)([0], 1, LOGITS) == 2
+    with pytest.raises(EvaluationError):
+        GenerationSettings().with_options({"temperature": -1.0})
+    with pytest.raises(EvaluationError):
+        GenerationSettings().with_options({"top_p": 2.0, "temperature": 0.0})
 
 
 def test_options_that_do_not_exist() -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import ShapeError
 from ir_exec.types import UNBOUNDED, Dim
+from tests.helpers.facts import naming
 
 
 @st.composite
@@ -82,14 +83,14 @@ def test_a_static_dim_is_its_size():
     assert hash(Dim(3)) == hash(3)
     assert Dim(3).size == 3
     assert Dim(2, 3) != 3
-    with pytest.raises(ValueError, match=r"2\.\.3 is not static"):
+    with pytest.raises(ValueError, match=naming("2", "3")):
         _ = Dim(2, 3).size
 
 
 def test_static_dims_compare_like_integers():
     assert [Dim(3) < 4, Dim(3) <= 3, Dim(3) > Dim(2), Dim(3) <= 2] == [True, True, True, False]
     assert [10, 11, 12, 13][Dim(2)] == 12
-    with pytest.raises(ShapeError, match=r"2\.\.3 is not static"):
+    with pytest.raises(ShapeError, match=naming("2", "3")):
         _ = Dim(2, 3) < 4
 
 

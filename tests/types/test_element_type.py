@@ -50,12 +50,12 @@ def test_two_threads_load_ml_dtypes_at_once(monkeypatch):
     """While the one imports it, the other has found the dtype."""
     kind, load = ElementType.f8e4m3, builtins.__import__
     found = kind.dtype
-    monkeypatch.setattr(kind, "_dtype", "float8_e4m3fn")
+    monkeypatch.setattr(kind, "stored_dtype", "float8_e4m3fn")
 
     def import_meanwhile(name, *others):
         module = load(name, *others)
         if name == "ml_dtypes":
-            kind._dtype = found
+            kind.stored_dtype = found
         return module
 
     monkeypatch.setattr(builtins, "__import__", import_meanwhile)

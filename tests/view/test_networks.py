@@ -10,7 +10,7 @@ import pytest
 
 import ir_exec
 from ir_exec.check import check_model
-from ir_exec.cli.schema import _MODELS
+from ir_exec.cli.schema import MODELS
 from ir_exec.codes import Code
 from ir_exec.errors import IRError
 from ir_exec.view import PageView, html_of, page_of_reports, view
@@ -59,7 +59,7 @@ def test_every_file_makes_a_page_that_keeps_the_schema(path: Path) -> None:
 
 
 def test_the_schema_of_a_page_is_listed() -> None:
-    assert _MODELS["view"] is PageView
+    assert MODELS["view"] is PageView
 
 
 def test_types_that_are_declared_and_inferred() -> None:

@@ -1,5 +1,4 @@
-"""Groups 3, 4, 5 and 7: what the operators say of their attributes and inputs; 6: what ports declare against what was
-inferred; 9: what was not checked."""
+"""Groups 3, 4, 5 and 7: attributes and inputs of operators; 6: declared against inferred types; 9: unchecked layers."""
 
 from ir_exec.check.rule import Rule
 from ir_exec.codes import Code
@@ -10,25 +9,25 @@ ATTRIBUTE_RULES = (
     Rule(
         Code.missing_attribute,
         "error",
-        "An attribute that the operator needs is missing.",
-        why="It has no default, so the operator is not defined without it. Type and shape of a ReadValue, which "
-        "OpenVINO then takes from the input, are a warning.",
+        "A required attribute is missing.",
+        why="The operator is undefined without it. A missing type or shape of a ReadValue is a warning: OpenVINO uses "
+        "those of the input.",
         bad='<layer id="2" name="gather" type="GatherElements" version="opset6">\n  <input>',
         good='<layer id="2" name="gather" type="GatherElements" version="opset6">\n  <data axis="1"/>\n  <input>',
     ),
     Rule(
         Code.invalid_attribute,
         "error",
-        "An attribute cannot be read, or its value is not allowed.",
-        why="Attributes are numbers, lists, booleans or one of a few words; which ones, the message tells.",
+        "An attribute cannot be parsed, or its value is not allowed.",
+        why="Attributes are numbers, lists, booleans or keywords. The message lists the allowed values.",
         bad='<data axis="last"/>',
         good='<data axis="1"/>',
     ),
     Rule(
         Code.unknown_attribute,
         "warning",
-        "The operator has no such attribute; it is ignored.",
-        why="A misspelt attribute changes nothing, and nobody notices.",
+        "The operator does not have this attribute; it is ignored.",
+        why="A misspelled attribute has no effect, and no runtime reports it.",
         bad='<data axis="1" PrimitivesPriority=""/>',
         good='<data axis="1"/>',
     ),
@@ -36,9 +35,9 @@ ATTRIBUTE_RULES = (
         Code.untyped_constant,
         "error",
         "A constant has the element type dynamic.",
-        why="OpenVINO writes such constants, without elements, for the inputs that a GroupQueryAttention or a "
-        "PagedAttentionExtension does not have, and reads no file with them. There they are a warning; the layer runs "
-        "without that input.",
+        why="OpenVINO writes such constants, without elements, for omitted inputs of GroupQueryAttention and "
+        "PagedAttentionExtension, but cannot read the file. There they are a warning; the layer runs without that "
+        "input.",
         bad='<data element_type="dynamic" shape="0,3" offset="0" size="1"/>',
         good='<data element_type="f32" shape="0,3" offset="0" size="1"/>',
     ),
@@ -48,16 +47,16 @@ ELEMENT_TYPE_RULES = (
     Rule(
         Code.element_type_not_taken,
         "error",
-        "An input has an element type that the operator does not take.",
-        why="Indices are integers, conditions are boolean; the operator is not defined for anything else.",
+        "An input has an element type that the operator does not accept.",
+        why="Indices are integers and conditions are boolean; the operator is undefined for other types.",
         bad='<data shape="2,2" element_type="f32"/>   (of the indices of a GatherElements)',
         good='<data shape="2,2" element_type="i64"/>',
     ),
     Rule(
         Code.element_types_differ,
         "error",
-        "Inputs that must share an element type do not.",
-        why="No operator converts its inputs; a Convert does.",
+        "Inputs that must have the same element type differ.",
+        why="Operators do not convert their inputs; insert a Convert.",
         bad="Add of f32[2,3] and f16[2,3]",
         good="Add of f32[2,3] and a Convert of f16[2,3] to f32",
     ),
@@ -65,7 +64,7 @@ ELEMENT_TYPE_RULES = (
         Code.input_array_type,
         "error",
         "An input array cannot be cast without loss.",
-        why="The caller has values that the network's input cannot hold.",
+        why="The array contains values that the element type of the input cannot represent.",
         bad='compiled({"indices": np.array([0.5])})   (the input is i64)',
         good='compiled({"indices": np.array([0])})',
         in_files=False,
@@ -76,23 +75,23 @@ SHAPE_RULES = (
     Rule(
         Code.wrong_rank,
         "error",
-        "A tensor has a rank that the operator does not take.",
-        why="The operator's rule counts the dims of its inputs.",
+        "A tensor has a rank that the operator does not accept.",
+        why="The operator defines the number of dims of its inputs.",
         bad="GatherElements of data [2,3] with indices [2]",
         good="GatherElements of data [2,3] with indices [2,2]",
     ),
     Rule(
         Code.dims_differ,
         "error",
-        "Dims that must be equal are not.",
-        why="The operator's rule ties the dims of its inputs to each other.",
+        "Dims that must be equal differ.",
+        why="The operator requires equal dims of its inputs.",
         bad="GatherElements along axis 1 of data [2,3] with indices [5,2]",
         good="GatherElements along axis 1 of data [2,3] with indices [2,2]",
     ),
     Rule(
         Code.axis_out_of_range,
         "error",
-        "An axis is out of the range of the rank.",
+        "An axis is out of range for the rank.",
         why="A tensor of rank r has the axes -r to r-1.",
         bad='<data axis="2"/>',
         good='<data axis="1"/>',
@@ -100,16 +99,16 @@ SHAPE_RULES = (
     Rule(
         Code.no_broadcast,
         "error",
-        "Shapes that must broadcast do not.",
-        why="Counted from the last, dims must be equal or one of them 1.",
+        "Shapes cannot be broadcast.",
+        why="Compared from the last dim, dims must be equal or one of them 1.",
         bad="Add of [2,3] and [2,4]",
         good="Add of [2,3] and [2,1]",
     ),
     Rule(
         Code.impossible_shape,
         "error",
-        "The shapes contradict the operator's rule.",
-        why="No output exists that the rule allows.",
+        "The shapes contradict the operator's definition.",
+        why="No output shape satisfies it.",
         bad="Reshape of [2,3] to [4,4]",
         good="Reshape of [2,3] to [3,2]",
     ),
@@ -117,7 +116,7 @@ SHAPE_RULES = (
         Code.input_array_shape,
         "error",
         "An input array does not have the input's shape.",
-        why="The network was made, or reshaped, for other shapes.",
+        why="The model was exported or reshaped for other shapes.",
         bad='compiled({"x": np.zeros((3, 2))})   (the input is [2,3])',
         good='compiled({"x": np.zeros((2, 3))})',
         in_files=False,
@@ -125,8 +124,8 @@ SHAPE_RULES = (
     Rule(
         Code.dynamic_rank,
         "info",
-        "The rank of an input, or of what a layer gives, is not known before the network runs.",
-        why="Some devices refuse such networks, and nothing below can be checked for its shape.",
+        "The rank of an input or output of a layer is unknown before the run.",
+        why="Some devices refuse such models, and the shapes of the following layers cannot be checked.",
         bad='<data shape="..." element_type="f32"/>',
         good='<data shape="?,3" element_type="f32"/>',
     ),
@@ -134,7 +133,7 @@ SHAPE_RULES = (
         Code.unbounded_dim,
         "info",
         "A dim of an input has no upper bound.",
-        why="Some devices, NPUs among them, take only networks whose memory can be counted beforehand.",
+        why="Some devices, including NPUs, only accept models whose memory is known in advance.",
         bad='<data shape="?,3" element_type="f32"/>',
         good='<data shape="1..8,3" element_type="f32"/>',
     ),
@@ -144,8 +143,8 @@ VALUE_RULES = (
     Rule(
         Code.failed,
         "error",
-        "An operator failed while it ran.",
-        why="The values, not the types, are at fault.",
+        "An operator failed during the run.",
+        why="The values are invalid, not the types.",
         bad="compiled({...})   (with values that an operator does not take)",
         good="compiled({...})",
         in_files=False,
@@ -153,15 +152,15 @@ VALUE_RULES = (
     Rule(
         Code.index_out_of_range,
         "error",
-        "A constant index is out of the range of its axis.",
-        why="ir_exec refuses to run it. OpenVINO reads or writes whatever lies there, or gives zeros.",
+        "A constant index is out of range for its axis.",
+        why="ir_exec refuses to run it. OpenVINO accesses other memory, or returns zeros.",
         bad="GatherElements along axis 1 of data [2,3] with index 5",
         good="GatherElements along axis 1 of data [2,3] with index 2",
     ),
     Rule(
         Code.negative_index,
         "warning",
-        "A constant index is negative where the specification expects none.",
+        "A constant index is negative, but the specification expects non-negative indices.",
         why="OpenVINO counts it from the end; other runtimes may not.",
         bad="GatherElements along axis 1 of data [2,3] with index -1",
         good="GatherElements along axis 1 of data [2,3] with index 2",
@@ -169,16 +168,16 @@ VALUE_RULES = (
     Rule(
         Code.duplicate_index,
         "info",
-        "Two constant indices write to one place; the last one wins.",
-        why="OpenVINO writes in parallel, so that which one wins may differ from run to run.",
+        "Two constant indices write to the same element; the last one wins.",
+        why="OpenVINO writes in parallel, so the winner may differ between runs.",
         bad="ScatterUpdate with indices [1, 1]",
         good="ScatterUpdate with indices [0, 1]",
     ),
     Rule(
         Code.bad_value,
         "error",
-        "A value is none that the operator takes.",
-        why="It is found when the network runs, and the layer and the input are named.",
+        "The operator does not accept a value.",
+        why="It is detected during the run; the message names the layer and the input.",
         bad="Range with step 0",
         good="Range with step 1",
         in_files=False,
@@ -187,7 +186,7 @@ VALUE_RULES = (
         Code.unknown_input,
         "error",
         "Inputs are missing, unknown or given twice.",
-        why="The name given is not that of an input of this network.",
+        why="The model has no input with the given name.",
         bad='ir-exec check model.xml --shape "y[1,3]"   (the input is x)',
         good='ir-exec check model.xml --shape "x[1,3]"',
         in_files=False,
@@ -195,40 +194,40 @@ VALUE_RULES = (
     Rule(
         Code.ignored_pattern,
         "warning",
-        "PCRE2 does not compile a regular expression, and OpenVINO then ignores it.",
-        why="Text is not split or not changed, without a word. Other libraries have escapes that PCRE2 lacks.",
+        "PCRE2 cannot compile a regular expression, and OpenVINO ignores it.",
+        why="Text is not split or not changed, without a message. Other libraries support escapes that PCRE2 does not.",
         bad=r"RegexSplit with the pattern \u0020",
         good=r"RegexSplit with the pattern \x{20}",
     ),
 )
 
 
-_WHY = "OpenVINO ignores what ports declare; every tool that believes it computes with something else than OpenVINO."
+_WHY = "OpenVINO ignores the declarations of ports; tools that use them compute different results than OpenVINO."
 
 PORT_RULES = (
     Rule(
         Code.declared_dims,
         "error",
-        "A port declares a dim that cannot be.",
-        why=f"{_WHY} Where the layers below agree with the port, an attribute, a constant or an edge was changed "
-        "instead. `--fix` rewrites the declaration.",
+        "A port declares an impossible dim.",
+        why=f"{_WHY} If the following layers agree with the port, the fault is in an attribute, a constant or an edge. "
+        "`--fix` corrects the declaration.",
         bad='<port id="1" precision="FP32">\n  <dim>2</dim>\n  <dim>5</dim>\n</port>   (of a ReLU of f32[2,3])',
         good='<port id="1" precision="FP32">\n  <dim>2</dim>\n  <dim>3</dim>\n</port>',
     ),
     Rule(
         Code.declared_rank,
         "error",
-        "A port declares a rank that cannot be.",
-        why=f"{_WHY} `--fix` rewrites the declaration.",
+        "A port declares an impossible rank.",
+        why=f"{_WHY} `--fix` corrects the declaration.",
         bad='<port id="1" precision="FP32">\n  <dim>2</dim>\n</port>   (of a ReLU of f32[2,3])',
         good='<port id="1" precision="FP32">\n  <dim>2</dim>\n  <dim>3</dim>\n</port>',
     ),
     Rule(
         Code.declared_element_type,
         "error",
-        "A port declares an element type that cannot be.",
-        why=f"{_WHY} `--fix` rewrites the declaration. Where no layer takes the output it is a warning, and so is what "
-        "old writers always declared as f32: the boxes of DetectionOutput and the indices of MaxPool.",
+        "A port declares an impossible element type.",
+        why=f"{_WHY} `--fix` corrects the declaration. It is a warning for outputs that no layer reads, and where old "
+        "tools always declared f32: the boxes of DetectionOutput and the indices of MaxPool.",
         bad='<port id="1" precision="FP16">   (of a ReLU of f32[2,3])',
         good='<port id="1" precision="FP32">',
     ),
@@ -236,24 +235,24 @@ PORT_RULES = (
         Code.ports_disagree,
         "warning",
         "The ports at both ends of an edge declare different dims.",
-        why="Either could be, so it is open which one the writer of the file meant.",
+        why="Both are possible, so the intended one is unknown.",
         bad='<port id="0" precision="FP32">\n  <dim>2</dim>\n  <dim>7</dim>\n</port>',
         good='<port id="0" precision="FP32">\n  <dim>2</dim>\n  <dim>-1</dim>\n</port>',
     ),
     Rule(
         Code.body_input_type,
         "error",
-        "What a layer hands to a Parameter of its body contradicts the type that the Parameter declares.",
-        why="OpenVINO gives the Parameter the type of what it is handed, and the layers inside may not take it.",
+        "The type of a value that a layer passes to a Parameter of its body contradicts the declared type.",
+        why="OpenVINO gives the Parameter the type of the value, which the layers of the body may not accept.",
         bad='<data shape="2,1" element_type="f16"/>   (of the Parameter; the layer hands it f32[2,1])',
         good='<data shape="2,1" element_type="f32"/>',
     ),
     Rule(
         Code.value_info,
         "error",
-        "An ONNX file declares another type for a value than its node gives.",
-        why="Runtimes trust what `value_info` and the outputs declare, or refuse the file. The declaration is often "
-        "left from before the network was changed; or a node means something else than was meant.",
+        "An ONNX file declares a type of a value that contradicts its node.",
+        why="Runtimes rely on the types in `value_info` and outputs, or refuse the file. The declaration may be older "
+        "than the graph, or the node is wrong.",
         bad="(float[2,3] x) => (float[2,4] y) { y = Relu(x) }",
         good="(float[2,3] x) => (float[2,3] y) { y = Relu(x) }",
     ),
@@ -264,42 +263,43 @@ UNCHECKED_RULES = (
     Rule(
         Code.unsupported,
         "info",
-        "Something that ir_exec does not have.",
-        why="The network may be right, and cannot be run here.",
-        bad="compile_model of a network with an operator that ir_exec does not have",
-        good="check_model of the same network, which counts the layer as not checked",
+        "ir_exec does not support something.",
+        why="The model may be valid, but cannot be run here.",
+        bad="compile_model of a model with an operator that ir_exec does not have",
+        good="check_model of the same model, which counts the layer as not checked",
         in_files=False,
     ),
     Rule(
         Code.operator_not_implemented,
         "info",
-        "ir_exec does not have this operator yet; its types are as declared.",
-        why="What the file declares for the outputs of this layer is believed, so faults of the layer are not found.",
+        "ir_exec does not support this operator yet; its declared types are used.",
+        why="The declared outputs of this layer are not verified, so its faults are not detected.",
         bad="an operator that ir_exec does not have",
         good="an operator that ir_exec has",
     ),
     Rule(
         Code.extension_operator,
         "info",
-        "The operator belongs to an extension or is internal to OpenVINO; without a class its types are as declared.",
-        why="Only who wrote the extension knows what the layer does. OpenVINO reads the file only where the extension "
-        "is loaded, and its own internal operators in no file: they come from compiled or transformed models.",
+        "The operator belongs to an extension or is internal to OpenVINO; without a class, its declared types are "
+        "used.",
+        why="Only the author of the extension defines the layer. OpenVINO reads the file if the extension is loaded. "
+        "It cannot read its own internal operators: they come from compiled or transformed models.",
         bad='<layer id="1" name="mine" type="MyOp" version="my_extension">',
         good='<layer id="1" name="mine" type="ReLU" version="opset1">',
     ),
     Rule(
         Code.unknown_inputs,
         "info",
-        "The types of a layer's inputs are not known, so it was not checked.",
-        why="A layer above was not checked, and its outputs declare too little to go on with.",
+        "The input types of a layer are unknown, so it was not checked.",
+        why="A preceding layer was not checked, and does not declare its outputs completely.",
         bad='<output>\n  <port id="1" precision="FP32"/>\n</output>   (of a layer that is not checked)',
         good='<output>\n  <port id="1" precision="FP32">\n    <dim>2</dim>\n  </port>\n</output>',
     ),
     Rule(
         Code.internal_error,
         "error",
-        "ir_exec itself failed; at one layer that is an info.",
-        why="The file is not to blame. Please report it.",
+        "ir_exec itself failed; at a single layer this is an info.",
+        why="The file is not the cause. Please report it.",
         bad="ir_exec failed with IndexError",
         good="a report",
     ),

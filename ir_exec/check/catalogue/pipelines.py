@@ -1,4 +1,4 @@
-"""What can be wrong between the files of a folder that are one model."""
+"""Group 8: files of a folder that contradict each other, and targets that refuse a model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ PIPELINE_RULES = (
     Rule(
         Code.missing_part,
         "error",
-        "A folder lacks a file that its pipeline needs.",
-        why="OpenVINO GenAI looks for networks, tokenizers and settings under fixed names.",
+        "A file that the pipeline needs is missing from the folder.",
+        why="OpenVINO GenAI looks for models, tokenizers and settings under fixed names.",
         bad="openvino_model.xml, openvino_tokenizer.xml, config.json",
         good="openvino_model.xml, openvino_tokenizer.xml, openvino_detokenizer.xml, config.json",
         in_files=False,
@@ -21,7 +21,7 @@ PIPELINE_RULES = (
         Code.foreign_part,
         "error",
         "A .bin belongs to another .xml of the folder.",
-        why='OpenVINO says "Incorrect weights in bin file!" and not of which file, or reads other numbers.',
+        why='OpenVINO reports "Incorrect weights in bin file!" without naming the file, or reads wrong values.',
         bad="openvino_tokenizer.bin is a copy of openvino_model.bin",
         good="every .bin is the one that was written with its .xml",
         in_files=False,
@@ -29,17 +29,17 @@ PIPELINE_RULES = (
     Rule(
         Code.vocabularies_differ,
         "error",
-        "Tokenizer, detokenizer, tokenizer.json, embedding and logits do not have the same tokens.",
+        "The vocabularies of tokenizer, detokenizer, tokenizer.json, embedding and logits differ.",
         why="Tokens of another vocabulary are valid numbers: the text is wrong, and nothing fails.",
-        bad="a tokenizer of 32,000 tokens beside an embedding of 2,000 rows",
-        good="a tokenizer of 2,000 tokens beside an embedding of 2,000 rows",
+        bad="a tokenizer of 32,000 tokens with an embedding of 2,000 rows",
+        good="a tokenizer of 2,000 tokens with an embedding of 2,000 rows",
         in_files=False,
     ),
     Rule(
         Code.special_tokens,
         "error",
-        "Files say different ids of a special token, or an id that the vocabulary does not have.",
-        why="With another end token generation does not stop, or stops too early.",
+        "Files declare different ids of a special token, or an id outside the vocabulary.",
+        why="With a wrong end token, generation does not stop or stops too early.",
         bad='generation_config.json: "eos_token_id": 2, rt_info of the tokenizer: eos_token_id 1',
         good='generation_config.json: "eos_token_id": 1, rt_info of the tokenizer: eos_token_id 1',
         in_files=False,
@@ -47,8 +47,8 @@ PIPELINE_RULES = (
     Rule(
         Code.pipeline_ports,
         "error",
-        "An input or output has not the name or the element type that pipelines use.",
-        why="Pipelines find them by name; one that they do not find stays empty, and the text is wrong.",
+        "An input or output does not have the name or element type that pipelines expect.",
+        why="Pipelines find ports by name. An input that they do not find stays empty, and the text is wrong.",
         bad='<port id="0" precision="I64" names="mask">',
         good='<port id="0" precision="I64" names="attention_mask">',
         in_files=False,
@@ -56,7 +56,7 @@ PIPELINE_RULES = (
     Rule(
         Code.pipeline_state,
         "error",
-        "The variables of a cache do not make pairs of keys and values, or two have one id.",
+        "The variables of a cache are not pairs of keys and values, or two variables have the same id.",
         why="Layers that share a variable overwrite each other's cache.",
         bad='two ReadValue layers with variable_id="past_key_values.0.keypresent.0.key"',
         good="an id for each variable",
@@ -66,7 +66,7 @@ PIPELINE_RULES = (
         Code.chat_template,
         "error",
         "A chat template is missing, cannot be compiled, or differs between files.",
-        why="A template may stand in five places, of which the last one is used.",
+        why="A template can be in five places; the last one is used.",
         bad="{% for message in messages %}{{ message['content'] }}",
         good="{% for message in messages %}{{ message['content'] }}{% endfor %}",
         in_files=False,
@@ -74,8 +74,8 @@ PIPELINE_RULES = (
     Rule(
         Code.part_versions,
         "warning",
-        "Parts of a folder were written by different releases.",
-        why="They may not have been exported from the same model, and inputs of operators differ between releases.",
+        "Different releases wrote the parts of a folder.",
+        why="The parts may come from different exports, and the inputs of operators differ between releases.",
         bad="openvino_tokenizer.xml by 2024.6, openvino_model.xml by 2026.1",
         good="all parts by 2026.1",
         in_files=False,
@@ -83,17 +83,17 @@ PIPELINE_RULES = (
     Rule(
         Code.settings_contradict,
         "error",
-        "Settings say sizes or formats that the network does not have.",
-        why="They may be those of another model.",
-        bad='"hidden_size": 4096 beside an embedding of 2,048 columns',
-        good='"hidden_size": 2048 beside an embedding of 2,048 columns',
+        "Settings declare sizes or formats that contradict the model.",
+        why="They may belong to another model.",
+        bad='"hidden_size": 4096 with an embedding of 2,048 columns',
+        good='"hidden_size": 2048 with an embedding of 2,048 columns',
         in_files=False,
     ),
     Rule(
         Code.unreadable_settings,
         "error",
-        "A file of settings is no JSON.",
-        why="Pipelines stop, or go on with their defaults.",
+        "A settings file is not valid JSON.",
+        why="Pipelines stop, or continue with defaults.",
         bad='{"eos_token_id": 1,}',
         good='{"eos_token_id": 1}',
         in_files=False,
@@ -101,9 +101,9 @@ PIPELINE_RULES = (
     Rule(
         Code.refused_by_target,
         "error",
-        "A device or a pipeline that `--for` names refuses the model, or is not documented to take it.",
-        why="The finding comes before a machine with the device is needed, and cites the public document that states "
-        "the limit. What no document states is an info: it is not known.",
+        "The device or pipeline given by `--for` refuses the model, or is not documented to support it.",
+        why="The finding needs no machine with the device, and cites the public document that states the limit. Facts "
+        "without a document are an info: unknown.",
         bad="ir-exec check model --for npu   (an input of [?,3,224,224])",
         good="ir-exec check model --for npu   (an input of [1,3,224,224])",
         in_files=False,

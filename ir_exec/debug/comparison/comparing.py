@@ -1,7 +1,7 @@
 """Two runs of a network, layer by layer: the first layer that is wrong, and which are wrong by themselves.
 
-Our run goes along the reference's values. Beside each of our values stands an anchor: the value that the reference has
-in its place, or what our layers make of the anchors above where it has none. A layer computed from the anchors of its
+Our run goes along the reference's values. Each of our values has an anchor: the value that the reference has in its
+place, or what our layers make of the anchors above where it has none. A layer computed from the anchors of its
 inputs shows the error that is its own; our value shows the error that was carried to it as well.
 """
 
@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.advice import advice_of, computed_type
-from ir_exec.debug.comparison.cancellation import cancelling_terms
+from ir_exec.debug.comparison.advice import advice_of
 from ir_exec.debug.comparison.discontinuities import jump_of, on_steps
 from ir_exec.debug.comparison.fusions import Own, from_undoubted, in_doubt, is_doubtful
 from ir_exec.debug.comparison.judging import elements_not_compared, fits, judged_outputs, verdict_of
@@ -31,21 +29,16 @@ from ir_exec.debug.comparison.known import (
     unmatched_of,
 )
 from ir_exec.debug.comparison.metrics import (
-    Difference,
     Settings,
     Tolerance,
-    difference,
-    no_difference,
-    same_bits,
 )
-from ir_exec.debug.comparison.report import ComparedLayer, Comparison, LayerFault, Status
-from ir_exec.debug.comparison.rounded import ROUNDED, RoundedWeights, same_storage
+from ir_exec.debug.comparison.report import ComparedLayer, Comparison, LayerFault
+from ir_exec.debug.comparison.rounded import same_storage
 from ir_exec.debug.comparison.sensitivity import Untested, driven_values, untested
+from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED, ValueComparer
 from ir_exec.debug.draw.record import Drawn
 from ir_exec.debug.pairing.partners import given_by_key, partners_of
 from ir_exec.debug.quantization.pairing import FoldedWeights
-from ir_exec.debug.quantization.ranges import RangeCounter, range_line
-from ir_exec.debug.quantization.weights import QuantizedNote, QuantizedWeight, weight_line
 from ir_exec.debug.references.reference import Adviser, IRReference, Reference
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of, holder_names
@@ -61,9 +54,6 @@ __all__ = ["compare_with"]
 
 _MOST_CALLS = 4
 """With inputs that are drawn anew to run every branch."""
-
-_MOST_INCLUDED = 20
-"""Of a chain of layers without partners no more are named."""
 
 
 def compare_with(
@@ -104,8 +94,8 @@ def compare_with(
     while pending:
         arrays = pending.pop(0)
         reference.run(given_by_key(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
-        comparing.quantized = folded.judge(reference)
-        comparing.settings = replace(comparing.settings, computes_in=reference.computes_in)
+        comparing.values.quantized = folded.judge(reference)
+        comparing.values.settings = replace(comparing.values.settings, computes_in=reference.computes_in)
         comparing.run(arrays)
         if reference.failure is not None:
             break
@@ -119,10 +109,7 @@ def compare_with(
 
 
 class _Comparing:
-    """The visitor of our runs. calls: how many there were. settings: may be others for each call.
-
-    quantized: compressed weights, by the keys of the values that they end in.
-    """
+    """The visitor of our runs. calls: how many there were. values: compares values, with the settings of the call."""
 
     def __init__(
         self,
@@ -136,8 +123,8 @@ class _Comparing:
         self._model = model
         self._reference = reference
         self._partners = partners
-        self.settings = settings
         self._walker = Walker(model, threads=settings.threads, precision=settings.precision)
+        self.values = ValueComparer(reference, partners, settings, folded, is_wide=bool(self._walker.wide.ops))
         self._entries = entries
         self.calls = 0
         self._outputs = {node.values_in[0] for node in model.graph.results}
@@ -145,23 +132,18 @@ class _Comparing:
         self._kept: dict[str, Array] = {}
         self._frames: list[tuple[Where, dict[int, Anchor]]] = []
         self._found: dict[tuple[tuple[str, ...], str], LayerFindings] = {}
-        self._output_errors: dict[tuple[Key, int], Difference | None] = {}
-        self._visible_errors: dict[tuple[Key, int], Difference] = {}
-        self._output_shapes: dict[Key, tuple[int, ...]] = {}
         self._on_steps: set[tuple[Where, str, int]] = set()
         self._scopes = {"/".join((*entry.scope, entry.layer_name)): entry.scope for entry in entries.values()}
         graphs = [model.graph, *(body.graph for node in model.graph.all_nodes() for body in node.bodies)]
         self._driven = frozenset[Value]().union(*map(driven_values, graphs))
         self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
         self._bodies: dict[tuple[str, ...], BodyPair] = {}
-        self._rounded = RoundedWeights()
         self._folded = folded
-        self.quantized: Mapping[Key, QuantizedWeight] = {}
-        self._ranges: dict[Key, RangeCounter] = {}
         self._takers = Takers(model.graph)
 
     def run(self, arrays: Sequence[Array]) -> None:
         self.calls += 1
+        self.values.call = self.calls
         self._frames.clear()
         # What the reference has assigned in the call before is what its layers are to read in this one.
         self._kept, self._assigned = self._assigned, {}
@@ -170,8 +152,8 @@ class _Comparing:
 
     def visit(self, visit: Visit) -> None:
         node, where = visit.node, visit.where
-        if self.settings.progress is not None:
-            self.settings.progress(visit.path)
+        if self.values.settings.progress is not None:
+            self.values.settings.progress(visit.path)
         frame = self._frame(where)
         anchors = [frame[value.number] for value in node.values_in]
         if isinstance(node.op, AssignsVariable) and anchors[0].is_known and not where.scope:
@@ -208,7 +190,7 @@ class _Comparing:
     def _is_same_iteration(self, graph: Graph, where: Where, values: Sequence[Array]) -> bool:
         """Whether nothing is to be added to what is known of the layers of a body but that they ran once more."""
         assert isinstance(self._reference, IRReference), "others hold no iterations"
-        if self.settings.metrics:
+        if self.values.settings.metrics:
             return False
         body = self._bodies.get(where.scope) or self._body(graph, where.scope, self._reference)
         if body is None:
@@ -244,29 +226,23 @@ class _Comparing:
         """Whether a layer that has run before gives what the reference gives, so that nothing is to be added to what is
         known; outputs of the network are looked at in every call."""
         known = self._found.get((visit.where.scope, visit.node.id))
-        if known is None or known.layer.status == "unmatched" or self.settings.metrics:
+        if known is None or known.layer.status == "unmatched" or self.values.settings.metrics:
             return False
         if not all(anchor.same for anchor in anchors) or any(value in self._outputs for value in visit.node.outputs):
             return False
         pairs = zip(visit.outputs, values, strict=False)
-        if not all(wanted is not None and self._is_same(ours, wanted) for ours, wanted in pairs):
+        if not all(wanted is not None and self.values.is_same(ours, wanted) for ours, wanted in pairs):
             return False
         known.ran(visit.node, visit.outputs)
         return True
-
-    def _is_same(self, ours: Array, wanted: Array) -> bool:
-        """Whether the reference has our value, as it is or rounded to the 16-bit type that the file says."""
-        if same_bits(ours, wanted):
-            return True
-        if not self._walker.wide.ops or ours.dtype == wanted.dtype or ours.shape != wanted.shape:
-            return False
-        return same_bits(as_declared(ours, ElementType.of(wanted)), wanted)
 
     def _layer(
         self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None], frame: dict[int, Anchor]
     ) -> ComparedLayer:
         node, where = visit.node, visit.where
-        computed = from_undoubted(partial(self._own, visit, values=values), anchors, values, self.settings, self._found)
+        computed = from_undoubted(
+            partial(self._own, visit, values=values), anchors, values, self.values.settings, self._found
+        )
         anchors, (own, inputs, problem) = computed.anchors, computed.own
         includes = tuple(dict.fromkeys(name for anchor in anchors for name in anchor.includes))
         layers = []
@@ -276,7 +252,7 @@ class _Comparing:
                 continue  # whatever it holds, nothing comes of it
             entry = self._entries[where.scope, node.id, position]
             made = None if own is None else own[position]
-            layer, same = self._output(visit, entry, ours, wanted, made, inputs, includes)
+            layer, same = self.values.compared(visit, entry, ours, wanted, made, inputs, includes)
             layers.append((position, layer))
             anchor = self._anchor(node, entry, where, ours, wanted, made, same, includes)
             if not same:
@@ -292,7 +268,7 @@ class _Comparing:
             )
         if layer.status == "wrong" and inputs is not None and own is not None:
             tolerance = Tolerance(layer.own.rtol, layer.own.atol) if layer.own else Tolerance()
-            note = on_steps(node, inputs, own, values, tolerance, self.settings.computes_in)
+            note = on_steps(node, inputs, own, values, tolerance, self.values.settings.computes_in)
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
                 self._note_steps(visit, values, tolerance)
@@ -309,7 +285,7 @@ class _Comparing:
                 visit.outputs[position],
                 wanted,
                 layer.carried,
-                self.settings.carried,
+                self.values.settings.carried,
                 maker_of(anchors),
             )
             if jump is not None:
@@ -350,7 +326,10 @@ class _Comparing:
 
     def _note_steps(self, visit: Visit, values: Sequence[Array | None], tolerance: Tolerance) -> None:
         """Remember layers whose outputs differ in ties and on steps alone, seen from our inputs as well."""
-        if on_steps(visit.node, visit.inputs, visit.outputs, values, tolerance, self.settings.computes_in) is not None:
+        if (
+            on_steps(visit.node, visit.inputs, visit.outputs, values, tolerance, self.values.settings.computes_in)
+            is not None
+        ):
             self._on_steps.add((visit.where, visit.node.id, self.calls))
 
     def _value(self, node: Node, where: Where, position: int) -> Array | None:
@@ -380,115 +359,6 @@ class _Comparing:
             message = error.message if isinstance(error, IRError) else str(error)
             return None, None, f"does not run on the reference's inputs: {message}"
 
-    def _output(
-        self,
-        visit: Visit,
-        entry: Entry,
-        ours: Array,
-        wanted: Array | None,
-        made: Array | None,
-        inputs: Sequence[Array] | None,
-        includes: tuple[str, ...],
-    ) -> tuple[ComparedLayer, bool]:
-        layer: dict[str, Any] = {
-            "layer_id": entry.layer_id,
-            "layer_name": entry.layer_name,
-            "path": visit.path,
-            "type": visit.node.type,
-            "element_type": ElementType.of(ours).name,
-            "shape": ours.shape,
-            "iterations": visit.where.iterations,
-            "call": self.calls,
-        }
-        output = (entry.key, self.calls)
-        if entry.output:
-            self._output_shapes[entry.key] = ours.shape
-        if wanted is None:
-            if entry.output:
-                self._output_errors[output] = None
-            if entry.key in self._folded.parts:
-                return ComparedLayer(**layer, status="skipped", note=self._folded.parts[entry.key]), made is ours
-            return ComparedLayer(**layer, status="unmatched"), made is ours
-        settings = self.settings
-        kinds = ElementType.of(ours), computed_type(wanted)
-        same = self._is_same(ours, wanted)
-        terms = partial(cancelling_terms, visit.node, visit.inputs)
-        if same:
-            carried = no_difference(ours, wanted, settings.metrics)
-        else:
-            carried = difference(ours, wanted, settings.carried(kinds, visit.node), settings.metrics, terms)
-        own = None
-        if made is not None and not isinstance(visit.node.op, Parameter):
-            own = carried
-            if made is not ours or not same:
-                tolerance = self._own_tolerance(visit.node, inputs or (), kinds, includes)
-                own_terms = partial(cancelling_terms, visit.node, inputs or ())
-                own = difference(made, wanted, tolerance, settings.metrics, own_terms)
-        if entry.output:
-            plain = self._reference.output(self._partners[entry.key].key)
-            tolerance = settings.outputs.get(entry.key, settings.carried(kinds, visit.node))
-            error = carried
-            if not same and entry.key in settings.outputs:
-                error = difference(ours, wanted, tolerance, settings.metrics)
-            if plain is not None and not same_bits(plain, wanted):
-                self._visible_errors[output] = error
-                error = difference(ours, plain, tolerance, settings.metrics, terms)
-            self._output_errors[output] = error
-        status: Status = "equal" if same else "close" if carried.is_within else "carried"
-        if own is not None and not own.is_within:
-            status = "wrong"
-            if isinstance(visit.node.op, Const) and self._is_rounded(visit.node.op, entry, ours, wanted, own):
-                status = "close"
-                own = carried = difference(ours, wanted, ROUNDED, settings.metrics)
-        partner = self._partners[entry.key]
-        note = self._quantized(visit, entry, made, inputs)
-        if note is not None and made is not None:
-            own = difference(made, wanted, ROUNDED, settings.metrics)
-            carried = own if made is ours else carried
-            status = "wrong" if note.is_fault else "close" if carried.is_within else "carried"
-            layer["note"] = note.text
-        found = {
-            "status": status,
-            "own": own,
-            "carried": carried,
-            "partner": partner.path or None,
-            "includes": includes[-_MOST_INCLUDED:] if status == "wrong" else (),
-        }
-        return ComparedLayer(**layer, **found), same
-
-    def _quantized(
-        self, visit: Visit, entry: Entry, made: Array | None, inputs: Sequence[Array] | None
-    ) -> QuantizedNote | None:
-        """What is to be said of a value that the reference has before quantization; None for all others."""
-        weight = self.quantized.get(entry.key)
-        if weight is not None:
-            return QuantizedNote(weight_line(weight), weight.is_fault)
-        levels = getattr(visit.node.op, "levels", None)
-        if entry.key not in self._folded.passed or levels is None or made is None:
-            return None
-        counter = self._ranges.setdefault(entry.key, RangeCounter(entry.path, entry.layer_id, int(levels)))
-        unexplained = counter.add(visit.inputs if inputs is None else inputs, made)
-        return QuantizedNote(range_line(counter.result()), unexplained > 0)
-
-    def _is_rounded(self, constant: Const, entry: Entry, ours: Array, wanted: Array, own: Difference) -> bool:
-        """Return True for weights that are those of the reference in another type; the tolerances then follow it."""
-        kind = self._partners[entry.key].element_type
-        stored = constant.element_type, None if kind is None else ElementType.parse(kind)
-        found = self.settings.given is None and self._rounded.add(entry.key, ours, wanted, own, stored)
-        self.settings = replace(self.settings, weights=self._rounded.element_type)
-        return found
-
-    def _own_tolerance(
-        self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType], includes: Sequence[str]
-    ) -> Tolerance:
-        """The tolerance of what a layer makes of the reference's inputs.
-
-        In the bodies of a layer there may be weights that are rounded: their effect is none of the layer's own.
-        """
-        if node.bodies and self.settings.weights is not None:
-            return self.settings.carried(kinds)
-        return self.settings.chain(kinds) if includes else self.settings.own(node, inputs, kinds)
-
     def _anchor(
         self,
         node: Node,
@@ -509,7 +379,7 @@ class _Comparing:
             return Anchor(lambda: ours, True)
         if made is None:
             return Anchor(lambda: ours, False, is_known=False)
-        chain = (*includes, entry.path)[-_MOST_INCLUDED:]
+        chain = (*includes, entry.path)[-MOST_INCLUDED:]
         return Anchor(lambda: made, made is ours, includes=chain)
 
     def _loaded(self, key: Key, iterations: tuple[int, ...]) -> Array:
@@ -539,9 +409,9 @@ class _Comparing:
             if inside.isdisjoint((*place[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
         ]
         faults.sort(key=lambda fault: fault.call)
-        seen = self._output_errors, self._visible_errors, self._output_shapes
+        seen = self.values.output_errors, self.values.visible_errors, self.values.output_shapes
         outputs = judged_outputs(self._model, self._partners, *seen, self._on_steps, self.calls)
-        not_compared = 0 if self.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
+        not_compared = 0 if self.values.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
         verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps)
         beyond = [one for one in layers if one.status in ("carried", "step", "reference", "wrong") and not fits(one)]
         computes_in = self._reference.computes_in
@@ -565,9 +435,9 @@ class _Comparing:
                 )
             ),
             notes=tuple(self._reference.notes),
-            weights=self._rounded.note(),
-            quantized=tuple(self.quantized.values()),
-            ranges=tuple([counter.result() for counter in self._ranges.values()]),
+            weights=self.values.rounded.note(),
+            quantized=tuple(self.values.quantized.values()),
+            ranges=tuple([counter.result() for counter in self.values.ranges.values()]),
             calls=self.calls,
             rounds=self._reference.rounds,
             failure=self._reference.failure,

@@ -121,6 +121,13 @@ def _suite(name: str, report: Comparison | None, error: str | None) -> str:
             text = layer.note or ("" if layer.own is None else told(layer.own))
             body = f"<system-out>{escape(_clean(text))}</system-out>"
         cases.append(_case(layer.type, f"{layer.layer_id} {layer.path}", body))
+    isolation = None if report is None else report.isolation
+    for part in () if isolation is None else (*isolation.parts, *isolation.fusions):
+        if part.kind != "layer":
+            lines = [told(part.error)] if part.error else [part.note or ""]
+            fails = part.status in ("wrong", "crashed", "refused")
+            body = _failure(f"the {part.kind} is {part.status} by itself", lines) if fails else ""
+            cases.append(_case(part.kind, ", ".join(part.layers) if part.kind == "fusion" else part.name, body))
     counts = [sum(mark in case for case in cases) for mark in ("<failure", "<error", "<skipped")]
     failures, errors, skipped = counts
     heading = (

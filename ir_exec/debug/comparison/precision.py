@@ -145,13 +145,13 @@ def lower_precision(
     is_drawn = inputs is None
     model, (arrays,), _ = for_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
     settings = Settings(rtol=rtol, atol=atol, threads=threads, progress=progress)
-    rounding = _Rounding(model, ElementType[precision], arrays, settings)
+    rounding = RoundedRuns(model, ElementType[precision], arrays, settings)
     report = rounding.report(seed if is_drawn else None)
     rounding.close()
     return report
 
 
-class _Rounding:
+class RoundedRuns:
     """Runs of one network with some of its layers rounded."""
 
     def __init__(self, model: Model, kind: ElementType, arrays: Sequence[Array], settings: Settings) -> None:
@@ -279,7 +279,7 @@ class _Rounding:
             differences[port.name] = difference(array, exact, tolerance_of(kinds) if given is None else given)
         return differences
 
-    def _holds(self, keep: Sequence[Place]) -> bool:
+    def holds(self, keep: Sequence[Place]) -> bool:
         return all(one.is_within for one in self._differences(frozenset(keep)).values())
 
     def _fewest(self) -> list[Place]:
@@ -289,12 +289,12 @@ class _Rounding:
         """
         places = [place for place, layer in self._layers.items() if canonical(layer.type) != "Const"]
         order = sorted(places, key=lambda place: _harm(self._layers[place]), reverse=True)
-        if not self._holds(order):
+        if not self.holds(order):
             return order
         low, high = 0, len(order)
         while high - low > 1:
             middle = (low + high) // 2
-            if self._holds(order[:middle]):
+            if self.holds(order[:middle]):
                 high = middle
             else:
                 low = middle
@@ -307,7 +307,7 @@ class _Rounding:
             before, start = len(keep), 0
             while start < len(keep) and len(keep) > 1 and self.rounds < _MOST_ROUNDS:
                 fewer = keep[:start] + keep[start + size :]
-                if self._holds(fewer):
+                if self.holds(fewer):
                     keep = fewer
                 else:
                     start += size

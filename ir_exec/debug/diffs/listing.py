@@ -27,7 +27,7 @@ class Opened(NamedTuple):
 
 
 def opened(source: Model | Loaded | Source, weights: WeightsSource | None) -> Opened:
-    """The network of a file, with its weights if these are there."""
+    """The network of a file, with its weights if the .bin exists."""
     if isinstance(source, (Model, Loaded)):
         return Opened(source.graph, source.weights, source.document.rt_info)
     loaded = load(source, weights, report=_unless_missing if weights is None else raise_error)

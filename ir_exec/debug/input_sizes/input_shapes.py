@@ -126,7 +126,7 @@ def _all_moves(prober: Prober, found: SizeFindings, base: Sizes) -> dict[int, Si
         together = [dim for move in moves.values() if len(_moving(move)) > 1 for dim in _moving(move)]
         last = {dim for dim in together if base[dim] > 1 and prober(with_size(base, dim, 1)).fits} | found.at_most
     finally:
-        found.directions = _solved(moves, len(base), last)
+        found.directions = solved_directions(moves, len(base), last)
         found.at_most &= found.directions.tied.keys()
     for dim in found.directions.free:
         # A bound moves alone, and what it bounds along with it.
@@ -190,11 +190,11 @@ def _distinctive(base: Sizes, along: Sizes, dim: int, taken: set[int]) -> Iterat
     def is_fresh(sizes: Sizes) -> bool:
         return sizes[dim] not in taken and all(sizes[one] > 1 for one in moving)
 
-    fresh = [sizes for steps in range(_MOST_SPREADS) if is_fresh(sizes := _at(base, along, steps))]
+    fresh = [sizes for steps in range(_MOST_SPREADS) if is_fresh(sizes := sizes_at(base, along, steps))]
     fresh.sort(key=lambda sizes: not _is_prime(sizes[dim]))
     yield from fresh[:2]
     yield from [sizes for sizes in fresh[2:] if not _is_prime(sizes[dim])][:2]
-    yield from [sizes for steps in (1, 2) if is_fresh(sizes := _at(base, along, -steps))]
+    yield from [sizes for steps in (1, 2) if is_fresh(sizes := sizes_at(base, along, -steps))]
 
 
 def _is_prime(number: int) -> bool:
@@ -262,7 +262,7 @@ def _sizes_near(size: int) -> Iterator[int]:
             yield size - step
 
 
-def _solved(moves: dict[int, Sizes], count: int, last: Collection[int] = ()) -> Directions:
+def solved_directions(moves: dict[int, Sizes], count: int, last: Collection[int] = ()) -> Directions:
     """The directions solved for as few dims as there are, those that others move least often. `last` are dims that
     rather follow others, for they may also be 1 or smaller."""
     followers = {dim for start, move in moves.items() for dim, part in enumerate(move) if part and dim != start}
@@ -309,7 +309,7 @@ def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move:
     known = abs(move[dim])
     for step in dict.fromkeys([*sorted(one for one in steps if one < known), known]):
         along = _direction(directions, dim, step, len(base))
-        tries = [_at(base, along, steps) for steps in (1, -1)]
+        tries = [sizes_at(base, along, steps) for steps in (1, -1)]
         outcomes = [prober(sizes) for sizes in tries if min(sizes) >= 1]
         if any(outcome.fits for outcome in outcomes):
             break
@@ -354,7 +354,7 @@ def _direction(directions: Directions, dim: int, step: int, count: int) -> Sizes
     return tuple([int(slopes.get(other, Fraction(0)) * step) for other in range(count)])
 
 
-def _at(base: Sizes, along: Sizes, steps: int) -> Sizes:
+def sizes_at(base: Sizes, along: Sizes, steps: int) -> Sizes:
     return tuple([size + steps * part for size, part in zip(base, along, strict=True)])
 
 
@@ -390,7 +390,7 @@ class _Walk:
         return sign * fits, outcome
 
     def _try(self, steps: int) -> Outcome:
-        return self.prober(_at(self.base, self.along, steps))
+        return self.prober(sizes_at(self.base, self.along, steps))
 
     def _end(self, sign: int) -> int:
         """The number of steps behind which a size is below 1, or larger than anybody asks for."""

@@ -92,7 +92,7 @@ class Prober:
         self._parameters = {node: number for number, node in enumerate(model.graph.parameters)}
         self._outcomes: dict[Sizes, Outcome] = {}
         self._above: dict[Node, list[int]] = {}
-        self._layers = 0
+        self.inferred_layers = 0
         given = {
             value: TensorType(type.element_type, Shape.unknown() if type.rank is None else Shape.of_rank(type.rank))
             for value, type in zip(self._inputs, types, strict=True)
@@ -108,7 +108,7 @@ class Prober:
     @property
     def left(self) -> float:
         """The share of the layers that may still be inferred."""
-        return 1 - self._layers / MOST_LAYERS
+        return 1 - self.inferred_layers / MOST_LAYERS
 
     def declared(self, dim: int) -> Dim:
         place = self.dims[dim]
@@ -137,8 +137,8 @@ class Prober:
         """Raises OutOfProbesError where as many probes have been made as may be."""
         found = self._outcomes.get(sizes)
         if found is None:
-            is_enough = len(self._outcomes) >= LEAST_PROBES or self._layers > _MOST_OF_LEAST
-            if self._layers > MOST_LAYERS and is_enough:
+            is_enough = len(self._outcomes) >= LEAST_PROBES or self.inferred_layers > _MOST_OF_LEAST
+            if self.inferred_layers > MOST_LAYERS and is_enough:
                 raise OutOfProbesError
             found = self._outcomes[sizes] = self._infer(sizes)
         return found
@@ -171,7 +171,7 @@ class Prober:
         except _StopError as stop:
             return Outcome(sizes, self._numbers[stop.node], stop.node, stop.error, seen)
         finally:
-            self._layers += count
+            self.inferred_layers += count
         return Outcome(sizes, len(self._numbers), None, None, types)
 
     def meets_fixed(self, outcome: Outcome, base: Sizes) -> bool:

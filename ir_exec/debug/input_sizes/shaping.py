@@ -232,7 +232,7 @@ class _Shaping:
 
     def _formula(self, parts: Mapping[int, Fraction], size: Fraction, base: Outcome) -> str:
         rest = size - sum(slope * base.sizes[other] for other, slope in parts.items())
-        return _sum({self._names[other]: slope for other, slope in parts.items()}, rest)
+        return sum_text({self._names[other]: slope for other, slope in parts.items()}, rest)
 
     def _limit(self, base: Outcome, outcome: Outcome, dim: int, *, is_tied: bool) -> Limit:
         error, node = outcome.error, outcome.node
@@ -438,7 +438,7 @@ def _size(outcome: Outcome, number: int, axis: int) -> int | None:
     return dims[axis].lo if dims is not None and axis < len(dims) and dims[axis].is_static else None
 
 
-def _sum(parts: Mapping[str, Fraction], rest: Fraction) -> str:
+def sum_text(parts: Mapping[str, Fraction], rest: Fraction) -> str:
     """`2 * a + b / 32 - 1`."""
     terms = []
     for name, slope in parts.items():

@@ -198,18 +198,23 @@ def _differing_ends(
 
 
 def _noted(report: Comparison, found: Isolation) -> Comparison:
-    """The comparison with the parts, and with what single layers are by themselves as notes of theirs."""
-    by_layer = {
-        (part.layers[0], part.layer_ids[0]): part for part in found.parts if part.kind == "layer" and part.layers
-    }
+    """The comparison with the parts, and with what single layers are by themselves as notes of theirs.
+
+    Layers that the comparison does not have, as where the whole network does not run, are added to it.
+    """
+    single = {(part.layers[0], part.layer_ids[0]): part for part in found.parts if part.kind == "layer"}
     layers: list[ComparedLayer] = []
     for layer in report.layers:
-        part = by_layer.get((layer.path, layer.layer_id))
-        if part is not None:
-            note = (
-                None if part.status == "right" and layer.status in ("equal", "close") else part_note(part, found.device)
-            )
-            notes = "; ".join(filter(None, (layer.note, note))) or None
-            layer = layer.model_copy(update={"alone": part.status, "alone_error": part.error, "note": notes})
-        layers.append(layer)
+        part = single.pop((layer.path, layer.layer_id), None)
+        layers.append(layer if part is None else _with_part(layer, part, found.device))
+    for (path, id), part in single.items():
+        added = ComparedLayer(layer_id=id, layer_name=path, path=path, type=part.types[0], status="unmatched")
+        if part.status not in ("left out", "not run"):
+            layers.append(_with_part(added, part, found.device))
     return report.model_copy(update={"layers": tuple(layers), "isolation": found})
+
+
+def _with_part(layer: ComparedLayer, part: RunPart, device: str) -> ComparedLayer:
+    is_plain = part.status == "right" and layer.status in ("equal", "close")
+    notes = "; ".join(filter(None, (layer.note, None if is_plain else part_note(part, device)))) or None
+    return layer.model_copy(update={"alone": part.status, "alone_error": part.error, "note": notes})

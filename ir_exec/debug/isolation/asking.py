@@ -1,4 +1,4 @@
-"""Small networks asked in batches: many in one network, and apart where a device does not answer."""
+"""Small networks in batches: many as one network, and one by one where a device does not answer."""
 
 from __future__ import annotations
 
@@ -29,22 +29,26 @@ class PartQuestion:
 
     @property
     def is_open(self) -> bool:
-        """Whether an input has dims that are open."""
+        """Return True if an input has open dims."""
         return any(not port.shape.is_static for port in self.model.inputs)
 
 
 @dataclass(frozen=True)
 class PartAnswer:
-    """The outputs of a network; or the problem, and what the device says of it. together: with how many it ran."""
+    """The outputs of a network; or the problem, and the message of the device.
+
+    together: with how many it ran. is_late: the device did not answer in time.
+    """
 
     outputs: Sequence[Array] = ()
     problem: Problem | None = None
     reason: str = ""
     together: int = 1
+    is_late: bool = False
 
 
 class Asker:
-    """Asks a device. networks: how many it was given. crashes: how often the child process ended."""
+    """Hands networks to a device. networks: their number. crashes: how often the child process ended."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -61,6 +65,10 @@ class Asker:
             yield from answer
         elif len(questions) == 1:
             yield answer
+        elif answer.is_late:
+            # Each half with the part that hangs would take as long again.
+            for question in questions:
+                yield self.ask(question)
         else:
             half = len(questions) // 2
             yield from self.ask_all(questions[:half])
@@ -87,5 +95,5 @@ class Asker:
                 return PartAnswer(problem="refused", reason=str(error))
             except ChildCrashed as error:
                 self.crashes += 1
-                return PartAnswer(problem="crashed", reason=str(error))
+                return PartAnswer(problem="crashed", reason=str(error), is_late=error.is_late)
         return [PartAnswer([next(found) for _ in one.model.outputs], together=len(questions)) for one in questions]

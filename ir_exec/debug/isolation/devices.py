@@ -1,4 +1,4 @@
-"""What parts run on: a device of OpenVINO, or a provider of onnxruntime, each in a child process.
+"""Devices that run parts: one of OpenVINO, or a provider of onnxruntime, each in a child process.
 
 A device that crashes or hangs loses its child; the next network starts another.
 """
@@ -13,9 +13,8 @@ from typing import Literal, Protocol
 
 from ir_exec.codes import Code
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, load_stored, store_arrays
-from ir_exec.debug.references.openvino import require_openvino, settings_of
+from ir_exec.debug.references.devices import absent_device, require_device, require_openvino, settings_of
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.hints import suggested
 from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision, as_f32
 from ir_exec.types import Array, ElementType
@@ -60,15 +59,6 @@ def device_of(
     return ONNXRuntimeDevice(device, timeout=timeout, precision=precision)
 
 
-def _absent(device: str, known: Sequence[str], engine: str) -> EvaluationError:
-    listed = ", ".join(known) or "none"
-    message = f"{engine} has no device {device!r} on this machine, expected one of: {listed}"
-    hint = (
-        suggested(device.upper(), known) if device.upper() in known else "install its driver, or choose another device"
-    )
-    return EvaluationError(message, code=Code.unknown_input, hint=hint)
-
-
 class OpenVINODevice:
     """A device of OpenVINO. device: CPU, GPU, GPU.1, NPU, or several as HETERO:GPU,CPU."""
 
@@ -81,18 +71,10 @@ class OpenVINODevice:
         self._child = Child("openvino_child.py", timeout)
         self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
         try:
-            found = self._child.ask(do="devices")
-        except (ChildCrashed, ChildRefused) as error:
+            self.version = require_device(self._child, device)
+        except EvaluationError:
             self.close()
-            raise EvaluationError(f"OpenVINO does not start: {error}", code=Code.failed) from None
-        self.version: str = found["version"].split("-")[0]
-        # AUTO and HETERO choose among the devices behind the colon, or among all.
-        kind, _, several = device.partition(":")
-        wanted = several.split(",") if several else [] if kind in ("AUTO", "MULTI", "HETERO", "BATCH") else [device]
-        for one in wanted:
-            if not _is_among(one.strip(), found["devices"]):
-                self.close()
-                raise _absent(one.strip(), found["devices"], "OpenVINO")
+            raise
 
     def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
         with tempfile.TemporaryDirectory(dir=self._folder.name) as name:
@@ -120,12 +102,6 @@ class OpenVINODevice:
     def close(self) -> None:
         self._child.close()
         self._folder.cleanup()
-
-
-def _is_among(device: str, known: Sequence[str]) -> bool:
-    """Whether a device is there. `GPU` is the first of GPU.0 and GPU.1, and `GPU(4)` is a GPU with a setting."""
-    name = device.partition("(")[0]
-    return name in known or any(one.startswith(f"{name}.") for one in known)
 
 
 def _weights_of(path: Path) -> str | None:
@@ -157,7 +133,7 @@ class ONNXRuntimeDevice:
         by_upper = {short.upper(): name for short, name in names.items()}
         if wanted.upper() not in by_upper:
             self.close()
-            raise _absent(device, sorted(names), "onnxruntime")
+            raise absent_device(device, sorted(names), "onnxruntime")
         self._providers = list(dict.fromkeys([by_upper[wanted.upper()], "CPUExecutionProvider"]))
 
     def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:

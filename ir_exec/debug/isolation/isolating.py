@@ -32,7 +32,7 @@ BATCH_BYTES = 2**28
 
 @dataclass
 class _Pending:
-    """A part whose layers run: the values at its inputs and outputs, as far as they are there."""
+    """A part whose layers run: the values at its inputs and outputs, as far as they are computed."""
 
     part: IsolatedPart
     where: Where
@@ -74,7 +74,7 @@ class Isolator:
         self._found: dict[IsolatedPart, RunPart] = {}
 
     def run(self, calls: Sequence[Sequence[Array]]) -> list[RunPart]:
-        """The parts, asked on the inputs of the last of these calls. Raises what a run raises."""
+        """The parts, run on the inputs of the last of these calls. Raises what a run raises."""
         for number, arrays in enumerate(calls):
             is_last = number == len(calls) - 1
             self._walker.run(list(arrays), self._visit if is_last else None, goes_on=number > 0)
@@ -125,7 +125,7 @@ class Isolator:
             inputs = [as_declared(pending.given[value], port.element_type) for value, port in ports]
             case = self._case(pending, visit, PartQuestion(made.model, inputs))
         except IRError as error:
-            self._found[part] = _told(part, "left out", note=f"has no network of its own: {error.message}")
+            self._found[part] = _told(part, "left out", note=f"cannot be cut out: {error.message}")
             return
         self._found[part] = _told(part, "not run")
         self._batch.append((part, case))

@@ -1,4 +1,4 @@
-"""Whether a device computes a part right: its outputs against the expected ones, within the tolerance of the layer."""
+"""The judgement of a part: its outputs against the expected ones, within the tolerance of the layer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_TOLERANCE = Tolerance()
 
 @dataclass(frozen=True)
 class PartCase:
-    """A network that a device is asked about, and what is expected of it.
+    """A network for a device, and its expected outputs.
 
     expected: its outputs. node: its layer, where it is one, with the arrays of its inputs and the positions of the
     outputs. least: a tolerance that is allowed in any case.
@@ -54,13 +54,13 @@ class Judgement:
 
 
 def judged(case: PartCase, answer: PartAnswer, asker: Asker, settings: Settings) -> Judgement:
-    """The judgement of an answer. What is wrong beside other parts is asked by itself, and with static shapes."""
+    """The judgement of an answer. A part that is wrong among others runs again alone, and with static shapes."""
     found = judgement(case, answer, asker, settings)
     note = None
     if found.status == "wrong" and answer.together > 1:
         alone = judgement(case, asker.ask(case.question), asker, settings)
         if alone.is_right:
-            note = "wrong with independent layers in the same network"
+            note = "wrong with independent layers in one batch"
         found = alone
     if found.status in ("wrong", "refused") and case.question.is_open:
         static = judgement(case, asker.ask(case.question, is_static=True), asker, settings)
@@ -103,7 +103,7 @@ _I32 = np.iinfo(np.int32)
 
 
 def _exceeds_i32(array: Array) -> bool:
-    """Whether integers of 32 bits and more have values that i32 has not."""
+    """Return True if integers of 32 bits or more exceed the range of i32."""
     if array.dtype.kind not in "iu" or array.dtype.itemsize < 4 or not array.size:
         return False
     return bool(array.min() < _I32.min or array.max() > _I32.max)

@@ -57,9 +57,9 @@ def part_network(
 
 
 def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) -> None:
-    """Write networks as independent parts of one: an .xml at `path` and the .bin beside it.
+    """Write networks as independent parts of one: an .xml at `path`, and a .bin.
 
-    Inputs and outputs are those of the first network, then those of the second, and so on. Layers are named `N/NAME`.
+    Inputs and outputs are in the order of the networks. Layers are named `N/NAME`.
     Dims of inputs are static or open: plugins allocate what an upper limit allows, which may be more than there is.
     ranks: of all inputs, for those whose rank the networks leave open.
     Raises IRError where the files cannot be written.
@@ -83,7 +83,7 @@ def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) ->
             )
             for one in document.edges
         ]
-    # The first document says which release wrote the weights, on which the order of their bits depends.
+    # The order of bits in weights depends on the release that wrote the first document.
     whole = models[0].current_document().changed(name="parts", layers=tuple(layers), edges=tuple(edges), path=None)
     write_document(whole, joined, path)
 

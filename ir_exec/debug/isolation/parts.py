@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ir_exec.build.cutting import Cut, Region, is_counted, region_at, source
+from ir_exec.build.cutting import Cut, Region, is_counted, source
 from ir_exec.debug.isolation.networks import part_network
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.model import Model
@@ -46,7 +46,7 @@ class IsolationScope:
 
 @dataclass(eq=False)
 class IsolatedPart:
-    """Layers that run as a network of their own. name: the path of the layer, or the prefix of a block.
+    """Layers that run as one network. name: the path of the layer, or the prefix of a block.
 
     outputs: the values that layers outside of the part read. is_single: the part is a layer, and no block.
     """
@@ -92,22 +92,24 @@ class LeftOut:
 
 def scopes_of(model: Model) -> Iterator[IsolationScope]:
     """The graph of a network and those of all bodies, the outer ones first."""
+    has_bodies = any(node.bodies for node in model.graph.nodes)
+    seen = model.all_types() if has_bodies else {}
 
-    def below(graph: Graph, scope: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        yield scope
+    def below(graph: Graph, scope: tuple[str, ...]) -> Iterator[IsolationScope]:
+        types = [seen.get(value, value.declared) for value in graph.values] if scope else model.types
+        yield IsolationScope(Region(model, graph, types, scope))
         for node, name in graph.holder_names().items():
             for body in node.bodies:
                 yield from below(body.graph, (*scope, name, body.name))
 
-    for scope in below(model.graph, ()):
-        yield IsolationScope(region_at(model, scope))
+    yield from below(model.graph, ())
 
 
 def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[IsolatedPart], list[LeftOut]]:
     """The parts of a graph in the order of computation, and the layers that are in none.
 
     block: layers whose names begin with what this pattern matches are one part for each such prefix: `*` stands for any
-        characters but dots and slashes, `**` for any. Layers without the prefix are parts of their own.
+        characters but dots and slashes, `**` for any. Layers without the prefix are single parts.
     """
     prefix = None if block is None else _prefix(block)
     groups: dict[tuple[str, str | None], list[Node]] = {}
@@ -121,7 +123,7 @@ def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[Isol
             left.append(LeftOut(node, path, reason))
             continue
         found = None if prefix is None else prefix.match(path)
-        # The id tells layers of one name apart.
+        # Layers of one name differ by their ids.
         groups.setdefault((path, node.id) if found is None else (found[0], None), []).append(node)
     parts = []
     for (name, id), nodes in groups.items():
@@ -141,7 +143,7 @@ def _prefix(block: str) -> re.Pattern[str]:
 
 
 def reason_to_leave_out(node: Node, scope: IsolationScope) -> str | None:
-    """Why a layer does not run by itself; None where it does."""
+    """The reason why a layer does not run by itself; None where it does."""
     inside = [node, *(one for body in node.bodies for one in body.graph.all_nodes())]
     if any(isinstance(one.op, (AssignsVariable, ReadsVariable)) for one in inside):
         return "keeps a variable"

@@ -1,4 +1,4 @@
-"""What layers by themselves are on a device, as records."""
+"""The records of layers that run by themselves on a device."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Isolation(Record):
     """The parts of a network by themselves, on a device.
 
     device: engine and device. version: that of the engine. block: the pattern of the blocks. parts: in the order of
-    computation, those of bodies after those around them. fusions: layers that are right by themselves and wrong
+    computation, those of bodies last. fusions: layers that are right by themselves and wrong
     together. call: the call whose inputs they had, counted from 1. networks: how many networks the device was given.
     crashes: how often its process ended.
     """

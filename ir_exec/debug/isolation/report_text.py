@@ -1,4 +1,4 @@
-"""What layers by themselves are on a device, in lines."""
+"""The report about layers by themselves on a device, in lines."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["isolation_lines", "part_note", "told_of_device"]
 _MOST_LISTED = 10
 
 _VERDICTS: dict[IsolationVerdict, str] = {
-    "right": "every layer is right by itself, and so is the whole network",
+    "right": "every layer is right by itself, and so is the whole model",
     "layer": "a layer is wrong by itself, without any fusion",
     "refused": "the device refuses a layer, or crashes in it, by itself",
     "fusion": "every layer is right by itself: a fusion is wrong",
-    "carried": "every layer is right by itself: small errors add up in the whole network",
-    "whole": "every layer is right by itself: the whole network does not run",
+    "carried": "every layer is right by itself: small errors add up in the whole model",
+    "whole": "every layer is right by itself: the whole model does not run",
 }
 
 _SHOWN: Sequence[PartStatus] = ("wrong", "crashed", "refused", "not run", "left out")

@@ -29,7 +29,7 @@ _MOST_LEVELS = 256
 """Levels of layers above a wrong one that are looked at."""
 
 _MOST_LEFT_OUT = 24
-"""Layers of a set up to which each is left out for a try."""
+"""Maximum layers of a set from which each is left out for a try."""
 
 
 class WrongTogether:
@@ -98,7 +98,7 @@ class WrongTogether:
         return is_counted(node) and reason_to_leave_out(node, self._scope) is None
 
     def _judge(self, nodes: Collection[Node], end: Node) -> Judgement:
-        """Whether the layers give the outputs of the last one right, in a network of their own."""
+        """The judgement of the outputs of the last layer, where these layers are one network."""
         order = [node for node in self._scope.region.graph.nodes if node in nodes]
         outputs = tuple(value for value in end.outputs if value in self._scope.readers)
         part = IsolatedPart(self._scope, end.name, tuple(order), outputs)
@@ -130,7 +130,7 @@ class WrongTogether:
         return nodes, found
 
     def _connected(self, nodes: set[Node], end: Node) -> set[Node]:
-        """Those of the layers that the last one depends on, by way of the others."""
+        """The layers that the last one depends on, by way of the others."""
         found, pending = {end}, [end]
         while pending:
             for value in pending.pop().values_in:
@@ -141,7 +141,7 @@ class WrongTogether:
         return found
 
     def _fused(self) -> list[set[Node]]:
-        """The layers that the device computes in one step, as far as it says so."""
+        """The layers that the device computes in one step, as far as it reports them."""
         if self._groups is None:
             self._groups = []
             names = {node.name: node for node in self._scope.region.graph.nodes if self._is_taken(node)}

@@ -122,13 +122,13 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry
             return
         mine, other = set(entry.names), set(partner.names)
         is_shared = not has_names or mine == other or not mine.isdisjoint(other)
-        if is_shared or _stand_alike(entry, partner, pairs, here, there):
+        if is_shared or stand_alike(entry, partner, pairs, here, there):
             pairs.add(entry, partner)
 
     def add_alike(entry: Entry, partner: Entry) -> None:
         if pairs.has(entry, partner):
             return  # before what takes as long as the layer has inputs
-        if _look_alike(entry, partner) and _stand_alike(entry, partner, pairs, here, there):
+        if _look_alike(entry, partner) and stand_alike(entry, partner, pairs, here, there):
             pairs.add(entry, partner)
 
     _pair_by_names(layers, others, _trusted(layers, others, _NUMBERED), add_named)
@@ -136,7 +136,7 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry
     # What reads the same and has the same name is the same, whatever it makes of it.
     names = _unique((_port_name(entry), entry) for entry in others)
     for name, entry in _unique((_port_name(entry), entry) for entry in layers).items():
-        if name in names and not pairs.has(entry, names[name]) and _stand_alike(entry, names[name], pairs, here, there):
+        if name in names and not pairs.has(entry, names[name]) and stand_alike(entry, names[name], pairs, here, there):
             pairs.add(entry, names[name])
     _pair_neighbours(pairs, here, there, add_alike)
     _pair_by_position(*pairs.left(layers, others), add_alike)
@@ -223,7 +223,7 @@ def _is_in_another_form(entry: Entry, partner: Entry, ours: _Around, theirs: _Ar
     return any(a is not None and b is not None and not agree(a.shape, b.shape) for a, b in beside)
 
 
-def _stand_alike(entry: Entry, partner: Entry, pairs: _ScopePairs, ours: _Around, theirs: _Around) -> bool:
+def stand_alike(entry: Entry, partner: Entry, pairs: _ScopePairs, ours: _Around, theirs: _Around) -> bool:
     """Whether two layers read the same, as far as that is known."""
     count = len(entry.sources or ())
     if count != len(partner.sources or ()):

@@ -265,7 +265,7 @@ _PARTS = re.compile(r"[^/.]*(?:[/.]+|$)")
 """The parts of a name: converters put `/` and `.` between modules."""
 
 
-def _by_prefix(layers: Sequence[LayerProfile]) -> Iterator[GroupProfile]:
+def grouped_by_prefix(layers: Sequence[LayerProfile]) -> Iterator[GroupProfile]:
     """Every prefix that several layers share, without those whose layers all have a longer one."""
     members: dict[str, list[LayerProfile]] = defaultdict(list)
     for layer in layers:
@@ -336,7 +336,7 @@ def _report(
         overhead_seconds=median([run.overhead for run in runs.timed]),
         layers=tuple(layers),
         by_type=tuple(sorted(_by_type(layers), key=lambda group: -group.seconds)),
-        by_prefix=tuple(_by_prefix(layers)),
+        by_prefix=tuple(grouped_by_prefix(layers)),
         not_run=whole - ran,
         peak_memory=0 if peak is None else peak.memory,
         peak_layer=None if peak is None else peak.path,

@@ -1,1 +1,1 @@
-"""What quantization does to a model: compressed weights against plain ones, ranges of FakeQuantize, sensitivity."""
+"""Effects of quantization on a model: compressed weights against plain ones, ranges of FakeQuantize, sensitivity."""

@@ -1,4 +1,4 @@
-"""How much the channels of a weight matter: the mean square of the activations that they are multiplied by."""
+"""The importance of the channels of a weight: the mean square of the activations that they are multiplied by."""
 
 from __future__ import annotations
 

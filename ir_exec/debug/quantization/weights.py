@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -40,23 +41,39 @@ Half a step is that of rounding to nearest; f16 scales, and scales that were sea
 _MANY = 0.5
 """The share of weights with unexplained elements from which it is the method that moves elements.
 
-GPTQ makes up for the error of one element in others, and AWQ scales channels: neither rounds to nearest.
+GPTQ makes up for the error of one element in others, and does not round to nearest.
 """
 
+_MOVED = 1.8
+"""The greatest error of a weight relative to that of most weights, where a method moves elements."""
+
 Side = Literal["model", "reference", "a", "b"]
+
+
+_SCALED = 0.05
+_MOST_CHANNELS = 0.25
+"""Channels are scaled where this share of them has a factor that is so far from that of most channels."""
+
+_SCALED_STEPS = 2.0
+"""The greatest error in steps of a weight whose channels are scaled: the factors are fitted to rounded numbers."""
+
+_LEFT = 1e-3
+"""The share of elements that factors, which are fitted to rounded numbers, may leave unexplained."""
 
 
 class QuantizedWeight(Record):
     """A compressed weight and the weight of the other model.
 
     path: the constant of codes. layer_ids: all layers of the chain, the constant of codes first. partner: the constant
-    of the other model, partner_ids: its layers. side: the model that has the compressed
-    weight; the one of fewer bytes where both are compressed. format: as NNCF names it. partner_format: the element
-    type of a plain weight, or its format. group_size: elements that share a scale; None for whole rows or tensors.
-    elements: of the weight. bytes, partner_bytes: of all constants that it is made of. error: of the compressed weight
-    against the other. unexplained: elements within the range of their group that are more than a step away.
-    outside: the share of elements beyond the range of their group. levels, dead_levels: of a FakeQuantize, its levels
-    and those that no element has. is_fault: unexplained elements in a model whose other weights have none.
+    of the other model, partner_ids: its layers. side: the model that has the compressed weight; the one of fewer bytes
+    where both are compressed. format: as NNCF names it. partner_format: the element type of a plain weight, or its
+    format. group_size: elements that share a scale; None for whole rows or tensors. elements: of the weight. bytes,
+    partner_bytes: of all constants that it is made of. error: of the compressed weight against the other. unexplained:
+    elements within the range of their group that are more than a step away; worst_steps: how many steps the worst of
+    them is away. outside: the share of elements beyond the range of their group. scaled_axis: the axis whose channels
+    are scaled against the other weight, with which rounding explains all elements. levels, dead_levels: of a
+    FakeQuantize, its levels and those that no element has. is_fault: elements that are further away than rounding
+    explains, and further than in most other weights.
     """
 
     path: str
@@ -72,7 +89,9 @@ class QuantizedWeight(Record):
     partner_bytes: int = 0
     error: Difference
     unexplained: int = 0
+    worst_steps: float = 0.0
     outside: float = 0.0
+    scaled_axis: int | None = None
     levels: int | None = None
     dead_levels: int | None = None
     is_fault: bool = False
@@ -84,7 +103,7 @@ class QuantizedWeight(Record):
 
 
 class QuantizedNote(NamedTuple):
-    """What quantization did to a value, in words. is_fault: whether rounding and clipping do not explain it."""
+    """The effect of quantization on a value, in words. is_fault: rounding and clipping do not explain it."""
 
     text: str
     is_fault: bool
@@ -196,15 +215,40 @@ def _counted(chain: CompressedWeight, weights: Weights, found: Array, plain: Arr
     steps = chain.steps(weights)
     assert steps is not None, "only a FakeQuantize has none"
     with np.errstate(all="ignore"):
-        is_far = ~(np.abs(found - plain) <= _MOST_STEPS * steps)
         is_beyond = np.abs(found - plain) > 0.5 * steps
-    is_end = chain.at_ends(weights)
     # Beyond the last level the other side of the range is no rounding.
-    is_end &= np.sign(found) * np.sign(plain) >= 0
-    return {
-        "unexplained": int(np.count_nonzero(is_far & ~is_end)),
+    is_end = chain.at_ends(weights) & (np.sign(found) * np.sign(plain) >= 0)
+    counted: dict[str, int | float | None] = {
         "outside": float(np.count_nonzero(is_beyond & is_end) / found.size),
+        **_far(np.abs(found - plain), steps, ~is_end),
     }
+    return counted | (_of_channels(steps, found, plain, is_end) if counted["unexplained"] else {})
+
+
+def _far(errors: Array, steps: Array, is_inside: Array) -> dict[str, int | float | None]:
+    """The number of elements inside the range that are more than a step away, and the greatest error in steps."""
+    with np.errstate(all="ignore"):
+        away = np.where(is_inside, np.nan_to_num(errors / steps, nan=np.inf), 0)
+        # Where the step is 0, so is the level.
+        away = np.where(errors == 0, 0, away)
+    return {"unexplained": int(np.count_nonzero(away > _MOST_STEPS)), "worst_steps": float(away.max(initial=0.0))}
+
+
+def _of_channels(steps: Array, found: Array, plain: Array, is_end: Array) -> dict[str, int | float | None]:
+    """Count unexplained elements of a weight whose channels are scaled, as AWQ does; nothing for all other weights."""
+    for axis in range(found.ndim):
+        others = tuple([one for one in range(found.ndim) if one != axis])
+        power = np.square(plain).sum(axis=others, keepdims=True, dtype=np.float64)
+        product = (found * plain).sum(axis=others, keepdims=True, dtype=np.float64)
+        factors = np.divide(product, power, out=np.ones_like(power), where=power > 0).astype(np.float32)
+        # One factor for all channels is a wrong scale.
+        middle = np.median(factors)
+        if np.count_nonzero(np.abs(factors - middle) > _SCALED * abs(middle)) < _MOST_CHANNELS * factors.size:
+            continue
+        left = _far(np.abs(found - plain * factors), steps, ~is_end)
+        if int(left["unexplained"] or 0) <= _LEFT * found.size:
+            return {**left, "unexplained": 0, "scaled_axis": axis}
+    return {}
 
 
 def _of_levels(chain: CompressedWeight, weights: Weights, found: Array, plain: Array) -> dict[str, int | float | None]:
@@ -213,24 +257,33 @@ def _of_levels(chain: CompressedWeight, weights: Weights, found: Array, plain: A
     step = (high - low) / (levels - 1)
     with np.errstate(all="ignore"):
         is_outside = (plain < low - step / 2) | (plain > high + step / 2)
-        is_far = ~(np.abs(found - plain) <= _MOST_STEPS * np.abs(step))
         places = np.nan_to_num(np.rint((found - low) / step)).astype(np.int64)
     used = np.unique(places).size
     return {
-        "unexplained": int(np.count_nonzero(is_far & ~is_outside)),
         "outside": float(np.count_nonzero(is_outside) / plain.size),
+        **_far(np.abs(found - plain), np.broadcast_to(np.abs(step), plain.shape), ~is_outside),
         "levels": levels,
         "dead_levels": max(levels - used, 0),
     }
 
 
 def as_reported(found: Sequence[QuantizedWeight]) -> tuple[QuantizedWeight, ...]:
-    """Mark the weights at fault: those with unexplained elements, where most weights have none."""
-    are_moved = sum(one.unexplained > 0 for one in found) > max(1.0, _MANY * len(found))
-    wrong = {id(one) for one in found if one.unexplained and not are_moved} | {
-        id(one) for one in found if one.error.problem is not None
-    }
-    return tuple([one.model_copy(update={"is_fault": True}) if id(one) in wrong else one for one in found])
+    """Mark the weights at fault: those with elements that neither rounding nor the method explains."""
+    limit = _MOST_STEPS
+    worst = [one.worst_steps for one in found]
+    if sum(one.unexplained > 0 for one in found) > max(1.0, _MANY * len(found)):
+        limit = max(limit, _MOVED * median(worst))
+    return tuple(
+        [
+            one.model_copy(
+                update={
+                    "is_fault": one.error.problem is not None
+                    or one.worst_steps > (limit if one.scaled_axis is None else max(limit, _SCALED_STEPS))
+                }
+            )
+            for one in found
+        ]
+    )
 
 
 def summary_of(found: Iterable[QuantizedWeight]) -> Iterator[str]:
@@ -270,6 +323,8 @@ def weight_line(one: QuantizedWeight) -> str:
         parts.append(f"{one.outside:.2%} outside the range")
     if one.dead_levels:
         parts.append(f"{one.dead_levels:,} of {one.levels:,} levels unused")
+    if one.scaled_axis is not None:
+        parts.append(f"the channels of axis {one.scaled_axis} are scaled")
     if one.unexplained:
         parts.append(f"{one.unexplained:,} of {one.elements:,} elements are more than a step away")
     return f"{one.kind}: {', '.join(parts)}; {one.partner_bytes:,} -> {one.bytes:,} bytes"

@@ -27,7 +27,11 @@ class ChildRefused(Exception):  # noqa: N818  # an answer as good as others
 
 
 class ChildCrashed(Exception):  # noqa: N818
-    """The child died or did not answer in time; the next question starts another."""
+    """The child died or did not answer in time; the next question starts another. is_late: it did not answer."""
+
+    def __init__(self, message: str, *, is_late: bool = False) -> None:
+        super().__init__(message)
+        self.is_late = is_late
 
 
 class Child:
@@ -38,7 +42,7 @@ class Child:
 
     def __init__(self, script: str, timeout: float) -> None:
         self._script = Path(__file__).parent / script
-        self._timeout = timeout
+        self.timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed in `close`
@@ -54,10 +58,10 @@ class Child:
         try:
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
-            line = self._answers.get(timeout=self._timeout)
+            line = self._answers.get(timeout=self.timeout)
         except queue.Empty:
             self._end()
-            raise ChildCrashed(f"did not answer within {self._timeout:g} s") from None
+            raise ChildCrashed(f"did not answer within {self.timeout:g} s", is_late=True) from None
         except OSError:
             line = b""
         if not line:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,6 +20,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import Difference, difference, tolerance_of
 from ir_exec.debug.profiles.profile_report import OpenVINOLayer, OpenVINOProfile
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
+from ir_exec.debug.references.devices import require_device, require_openvino, settings_of
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.values.files import Spill
@@ -39,8 +39,6 @@ __all__ = [
     "OpenVINOReference",
     "original_layers",
     "profile_openvino",
-    "require_openvino",
-    "settings_of",
     "what_to_run",
 ]
 
@@ -51,10 +49,10 @@ _UNSEEN = ("Const", "Parameter", "Result", "Assign")
 _MOST_SPLITS = 40
 """How often a set of probes that OpenVINO refuses is halved, to find those that it can give."""
 
-_MOST_ROUNDS = 30
+MOST_ROUNDS = 30
 """Runs of OpenVINO in a search for what changes its answer, or for what it refuses, where none was asked for."""
 
-_MOST_COMPILED = 120_000
+MOST_COMPILED = 120_000
 """Layers that are compiled in these runs together, which takes about a minute; 4 runs may be made in any case."""
 
 _MOST_OPINIONS = 40
@@ -128,7 +126,7 @@ class OpenVINOReference:
         try:
             plain = self._run([])
         except (ChildCrashed, ChildRefused) as error:
-            self.failure = f"OpenVINO {_reason(error)}"
+            self.failure = self._absent(error) or f"OpenVINO {_reason(error)}"
             return
         self._set_type(plain["computes_in"])
         for node, stored in zip(self._model.graph.results, plain["outputs"], strict=True):
@@ -143,6 +141,15 @@ class OpenVINOReference:
             _Bisection(self, probes).run()
         for key, stored in self._outputs.items():
             self._stored.setdefault(key, stored)
+
+    def _absent(self, refusal: Exception) -> str | None:
+        """The message about a device that is not on this machine, where that explains a refusal."""
+        try:
+            if isinstance(refusal, ChildRefused):
+                require_device(self._child, self._request["device"])
+        except EvaluationError as error:
+            return error.message
+        return None
 
     def _ranks(self, arrays: Sequence[Array]) -> dict[str, str]:
         """Shapes for inputs of unknown rank, which its plugins do not take."""
@@ -219,7 +226,7 @@ class OpenVINOReference:
     def is_enough(self) -> bool:
         """Whether a search by many runs, where none was asked for, has taken long enough; the report then says so."""
         rounds = self.rounds - self._before
-        most = max(min(_MOST_ROUNDS, _MOST_COMPILED // len(self._nodes)), 4)
+        most = max(min(MOST_ROUNDS, MOST_COMPILED // len(self._nodes)), 4)
         if self._probe == "bisect" or self._is_enough or rounds < most:
             return self._is_enough
         self._is_enough = True
@@ -293,13 +300,6 @@ def _reason(error: Exception) -> str:
     return f"refuses: {error}" if isinstance(error, ChildRefused) else str(error)
 
 
-def require_openvino() -> None:
-    """Raises EvaluationError where OpenVINO is not installed."""
-    if find_spec("openvino") is None:
-        hint = "pip install 'ir-exec[openvino]' installs it"
-        raise EvaluationError("OpenVINO is not installed", code=Code.unknown_input, hint=hint)
-
-
 def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int | None) -> dict[str, Any]:
     """What every request to the child says: files, shapes, device and settings.
 
@@ -326,16 +326,6 @@ def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int
         "device": device,
         "config": config,
     }
-
-
-def settings_of(device: str, hint: str, threads: int | None) -> dict[str, str]:
-    """The settings with which a network is compiled for a device."""
-    config = {"EXECUTION_MODE_HINT": hint.upper()}
-    if device == "CPU" and hint == "accuracy":
-        config |= {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
-    if threads is not None:
-        config["INFERENCE_NUM_THREADS"] = str(threads)
-    return config
 
 
 class _Bisection:
@@ -452,6 +442,8 @@ def profile_openvino(
         closing(Child("openvino_child.py", timeout)) as child,
     ):
         request = what_to_run(model, Path(folder), device, hint, threads)
+        if device != "CPU":
+            require_device(child, device)
         try:
             answer = child.ask(do="profile", repeat=repeat, inputs=store_arrays(arrays, Path(folder)), **request)
         except (ChildRefused, ChildCrashed) as error:

@@ -199,7 +199,9 @@ def _tensor(stored: dict[str, Any]) -> Any:
     tensor = ov.Tensor(getattr(ov.Type, stored["type"]), ov.Shape(stored["shape"]))
     data = Path(stored["file"]).read_bytes()
     if stored["type"] == "string":
-        tensor.str_data = np.array(_strings(data)).reshape(stored["shape"])
+        strings = _strings(data)
+        if strings:  # an empty array has no kind of strings
+            tensor.str_data = np.array(strings).reshape(stored["shape"])
     elif data:
         tensor.data.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)
     return tensor

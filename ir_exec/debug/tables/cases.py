@@ -190,7 +190,7 @@ def unpack_cases(content: bytes, wanted: Sequence[str] = ()) -> Iterator[Operato
 
 
 def _matches(type: str, patterns: Sequence[str]) -> bool:
-    """Whether a type matches a pattern, in whatever case."""
+    """Return True if a type matches a pattern; case does not count."""
     return any(fnmatchcase(type.lower(), pattern.lower()) for pattern in patterns)
 
 

@@ -1,4 +1,4 @@
-"""What a device makes of the operator tables, as records."""
+"""The records of the operator tables on a device."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FailedCase(Record):
 
 
 class OperatorResult(Record):
-    """What a device makes of the operators of one type. counts: of the cases, by status. failed: the smallest first."""
+    """The cases of one type of operators on a device. counts: of the cases, by status. failed: the smallest first."""
 
     type: str
     cases: int
@@ -73,7 +73,7 @@ _ORDER: Sequence[CaseStatus] = ("crashed", "wrong", "refused", "step", "right")
 
 
 class Conformance(Record):
-    """What a device makes of the operator tables.
+    """The operator tables on a device.
 
     device: engine and device. version: that of the engine. operators: by type, in alphabetical order. cases: how many
     there were. crashes: how often the process of the device ended. ok: no case is wrong or crashes that is not known

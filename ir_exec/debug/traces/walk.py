@@ -74,7 +74,7 @@ WholeVisitor: TypeAlias = Callable[[Graph, Where, Sequence[Array]], bool]
 """Called after a further iteration of a body of few bytes, with its values by their numbers; whether the layers need
 not be visited one by one."""
 
-_FEW_BYTES = 2**20
+FEW_BYTES = 2**20
 """Bytes up to which all values of an iteration are held for those who look at it as a whole."""
 
 
@@ -184,7 +184,7 @@ class Walker:
             slots = self._layers.run(graph, arrays, hooks)
             if visit is not None and not is_known:
                 is_last = not any(node.bodies for node in graph.nodes)
-                self._small[graph] = bool(where.scope) and is_last and hooks.size <= _FEW_BYTES
+                self._small[graph] = bool(where.scope) and is_last and hooks.size <= FEW_BYTES
         numbers = [node.values_in[0].number for node in graph.results]
         return [array for number in numbers if (array := slots[number]) is not None]
 

@@ -151,7 +151,7 @@ class WinogradConvolver:
         # A few extra elements cost less than reading all filters once more.
         size = max(-(-tiles // (even_count(wanted) if wanted > 1.2 else 1)), 1)
         self._nanoseconds = each * tiles * data[0]
-        self._blocks = [
+        self.blocks = [
             self._block(image, start, min(start + size, tiles))
             for image in range(data[0])
             for start in range(0, tiles, size)
@@ -176,9 +176,9 @@ class WinogradConvolver:
 
             def make_worker() -> Worker:
                 compute = self._worker(data, filters, result)
-                return lambda number: compute(self._blocks[number])
+                return lambda number: compute(self.blocks[number])
 
-            share_products(len(self._blocks), make_worker, nanoseconds=self._nanoseconds)
+            share_products(len(self.blocks), make_worker, nanoseconds=self._nanoseconds)
             if not is_finite(result):
                 return convolve(self._axes, data, _filters(filters, len(self._axes)))
         return result
@@ -214,7 +214,7 @@ class WinogradConvolver:
             padded = min(-(-count // thresholds.FEW_LINES) * thresholds.FEW_LINES, prod(block.sizes))
             columns = values.reshape(*filters.shape[:2], channels, -1)[..., :padded]
             products = scratch[1].array((*filters.shape[:3], padded))
-            matrix_product(filters, columns, products, is_piece=len(self._blocks) > 1)
+            matrix_product(filters, columns, products, is_piece=len(self.blocks) > 1)
             sums = _sums(products.reshape(*[4] * axes, -1), scratch[0]).reshape(*[2] * (axes - 1), -1, 2 * padded)
             sizes = [block.sizes[0] - 1, *block.sizes[1:]]
             sizes[-1] *= 2
@@ -228,7 +228,7 @@ class WinogradConvolver:
 
 
 def _of_data(values: Array, shift: int, end: int, scratch: Scratch) -> Array:
-    """The transformed data along one axis: [before, 4, behind, places] from [before, 2, behind, places].
+    """The transformed data along one axis: 4 terms from 2 neighbours along axis 1 of four.
 
     values: the even and the odd places. shift: from one of them to the next. end: the number of meaningful places.
     """

@@ -31,16 +31,16 @@ class BlasThreadLimit:
     def hold(self) -> bool:
         """Limit BLAS to one thread until `release`; return True on success."""
         if self._is_held is None:
-            with _LIMIT.lock:
+            with LIMIT.lock:
                 if self._is_held is None:
-                    self._is_held = _LIMIT.acquire()
+                    self._is_held = LIMIT.acquire()
         return self._is_held
 
     def release(self) -> None:
         """Restore the threads of BLAS, unless another run holds it; the claim cannot be made again."""
-        with _LIMIT.lock:
+        with LIMIT.lock:
             if self._is_held:
-                _LIMIT.release()
+                LIMIT.release()
             self._is_held = False
 
 
@@ -59,11 +59,11 @@ def blas_is_single_threaded() -> bool:
 
 
 def takes_strips() -> bool:
-    """Return True if `blas_is_single_threaded`, and BLAS is faster for smaller products: see `strips`."""
+    """Return True if `blas_is_single_threaded`, and BLAS is faster for smaller products: see `multiply_in_strips`."""
     return blas_is_single_threaded() and machine().has_small_kernels
 
 
-class _ThreadCounts:
+class ThreadCounts:
     """The numbers of threads of every BLAS in the process; the caller holds the lock."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class _ThreadCounts:
                 clear()
 
 
-_LIMIT = _ThreadCounts()
+LIMIT = ThreadCounts()
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_LIMIT.forget_holders)
+    os.register_at_fork(after_in_child=LIMIT.forget_holders)

@@ -29,7 +29,7 @@ class _Panels(NamedTuple):
 class PackedMatrix:
     """A constant matrix [inner, columns] of f32 in panels of columns, which BLAS multiplies without a copy.
 
-    Strips of matrices in memory cost more than they save: each row is in another page. In a panel the rows are
+    Tiles of matrices in memory cost more than they save: each row is in another page. In a panel the rows are
     contiguous. All columns except the last ones, which do not fill a panel, are in panels [panels, inner, columns of a
     panel]; a long inner axis is split into chunks with separate panels.
 

@@ -28,7 +28,7 @@ def matrix_product(a: Array, b: Array, out: Array | None = None, *, is_piece: bo
     """
     if a.ndim < 2 or b.ndim < 2:
         return _with_vectors(a, b)
-    way = _way(a.shape, b.shape, a.dtype)
+    way = way_of(a.shape, b.shape, a.dtype)
     if out is not None:
         return _write(a, b, out, way, is_piece)
     if way.folded is not None:
@@ -52,7 +52,7 @@ class _Way(NamedTuple):
 
     folded: the shape of `a` as one matrix if `b` is one; None if both remain batches. product: the shape of the product
     computed then. result: the shape of the result. is_small: BLAS wakes no threads for it. is_outer: columns are
-    multiplied by rows. has_vectors: `a` has few rows, which are multiplied separately. are_short: neither strips nor
+    multiplied by rows. has_vectors: `a` has few rows, which are multiplied separately. are_short: neither tiles nor
     threads are worthwhile, for b stored by rows and by columns. are_matrices: both are matrices for BLAS, neither of
     one element, since np.dot then makes 0 of 0 times infinity, and the product is small: np.dot fills it with zeros
     first.
@@ -69,7 +69,7 @@ class _Way(NamedTuple):
 
 
 @lru_cache(1024)
-def _way(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way:
+def way_of(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way:
     rows, columns = b[-2:]
     result = (*np.broadcast_shapes(a[:-2], b[:-2]), a[-2], columns)
     is_one = len(a) > 2 and prod(b) == rows * columns and bool(prod(a))
@@ -149,7 +149,7 @@ def _in_pieces(a: Array, b: Array, out: Array) -> Array:
     if a.dtype.char in OF_BLAS and not blas_is_single_threaded():
         return np.matmul(a, b, out=out)
     wanted = piece_count(product_nanoseconds(a.shape, b.shape, out.size, a.dtype))
-    cut = _cut(out.shape, wanted) if wanted > 1 else None
+    cut = cut_into_chunks(out.shape, wanted) if wanted > 1 else None
     if cut is None or cut.pieces == 1:
         return multiply_in_strips(a, b, out)
 
@@ -204,7 +204,7 @@ class _Cut(NamedTuple):
 
 
 @lru_cache(1024)
-def _cut(shape: tuple[int, ...], wanted: int) -> _Cut:
+def cut_into_chunks(shape: tuple[int, ...], wanted: int) -> _Cut:
     """A division of a product of this shape [..., rows, columns] into about the requested number of chunks.
 
     Batches are split first, then the longer side of the matrices, or the other one if it allows more chunks. BLAS

@@ -1,9 +1,9 @@
-"""Products in strips of rows or columns.
+"""Products in tiles of few rows or columns.
 
 Before a product, BLAS copies the matrices to its internal order. This takes a tenth of the time of a large product, and
 more than the product itself for few rows or columns. For processors with AVX-512, OpenBLAS has kernels without this
 copy, used for products of up to a million multiplications. Longer products with few rows, few columns or a short sum
-are split into strips of that size in one call: each is one of the products that NumPy passes to BLAS for a batch.
+are split into tiles of that size in one call: each is one of the products that NumPy passes to BLAS for a batch.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["even_size", "multiply_in_strips", "strip_of"]
 
 
 class Strip(NamedTuple):
-    """A number of rows and columns of a product that are computed at a time."""
+    """A tile: numbers of rows and columns of a product that are computed at a time."""
 
     rows: int
     columns: int
 
 
 def multiply_in_strips(a: Array, b: Array, out: Array) -> Array:
-    """np.matmul(a, b, out) for matrices and batches of them, in strips where these are faster."""
+    """np.matmul(a, b, out) for matrices and batches of them, in tiles if these are faster."""
     strip = _chosen(a, b)
     if strip is None:
         return np.matmul(a, b, out=out)
@@ -51,7 +51,7 @@ def _cut(matrices: Array, rows: int, columns: int) -> Array:
 
 
 def _chosen(a: Array, b: Array) -> Strip | None:
-    """The strips of a product of matrices or batches of them, None if they are not faster."""
+    """The tiles of a product of matrices or batches of them, None if they are not faster."""
     if a.dtype.char not in OF_BLAS or not takes_strips():
         return None
     is_turned = b.strides[-1] != b.itemsize and a.strides[-1] == a.itemsize
@@ -79,6 +79,6 @@ def strip_of(rows: int, inner: int, columns: int, *, is_turned: bool) -> Strip |
 
 
 def even_size(length: int, most: int, unit: int) -> int:
-    """The size of the fewest strips of about equal size, as a multiple of the given number of lines."""
+    """The size of the fewest tiles of about equal size, as a multiple of the given number of lines."""
     each = -(-length // -(-length // (most - most % unit)))
     return -(-each // unit) * unit

@@ -116,18 +116,18 @@ def _write(exported: Exported, file: IO[bytes], data: IO[bytes] | None, location
         size = stored_size(tensor)
         length = len(headers[name]) + len(_field(9, size)) + size
         file.write(_field(5, length) + headers[name] + _field(9, size))
-        _write_content(file, tensor)
+        write_content(file, tensor)
 
 
 def _append(data: IO[bytes], tensor: StoredTensor) -> int:
     if stored_size(tensor) >= _ALIGNED_FROM:
         data.write(bytes(-data.tell() % _ALIGNMENT))
     offset = data.tell()
-    _write_content(data, tensor)
+    write_content(data, tensor)
     return offset
 
 
-def _write_content(file: IO[bytes], tensor: StoredTensor) -> None:
+def write_content(file: IO[bytes], tensor: StoredTensor) -> None:
     """Write the elements of a constant, whose memory is released afterwards."""
     array = tensor.read()
     content = raw_bytes(array)

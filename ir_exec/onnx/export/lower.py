@@ -425,7 +425,7 @@ def _unsaid(unsaid: Sequence[tuple[Node, str]]) -> UnsupportedError:
     if len(unsaid) > _MOST_NAMED:
         lines.append(f"and {len(unsaid) - _MOST_NAMED} more")
     count = f"{len(unsaid)} layer{'s' * (len(unsaid) != 1)}"
-    hint = "fix the shapes of inputs (--shape, --static), or keep these layers in a domain of their own (--partial)"
+    hint = "fix the shapes of inputs (--shape, --static), or keep these layers in a custom domain (--partial)"
     error = UnsupportedError(f"ONNX cannot express {count} of the model: {'; '.join(lines)}", hint=hint)
     return error.located(unsaid[0][0].location) if len(unsaid) == 1 else error
 

@@ -321,7 +321,7 @@ def _tensor(held: Held) -> Value:
     if isinstance(held, Missing):
         raise MissingValueError
     if not isinstance(held, Value):
-        raise UnsupportedError("a list stands where a tensor is expected")
+        raise UnsupportedError("the input is a sequence, expected a tensor")
     return held
 
 

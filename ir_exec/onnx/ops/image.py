@@ -216,7 +216,7 @@ def _roi_align(
 ) -> Value:
     if mode != "avg":
         # ONNX takes the largest weighted neighbour, ROIAlign of IR the largest of the interpolated samples.
-        raise UnsupportedError(f"mode {mode!r}: IR takes the maximum of other numbers")
+        raise UnsupportedError(f"mode {mode!r}: the maximum in IR is taken over different values")
     return build.roi_align(
         data,
         rois,

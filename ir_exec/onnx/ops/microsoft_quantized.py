@@ -107,9 +107,9 @@ def qlinear_where(
 
 @onnx_op("QLinearConcat", since=1, domain=MICROSOFT)
 def qlinear_concat(y_scale: Value, y_zero_point: Value, *inputs: Value, axis: int) -> Value:
-    """The inputs are tensors, each with its scale and its zero point behind it."""
+    """Return the inputs as triples of a tensor, its scale and its zero point."""
     if not inputs or len(inputs) % 3:
-        message = f"{len(inputs)} inputs behind the first two, expected three for each tensor"
+        message = f"{len(inputs)} inputs follow the first two, expected three for each tensor"
         raise GraphError(message, code=Code.wrong_number_of_inputs)
     parts = [dequantized(*inputs[start : start + 3]) for start in range(0, len(inputs), 3)]
     return _requantized(build.concat(parts, axis), y_scale, y_zero_point, inputs[0])

@@ -49,7 +49,7 @@ class _Branches(NamedTuple):
         ends = np.flatnonzero(np.isnan(members))
         sets = [one[~np.isnan(one)] for one in np.split(members, ends)]
         if len(sets) < len(asking) or members.size > _MOST_MEMBERS:
-            raise InvalidAttributeError(f"{len(sets)} sets of members for {len(asking)} nodes that ask for them")
+            raise InvalidAttributeError(f"{len(sets)} sets of members, expected one for each of {len(asking)} nodes")
         columns = [one.tolist() for one in self._replace(modes=np.where(self.modes == _MEMBER, _EQUAL, self.modes))]
         features, modes, splits, yes, no, tracks = columns
         for node, values in zip(asking.tolist(), sets, strict=False):

@@ -91,8 +91,8 @@ def gather_nd(data: Value, indices: Value, *, batch_dims: int = 0, call: Call) -
 
 
 def _unequal_batch(mine: Dim, theirs: Dim, axis: int) -> ShapeError:
-    message = f"batch axis {axis} of data has size {mine}, and that of indices {theirs}: data is broadcast"
-    hint = "expand the data: ONNX asks for equal batch axes"
+    message = f"batch axis {axis} has size {mine} in data and {theirs} in indices: data is broadcast"
+    hint = "expand the data: ONNX requires equal batch axes"
     return ShapeError(message, code=Code.dims_differ, severity="warning", port="data", hint=hint)
 
 

@@ -121,7 +121,7 @@ def type_of(value: Held) -> int:
     if isinstance(value, Narrow):
         return value.kind
     if not isinstance(value, Value):
-        raise UnsupportedError("a list stands where a tensor is expected")
+        raise UnsupportedError("the input is a sequence, expected a tensor")
     return onnx_type(value.element_type)
 
 

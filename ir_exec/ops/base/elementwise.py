@@ -30,6 +30,7 @@ from ir_exec.ops.base.attributes import LOWER, Int, Named
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.operator import In, Op, op
 from ir_exec.ops.base.shapes import Broadcasting, align_pdpd, broadcast_shapes
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
 from ir_exec.types import BOOLEAN, FLOAT, Array, ElementType, Shape, TensorType
 
@@ -131,15 +132,6 @@ class Binary(Op):
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         return apply_elementwise(type(self).function, a, self.aligned(a, b), out=out)
 
-    def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
-        """Return NumPy's function itself if nothing else needs to be done."""
-        function = self.plain_function(*types)
-        if not (isinstance(function, np.ufunc) and is_own_type(types[0])) or self.auto_broadcast == "pdpd":
-            return self.evaluate
-        if types[0].rank == types[1].rank == 0:
-            return partial(_of_scalars, function, self.infer(*types).element_type.dtype)
-        return _arranged(function, types[0].shape, types[1].shape) if is_small(*types) else self.evaluate
-
     def plain_function(self, a: TensorType, b: TensorType) -> Function | None:
         """The function that is all of `evaluate` for aligned inputs of these types; None if there is more to do."""
         return type(self).function if type(self).evaluate is Binary.evaluate else None
@@ -147,6 +139,34 @@ class Binary(Op):
     def aligned(self, a: Array, b: Array) -> Array:
         """b reshaped for NumPy's broadcasting with a according to `auto_broadcast`."""
         return align_pdpd(b, a.ndim, self.axis) if self.auto_broadcast == "pdpd" else b
+
+
+def _is_plain(op: Binary, request: KernelRequest) -> bool:
+    types = request.types
+    is_ufunc = isinstance(op.plain_function(*types), np.ufunc) and is_own_type(types[0])
+    return is_ufunc and op.auto_broadcast != "pdpd"
+
+
+def _are_scalars(op: Binary, request: KernelRequest) -> bool:
+    return all(type.rank == 0 for type in request.types) and _is_plain(op, request)
+
+
+def _are_small(op: Binary, request: KernelRequest) -> bool:
+    return not _are_scalars(op, request) and _is_plain(op, request) and is_small(*request.types)
+
+
+@variant(Binary, name="scalars", applies=_are_scalars, cost=0.5, why="Two scalars: NumPy's function makes an array.")
+def _scalars(op: Binary, request: KernelRequest) -> Kernel:
+    function = op.plain_function(*request.types)
+    assert isinstance(function, np.ufunc), "it applies"
+    return partial(_of_scalars, function, op.infer(*request.types).element_type.dtype)
+
+
+@variant(Binary, name="ufunc", applies=_are_small, cost=0.26, why="Few elements: one call of NumPy's function.")
+def _ufunc(op: Binary, request: KernelRequest) -> Kernel:
+    function = op.plain_function(*request.types)
+    assert isinstance(function, np.ufunc), "it applies"
+    return _arranged(function, request.types[0].shape, request.types[1].shape)
 
 
 def binary(

@@ -48,10 +48,10 @@ __all__ = [
 
 LAST_OPSET = 17
 
-_classes: dict[str, dict[int, type[Op]]] = {}
+classes_of_type: dict[str, dict[int, type[Op]]] = {}
 """By type, then by the opset that introduced the version; modules not yet needed by a layer are missing."""
 
-_extensions: dict[tuple[str, str], type[Op]] = {}
+EXTENSIONS: dict[tuple[str, str], type[Op]] = {}
 """Classes registered by users, by type and version."""
 
 _provided: dict[tuple[str, str], type[Op]] = {}
@@ -106,7 +106,7 @@ def names_of_types() -> list[str]:
 
 def register(cls: type[Op], type_name: str, since: int) -> None:
     """Add the class of a type introduced in opset `since`; raises TypeError if another class is registered."""
-    versions = _classes.setdefault(type_key(type_name), {})
+    versions = classes_of_type.setdefault(type_key(type_name), {})
     if since in versions:
         raise TypeError(f"{type_name}-{since} is registered as {versions[since].__name__}, expected no class")
     versions[since] = cls
@@ -119,10 +119,10 @@ def register_extension(cls: type[Op], type_name: str, version: str) -> None:
     row = _table().get(key)
     if row is not None and opset_number(type_name, version) in row.opsets:
         raise TypeError(f"{type_name} of {version} is an operator of OpenVINO, which {cls.__name__} cannot replace")
-    if (key, version) in _extensions:
-        other = _extensions[key, version].__name__
+    if (key, version) in EXTENSIONS:
+        other = EXTENSIONS[key, version].__name__
         raise TypeError(f"{type_name} of {version!r} is registered as {other}, expected no class")
-    _extensions[key, version] = cls
+    EXTENSIONS[key, version] = cls
     resolve.cache_clear()
 
 
@@ -149,13 +149,13 @@ def provided_extensions() -> list[tuple[str, type[Op]]]:
 
 def extension_version(type_name: str) -> str | None:
     """The version of the user's class for this type; None if there is no class, or several."""
-    found = [version for key, version in _extensions if key == type_key(type_name)]
+    found = [version for key, version in EXTENSIONS if key == type_key(type_name)]
     return found[0] if len(found) == 1 else None
 
 
 def unregister_extension(type_name: str, version: str) -> None:
     """Remove a user's class; raises KeyError if there is none."""
-    del _extensions[type_key(type_name), version]
+    del EXTENSIONS[type_key(type_name), version]
     resolve.cache_clear()
 
 
@@ -163,12 +163,12 @@ def registered() -> list[type[Op]]:
     """Every class for an operator of OpenVINO, by type and then by version."""
     for home in homes():
         _import(home)
-    return [versions[since] for _, versions in sorted(_classes.items()) for since in sorted(versions)]
+    return [versions[since] for _, versions in sorted(classes_of_type.items()) for since in sorted(versions)]
 
 
 def registered_extensions() -> list[tuple[str, type[Op]]]:
     """Every class registered by users, by type and then by version."""
-    return [(version, cls) for (_, version), cls in sorted(_extensions.items(), key=lambda entry: entry[0])]
+    return [(version, cls) for (_, version), cls in sorted(EXTENSIONS.items(), key=lambda entry: entry[0])]
 
 
 def opset_number(type_name: str, version: str) -> int | None:
@@ -189,8 +189,8 @@ def resolve(type_name: str, version: str) -> type[Op]:
     operator of an extension.
     """
     key = type_key(type_name)
-    if (key, version) in _extensions:
-        return _extensions[key, version]
+    if (key, version) in EXTENSIONS:
+        return EXTENSIONS[key, version]
     number = opset_number(type_name, version)
     if number is None:
         provided = _provided_class(key, version)
@@ -199,19 +199,19 @@ def resolve(type_name: str, version: str) -> type[Op]:
         raise _no_opset(type_name, version)
     row = _table().get(key)
     if row is None:
-        near = _nearest(key)
+        near = nearest_types(key)
         hint = f"did you mean {_table()[near].name}?" if near else None
         raise GraphError(f"no opset has an operator of type {type_name}", code=Code.unknown_type, hint=hint)
     if number not in row.opsets:
         raise GraphError(
             f"{type_name} is not in {version}; it is in {_ranges(row.opsets)}", code=Code.type_not_in_opset
         )
-    if key not in _classes:
+    if key not in classes_of_type:
         _import(row.home)
-    since = max((since for since in _classes.get(key, ()) if since <= number), default=None)
+    since = max((since for since in classes_of_type.get(key, ()) if since <= number), default=None)
     if since is None:
         raise UnsupportedError(f"{type_name} of {version} is not implemented", code=Code.operator_not_implemented)
-    return _classes[key][since]
+    return classes_of_type[key][since]
 
 
 def newest(type_name: str) -> type[Op] | None:
@@ -220,7 +220,7 @@ def newest(type_name: str) -> type[Op] | None:
     if row is None:
         return None
     _import(row.home)
-    versions = _classes.get(row.name.lower())
+    versions = classes_of_type.get(row.name.lower())
     return versions[max(versions)] if versions else None
 
 
@@ -232,7 +232,7 @@ MOST_COMPARED = 8
 
 
 @lru_cache(maxsize=1024)
-def _nearest(key: str) -> str | None:
+def nearest_types(key: str) -> str | None:
     """The known type with the most similar spelling."""
     import difflib  # rarely needed
 

@@ -144,7 +144,7 @@ def known_bounds(tensor: TensorType) -> tuple[tuple[int, int], ...] | None:
 
 
 def known_axes(tensor: TensorType, rank: int | None, *, name: str = "axes") -> tuple[int, ...] | None:
-    """The axes in the input `name`, counted from the front, if they and the rank are known."""
+    """The axes in a tensor, the input `name`, counted from the front, if they and the rank are known."""
     values = known_ints(tensor)
     if values is None or rank is None:
         return None

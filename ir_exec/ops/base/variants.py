@@ -23,7 +23,7 @@ EVALUATE = 1.0
 """The cost of `evaluate`, the unit of all costs."""
 
 _LIBRARY = "ir_exec.ops."
-_REGISTERED: dict[str, list[KernelVariant]] = {}
+_REGISTERED: dict[str | type, list[KernelVariant]] = {}
 
 
 class KernelRequest(NamedTuple):
@@ -38,9 +38,11 @@ class KernelRequest(NamedTuple):
 
 
 class KernelVariant(NamedTuple):
-    """type_name: of the operator. applies: returns True if the variant computes such calls. cost: of a call, relative
-    to `evaluate`; `python -m benchmarks.variants` measures it. make: the kernel for such calls. why: the reason in one
-    sentence.
+    """A kernel that may take the place of `evaluate`.
+
+    type_name: of the operator, or of the class that operators derive from. applies: returns True if the variant
+    computes such calls. cost: of a call, relative to `evaluate`; `python -m benchmarks.variants` measures it.
+    make: the kernel for such calls. why: the reason in one sentence.
     """
 
     type_name: str
@@ -52,13 +54,18 @@ class KernelVariant(NamedTuple):
 
 
 def variant(
-    *type_names: str, name: str, applies: Callable[[Any, KernelRequest], bool], cost: float, why: str
+    *operators: str | type, name: str, applies: Callable[[Any, KernelRequest], bool], cost: float, why: str
 ) -> Callable[[Callable[[Any, KernelRequest], Kernel]], Callable[[Any, KernelRequest], Kernel]]:
-    """Register a function that makes a kernel as a variant of operators of these types, in all their versions."""
+    """Register a function that makes a kernel as a variant of operators.
+
+    operators: names of types, for all their versions, or classes, for all operators of the library that derive from
+    them.
+    """
 
     def registered(make: Callable[[Any, KernelRequest], Kernel]) -> Callable[[Any, KernelRequest], Kernel]:
-        for type_name in type_names:
-            _REGISTERED.setdefault(type_name, []).append(KernelVariant(type_name, name, applies, cost, make, why))
+        for key in operators:
+            type_name = key if isinstance(key, str) else key.__name__
+            _REGISTERED.setdefault(key, []).append(KernelVariant(type_name, name, applies, cost, make, why))
         return make
 
     return registered
@@ -67,7 +74,9 @@ def variant(
 def variants_of(op: Any) -> Sequence[KernelVariant]:
     """The variants of an operator of this library; none for others."""
     cls = type(op)
-    return _REGISTERED.get(cls.type_name, ()) if cls.__module__.startswith(_LIBRARY) else ()
+    if not cls.__module__.startswith(_LIBRARY):
+        return ()
+    return [one for key in (cls.type_name, *cls.__mro__) for one in _REGISTERED.get(key, ())]
 
 
 def chosen(op: Any, request: KernelRequest) -> Kernel:
@@ -83,15 +92,15 @@ def choice_of(op: Any, request: KernelRequest) -> KernelChoice | None:
     if not variants:
         return None
     found = _cheapest(op, request)
-    others = [
-        f"{one.name}: {f'costs {one.cost:.2f} of evaluate' if one.applies(op, request) else 'does not apply'}"
-        for one in sorted(variants, key=lambda one: one.cost)
-        if one is not found
-    ]
-    if found is None:
-        return KernelChoice("No variant applies.", tuple(others), "evaluate")
+    able = [one for one in variants if one is not found and one.applies(op, request)]
     # The kernel that would run without the variant comes first.
-    others = sorted([*others, "evaluate: costs 1.00"], key=lambda text: text.endswith("does not apply"))
+    costs = sorted([(one.cost, one.name) for one in able] + ([] if found is None else [(EVALUATE, "evaluate")]))
+    others = [
+        f"{name}: takes {cost / (EVALUATE if found is None else found.cost):.1f}x its time" for cost, name in costs
+    ]
+    others += [f"{one.name}: does not apply" for one in variants if one is not found and one not in able]
+    if found is None:
+        return KernelChoice("No variant is faster.", tuple(others), "evaluate")
     return KernelChoice(found.why, tuple(others), found.name)
 
 

@@ -65,7 +65,7 @@ class BinaryConvolution(Convolving):
 
 
 _PACKED_BITS = KernelChoice(
-    "The filters are constants: their bits are packed once.", ("evaluate: costs 1.00",), "packed_bits"
+    "The filters are constants: their bits are packed once.", ("evaluate: does so in every run",), "packed_bits"
 )
 
 

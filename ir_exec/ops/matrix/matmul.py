@@ -95,13 +95,15 @@ def _is_plain(op: MatMul, request: KernelRequest) -> bool:
     return request.types[0].element_type.dtype in _OWN_TYPES and not (op.transpose_a or op.transpose_b)
 
 
-@variant("MatMul", name="product", applies=_is_plain, cost=0.75, why="Nothing needs conversion or transposition.")
+@variant("MatMul", name="product", applies=_is_plain, cost=0.75, why="Neither conversion nor transposition is needed.")
 def _product(op: MatMul, request: KernelRequest) -> Kernel:
     return matrix_product
 
 
 _TRANSPOSED = KernelChoice(
-    "A small constant matrix is transposed once: BLAS reads it by rows.", ("evaluate: costs 1.00",), "transposed"
+    "A small constant matrix is transposed once: BLAS reads it by rows.",
+    ("evaluate: does so in every run",),
+    "transposed",
 )
 
 

@@ -73,7 +73,7 @@ class PackedFilters(PackedWeights):
     ) -> None:
         super().__init__()
         self._room = room
-        self._transformed: list[TransformedFilters] = []
+        self.transformed: list[TransformedFilters] = []
         for value, (form, nodes, total, _) in _wanted(graph, constants, types, operator).items():
             array = constants[value.number]
             assert array is not None, "it is a constant"
@@ -82,7 +82,7 @@ class PackedFilters(PackedWeights):
                 continue
             holder = form.hold(array if total is None else total.scaled(constants))
             if holder.transformed is not None:
-                self._transformed.append(holder.transformed)
+                self.transformed.append(holder.transformed)
             for held in [value] if total is None else total.values:
                 array, constants[held.number] = constants[held.number], None
                 if array is not None and total is not None and not form.beside:
@@ -99,7 +99,7 @@ class PackedFilters(PackedWeights):
 
     def pack(self) -> None:
         """Keep all filters transformed, each in the place of what it was made of."""
-        waiting = [one for one in self._transformed if not one.is_packed]
+        waiting = [one for one in self.transformed if not one.is_packed]
         # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
         memory = np.empty(sum(prod(one.shape) for one in waiting), np.float32)
         end = 0

@@ -206,7 +206,7 @@ class PackedMatrices(PackedWeights):
     ) -> None:
         super().__init__()
         self._room = room
-        self._matrices: list[PackedMatrix] = []
+        self.packed_matrices: list[PackedMatrix] = []
         wanted = [one for one in readers_of(graph).items() if may_be_panelled(constants[one[0].number])]
         # Each element saves as much in every run, so that the order counts for memory alone.
         for value, nodes in sorted(wanted, key=lambda one: -types[one[0].number].shape.size.hi):
@@ -219,7 +219,7 @@ class PackedMatrices(PackedWeights):
                 self.left_out.update(nodes)
                 continue
             matrix = PackedMatrix(array.T if order.is_transposed else array)
-            self._matrices.append(matrix)
+            self.packed_matrices.append(matrix)
             self.values.append(value)
             constants[value.number] = None
             for node in nodes:
@@ -229,7 +229,7 @@ class PackedMatrices(PackedWeights):
     def pack(self) -> None:
         """Keep the panels of all matrices, each in the place of the matrix."""
         # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
-        stored = [one for one in self._matrices if one.matrix is not None and self._room.is_stored(one.matrix)]
+        stored = [one for one in self.packed_matrices if one.matrix is not None and self._room.is_stored(one.matrix)]
         memory = np.empty(sum(prod(one.shape) for one in stored), np.float32)
         end = 0
         for packed in stored:
@@ -238,7 +238,7 @@ class PackedMatrices(PackedWeights):
             packed.pack(memory[start:end])
             if array is not None:
                 self._room.leave_file(array if array.flags.c_contiguous else array.T)
-        for packed in self._matrices:
+        for packed in self.packed_matrices:
             if not packed.is_packed:
                 # Each takes the memory of the one before.
                 packed.pack(np.empty(prod(packed.shape), np.float32))
@@ -310,6 +310,7 @@ def _order(
 class PackedMatMul(HoldsInput):
     """MatMul of `a` by a constant matrix in the order in which BLAS reads it; it is no operator of any file."""
 
+    type_name = "MatMul"
     inputs = (In("a"),)
 
     _shape: Shape

@@ -7,12 +7,15 @@ finding cites its document (`Diagnostic.source`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, get_args
 
 from ir_exec.check import Diagnostic, Report
+from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location
-from ir_exec.text.folder import PART_FILES, Folder, open_folder, read_part
+from ir_exec.ir.urls import exists, is_url, suffix_of
+from ir_exec.readers import ENDINGS
+from ir_exec.text.folder import PART_FILES, Folder, FolderPart, open_folder, read_part
 from ir_exec.text.targets.devices import on_device
 from ir_exec.text.targets.documents import GENAI_MODELS, GENAI_ON_NPU, finding
 from ir_exec.text.targets.pipelines import LANGUAGE, in_genai, language_model, language_model_on_npu
@@ -25,7 +28,6 @@ TARGETS: tuple[str, ...] = get_args(Target)
 
 _TOKENIZERS = frozenset({"tokenizer", "detokenizer"})
 _TEXT = LANGUAGE | {"encoder and decoder", "speech", "embeddings"}
-_ENDINGS = (".xml", ".onnx")
 
 
 def check_for(path: str | os.PathLike[str], target: Target) -> list[Report]:
@@ -46,10 +48,13 @@ def check_for(path: str | os.PathLike[str], target: Target) -> list[Report]:
 
 
 def _of_path(path: str, target: Target) -> Iterator[IRError]:
+    if is_url(path):
+        yield from _of_url(path, target)
+        return
     if not os.path.isdir(path):
         network = path[:-4] + ".xml" if path.lower().endswith(".bin") else path
         if os.path.isfile(network):
-            yield from _of_file(network, target)
+            yield from _of_network(read_part("model", network), target)
         return
     for place, folders, names in os.walk(path):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -59,17 +64,39 @@ def _of_path(path: str, target: Target) -> Iterator[IRError]:
             folders.clear()
             yield from _of_folder(folder, target)
             continue
-        networks = [name for name in sorted(names) if name.lower().endswith(_ENDINGS)]
+        networks = list(_networks(place, names))
         if target == "genai" and networks:
             message = "the folder is no pipeline that is known: it is not known whether GenAI runs it"
             yield finding(message, Location(path=place), GENAI_MODELS, "info")
-        for name in networks if target != "genai" else ():
-            yield from _of_file(os.path.join(place, name), target)
+        for part in networks if target != "genai" else ():
+            yield from _of_network(part, target)
 
 
-def _of_file(path: str, target: Target) -> Iterator[IRError]:
+def _of_url(url: str, target: Target) -> Iterator[IRError]:
+    """A file elsewhere, or every network of a folder elsewhere by itself."""
+    from ir_exec.ir.remote import files_below  # local files do without it
+
+    try:
+        found = files_below(url)
+    except OSError:
+        # The check of the file itself reports it.
+        return
+    for one in [url] if found is None else found:
+        if suffix_of(one) in ENDINGS:
+            yield from _of_network(read_part("model", one), target)
+
+
+def _networks(place: str, names: Iterable[str]) -> Iterator[FolderPart]:
+    """The networks among the files of a folder; other files that end in .xml are left out."""
+    for name in sorted(names):
+        if name.lower().endswith(ENDINGS):
+            part = read_part("model", os.path.join(place, name))
+            if exists(part.weights_path) or not any(fault.code == Code.not_ir for fault in part.faults):
+                yield part
+
+
+def _of_network(part: FolderPart, target: Target) -> Iterator[IRError]:
     """A network that stands alone."""
-    part = read_part("model", path)
     if target == "genai":
         message = "GenAI runs folders: it is not known whether it runs a file alone"
         yield finding(message, part.place, GENAI_MODELS, "info", "give the folder of the model")
@@ -82,10 +109,8 @@ def _of_folder(folder: Folder, target: Target) -> Iterator[IRError]:
         yield from in_genai(folder)
         return
     yield from _on_gpu(folder) if target == "gpu" else _on_npu(folder)
-    # Networks whose names no pipeline knows.
-    for name in sorted(os.listdir(folder.path)):
-        if name.lower().endswith(_ENDINGS) and name not in PART_FILES.values():
-            yield from on_device(read_part("model", os.path.join(folder.path, name)), target)
+    for part in _networks(folder.path, {*os.listdir(folder.path)} - {*PART_FILES.values()}):
+        yield from on_device(part, target)
     for one in folder.below:
         yield from _of_folder(one, target)
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Literal
 
 from ir_exec.errors import Citation, IRError
-from ir_exec.graph import Node
+from ir_exec.graph import Node, Value
 from ir_exec.ops.base.known_extensions import internal_operator
 from ir_exec.ops.base.registry import canonical, opset_number, type_key
 from ir_exec.ops.infrastructure.values import Parameter
@@ -53,6 +53,7 @@ def on_device(part: FolderPart, device: Device, *, is_text: bool = False) -> Ite
         yield from shapes_on_npu(part)
     else:
         yield from shapes_on_gpu(part, is_text=is_text or bool({"input_ids", "inputs_embeds"} & part.inputs.keys()))
+    yield from _shapes_within(part, device)
     yield from _element_types(part, device)
     yield from _operators(part, device)
 
@@ -73,8 +74,8 @@ def shapes_on_gpu(part: FolderPart, *, is_text: bool) -> Iterator[IRError]:
         return
     for node, name, shape in dynamic:
         message = (
-            f"the input {name} has dynamic dims, {shape}: GPUs support these in part, mainly for models of text, "
-            "and it is not known whether they do for every operator of this one"
+            f"the input {name} has dynamic dims, {shape}: "
+            "it is not known whether GPUs support them for every operator of this model"
         )
         yield finding(message, node.location, GPU_DEVICE, "info", "a static shape avoids the question")
 
@@ -90,7 +91,7 @@ def shapes_on_npu(part: FolderPart) -> Iterator[IRError]:
     hint = "reshape the model to static shapes before it is compiled"
     for node, name, shape in _inputs(part):
         if shape.rank is None:
-            message = f"the input {name} has a dynamic rank, and NPUs support static shapes alone"
+            message = f"the input {name} has a dynamic rank, and NPUs take static shapes alone"
             yield finding(message, node.location, NPU_DEVICE, hint=hint)
         elif shape.is_static:
             continue
@@ -101,8 +102,33 @@ def shapes_on_npu(part: FolderPart) -> Iterator[IRError]:
             )
             yield finding(message, node.location, NPU_COMPILER, "info", hint)
         else:
-            message = f"the input {name} has dynamic dims without an upper bound, {shape}, expected a static shape"
+            message = (
+                f"the input {name} has dynamic dims without an upper bound, {shape}, and NPUs take static shapes alone"
+            )
             yield finding(message, node.location, NPU_DEVICE, hint=hint)
+
+
+def _shapes_within(part: FolderPart, device: Device) -> Iterator[IRError]:
+    """The first layer whose shape depends on values, in a model of static inputs."""
+    if part.loaded is None or part.types is None or not all(shape.is_static for _, _, shape in _inputs(part)):
+        return
+    for node in part.loaded.graph.nodes:
+        is_known = node.op is not None and opset_number(node.type, node.layer.version or "") is not None
+        if not is_known or not all(_is_static(part, value) for value in node.values_in):
+            continue
+        for value in node.outputs:
+            if not _is_static(part, value):
+                message = (
+                    f"the output has dynamic dims, {part.type_of(value)}, which depend on values: "
+                    f"it is not known whether {_named(device)} takes these"
+                )
+                yield finding(message, node.location, GPU_DEVICE if device == "gpu" else NPU_DEVICE, "info")
+                return
+
+
+def _is_static(part: FolderPart, value: Value) -> bool:
+    found = part.type_of(value)
+    return found is not None and found.shape.is_static
 
 
 def _inputs(part: FolderPart) -> Iterator[tuple[Node, str, Shape]]:

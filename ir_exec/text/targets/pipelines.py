@@ -45,10 +45,9 @@ def in_genai(folder: Folder) -> Iterator[IRError]:
                 f"it is not known whether GenAI has a pipeline for {what or 'this model'}, which no document lists"
             )
             yield finding(message, whole, GENAI_MODELS, "info")
-    elif folder.kind == "encoder and decoder":
-        message = (
-            "it is not known whether GenAI has a pipeline for encoders with decoders of text: no document lists one"
-        )
+    elif folder.kind in ("encoder and decoder", "model"):
+        what = "encoders with decoders of text" if folder.kind == "encoder and decoder" else "a model without text"
+        message = f"it is not known whether GenAI has a pipeline for {what}: no document lists one"
         yield finding(message, whole, GENAI_MODELS, "info")
 
 
@@ -107,7 +106,7 @@ def _outputs(decoder: FolderPart) -> Iterator[IRError]:
 
 
 def _is_cache(name: str) -> bool:
-    return name.startswith(("past_key_values", "present", "past."))
+    return name.startswith(("past_key_values", "present", "past.", "cache_params"))
 
 
 def _state(decoder: FolderPart) -> Iterator[IRError]:

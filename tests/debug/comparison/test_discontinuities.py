@@ -18,7 +18,7 @@ from ir_exec.debug import ComparedLayer, ComparedOutput, Comparison, Difference,
 from ir_exec.debug.comparison.items_report import junit
 from ir_exec.debug.comparison.report_text import headline
 from ir_exec.types import Array, ElementType
-from tests.debug.comparison.test_compare import SCHEMAS
+from tests.debug.comparison.test_comparing import SCHEMAS
 from tests.helpers.network_text import NetworkText
 
 CLOSE = np.float32(1 + 2e-6)

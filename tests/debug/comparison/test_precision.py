@@ -78,14 +78,14 @@ def test_none_of_the_layers_to_keep_can_be_left_out(monkeypatch: pytest.MonkeyPa
 
     path = NETWORKS / "gnn_gcn_gat.xml"
     asked: list[tuple[int, bool]] = []
-    holds = precision._Rounding._holds
+    holds = precision.RoundedRuns.holds
 
-    def watched(self: precision._Rounding, keep: list[precision.Place]) -> bool:
+    def watched(self: precision.RoundedRuns, keep: list[precision.Place]) -> bool:
         found = holds(self, keep)
         asked.append((len(keep), found))
         return found
 
-    monkeypatch.setattr(precision._Rounding, "_holds", watched)
+    monkeypatch.setattr(precision.RoundedRuns, "holds", watched)
     report = lower_precision(path, "bf16", arrays(path, "inputs"), rtol=1e-4, atol=1e-4)
     assert not report.equal
     assert report.proven

@@ -10,6 +10,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.drawing import draw
 from ir_exec.model import ModelPort
 from ir_exec.types import Array, ElementType, Shape
+from tests.helpers.facts import naming
 from tests.helpers.network_text import NetworkText
 
 
@@ -81,13 +82,13 @@ def test_the_shape_that_is_wanted() -> None:
 
 
 def test_an_input_of_unknown_rank_asks_for_a_shape() -> None:
-    with pytest.raises(ir_exec.ShapeError, match="the rank of input 'parameter0' is not known") as caught:
+    with pytest.raises(ir_exec.ShapeError, match=naming("parameter0")) as caught:
         drawn("...")
     assert caught.value.code == Code.input_array_shape
 
 
 def test_what_does_not_fit_into_memory() -> None:
-    with pytest.raises(ir_exec.ResourceError, match=r"of shape \[1000000, 1000000, 1000\] does not fit into memory"):
+    with pytest.raises(ir_exec.ResourceError, match=naming("[1000000, 1000000, 1000]")):
         drawn("1000000,1000000,1000")
 
 

@@ -17,5 +17,5 @@ def explored(path: Path) -> tuple[Prober, SizeFindings]:
     """A prober that has no limit any more, and what it has found within its limit."""
     prober = Prober(read_model(path))
     found = explore(prober)
-    prober._layers = -(10**9)
+    prober.inferred_layers = -(10**9)
     return prober, found

@@ -15,7 +15,8 @@ Fault = Callable[[Array], Array]
 
 class FaultyDevice:
     """wrong: types of layers whose first output is another. together: types that are wrong where a network holds all
-    of them. crashing, refused: names of layers, without the number before them. seen: the layers of each network."""
+    of them. crashing, hanging, refused: names of layers, without the number before them. seen: the layers of each
+    network."""
 
     def __init__(
         self,
@@ -23,6 +24,7 @@ class FaultyDevice:
         wrong: Collection[str] = (),
         together: Collection[str] = (),
         crashing: Collection[str] = (),
+        hanging: Collection[str] = (),
         refused: Collection[str] = (),
         refuses_open_dims: bool = False,
     ) -> None:
@@ -32,6 +34,7 @@ class FaultyDevice:
         self.narrows_integers = True
         self.seen: list[list[str]] = []
         self.wrong, self.together, self.crashing, self.refused = wrong, together, crashing, refused
+        self.hanging = hanging
         self.refuses_open_dims = refuses_open_dims
 
     def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
@@ -41,6 +44,8 @@ class FaultyDevice:
         self.seen.append(names)
         if any(name in self.crashing for name in names):
             raise ChildCrashed("crashed with SIGSEGV")
+        if any(name in self.hanging for name in names):
+            raise ChildCrashed("did not answer within 60 s", is_late=True)
         if any(name in self.refused for name in names):
             raise ChildRefused("no kernel")
         if self.refuses_open_dims and not is_static and any(not port.shape.is_static for port in model.inputs):

@@ -12,7 +12,7 @@ import ir_exec
 from ir_exec import EvaluationError, build
 from ir_exec.debug import compare
 from ir_exec.debug.comparison.metrics import Settings
-from ir_exec.debug.isolation import isolating
+from ir_exec.debug.isolation import api, isolating
 from ir_exec.debug.isolation.asking import Asker
 from ir_exec.debug.isolation.isolating import Isolator
 from ir_exec.debug.isolation.networks import write_together
@@ -63,6 +63,13 @@ def test_a_crash_names_its_layer_and_the_rest_goes_on(problem: str, status: str)
     found = parts(chain(), FaultyDevice(**{problem: ["enc.1/relu"]}))  # type: ignore[arg-type]  # one of the two
     assert {name: part.status for name, part in found.items() if part.status != "right"} == {"enc.1/relu": status}
     assert found["enc.1/relu"].note in ("crashed with SIGSEGV", "no kernel")
+
+
+def test_what_hangs_is_waited_for_twice() -> None:
+    device = FaultyDevice(hanging=["enc.1/relu"])
+    found = parts(chain(), device)
+    assert {name: part.status for name, part in found.items() if part.status != "right"} == {"enc.1/relu": "crashed"}
+    assert sum("enc.1/relu" in names for names in device.seen) == 2
 
 
 def test_blocks() -> None:
@@ -176,6 +183,20 @@ class TestTogether:
         assert found is not None
         assert found.layers == ("enc.1/relu", "enc.1/exp", "enc.1/scale")
 
+    def test_an_optimization_of_the_whole_network(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # The comparison of layers is without optimizations; the device's whole run is with them.
+        monkeypatch.setattr(api, "device_of", lambda *a, **k: FaultyDevice(together=["Exp", "ReLU"]))
+        report = compare(chain(), "onnxruntime", [X], isolate=True)
+        assert report.verdict == "equal"
+        assert report.isolation is not None
+        assert report.isolation.verdict == "fusion"
+        assert report.isolation.whole is not None
+        assert not report.isolation.whole.is_within
+        (found,) = report.isolation.fusions
+        assert found.layers[0] == "enc.1/relu"
+        assert not report.isolation.of_status("wrong")
+        assert any(part.note for part in report.isolation.of_status("right"))
+
     def test_none(self) -> None:
         model = chain()
         search = WrongTogether(model, [X], Asker(FaultyDevice()), Settings())
@@ -234,6 +255,17 @@ class TestKnownFaultsOfThePlugin:
         report = compare(model, "openvino", [random.normal(size=(1, 8, 14, 12)).astype(np.float32)], isolate=True)
         assert report.isolation is not None
         assert [part.layers for part in report.isolation.fusions] == [("quantize", "conv")]
+
+
+def test_a_network_that_does_not_run_as_a_whole() -> None:
+    model = ir_exec.read_model(NETWORKS / "llama_stateful.xml")
+    with np.load(NETWORKS / "llama_stateful.inputs.npz") as held:
+        inputs = [held[f"in{i}"] for i in range(len(held.files))]
+    report = compare(model, "onnxruntime", inputs, isolate=True)
+    assert report.verdict == "failed"
+    assert report.isolation is not None
+    assert report.isolation.verdict == "whole"
+    assert {layer.alone for layer in report.layers} == {"right"}
 
 
 class TestBadInput:

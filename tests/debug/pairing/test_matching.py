@@ -236,7 +236,7 @@ def test_outputs_go_by_their_order() -> None:
 def test_layers_of_many_inputs_are_looked_at_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Concat of hundreds of values stands beside each of them."""
     looks = 0
-    stand_alike = matching._stand_alike
+    stand_alike = matching.stand_alike
 
     def counted(*given: Any) -> bool:
         nonlocal looks
@@ -249,7 +249,7 @@ def test_layers_of_many_inputs_are_looked_at_few_times(monkeypatch: pytest.Monke
         return list(entries_of(build.model(build.result(build.concat(steps, axis=0, name="all"), name="y"))))
 
     ours, theirs = joined("a"), joined("b")
-    monkeypatch.setattr(matching, "_stand_alike", counted)
+    monkeypatch.setattr(matching, "stand_alike", counted)
     found = matched(ours, theirs)
     assert {entry.layer_name: found[entry.key].layer_name for entry in ours if entry.type == "Tanh"} == {
         f"a/step{n}": f"b/step{n}" for n in range(200)

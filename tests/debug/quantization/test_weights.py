@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ir_exec import build, read_model
+from ir_exec.build.compress import Compression, compress_weights
 from ir_exec.debug import compare, diff
 from ir_exec.debug.quantization.weights import QuantizedWeight
 from ir_exec.model import Model
@@ -156,3 +158,48 @@ def test_diff_passes_through_fake_quantize() -> None:
     (one,) = found.ranges
     assert (one.levels, one.low, one.high) == (5, -1, 1)
     assert diff(ranged(5), ranged(5)).equal
+
+
+def products(change: Callable[[str, np.ndarray], np.ndarray] | None = None) -> Model:
+    """Six products in a row. change: makes of the name and the array of a weight what is compressed in its place."""
+    random = np.random.default_rng(2)
+    value = build.parameter([3, 32], "f32", name="x")
+    for number in range(6):
+        name = f"w{number}"
+        weight = random.standard_normal((32, 32)).astype(np.float32)
+        weight = weight if change is None else change(name, weight)
+        value = build.matmul(value, build.constant(weight, name=name), transpose_b=True)
+    return build.model(build.result(value, name="y"))
+
+
+def faults_of(change: Callable[[str, np.ndarray], np.ndarray]) -> dict[str, QuantizedWeight]:
+    """The weights that `diff` marks after weights were changed, and compressed."""
+    quantized, _ = compress_weights(products(change), Compression("int4_sym", 16, all_layers=True))
+    found = diff(quantized, products()).quantized
+    assert len(found) == 6
+    return {one.path: one for one in found if one.is_fault or one.scaled_axis is not None}
+
+
+def test_scaled_channels_are_no_fault() -> None:
+    factors = np.random.default_rng(3).uniform(0.5, 2, 32).astype(np.float32)
+    found = faults_of(lambda name, weight: weight * factors if name == "w1" else weight)
+    assert (found["w1"].scaled_axis, found["w1"].is_fault, len(found)) == (1, False, 1)
+    found = faults_of(lambda name, weight: weight * factors[:, None] if name == "w4" else weight)
+    assert (found["w4"].scaled_axis, found["w4"].is_fault) == (0, False)
+
+
+def test_one_factor_for_all_channels_is_a_fault() -> None:
+    found = faults_of(lambda name, weight: weight * np.float32(1.4) if name == "w1" else weight)
+    assert [(name, one.is_fault, one.scaled_axis) for name, one in found.items()] == [("w1", True, None)]
+
+
+def test_a_method_that_moves_elements_is_no_fault_but_more_than_it_does_is() -> None:
+    random = np.random.default_rng(4)
+
+    def moved(name: str, weight: np.ndarray) -> np.ndarray:
+        weight = weight + random.uniform(-0.4, 0.4, weight.shape).astype(np.float32)
+        if name == "w3":
+            weight[5] = -weight[5]
+        return weight
+
+    assert list(faults_of(moved)) == ["w3"]

@@ -126,7 +126,7 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     images = random.standard_normal((2, 16, 30, 31), np.float32)
     weights = random.standard_normal((1, 8, 16, 3, 3), np.float32)
     convolve = convolver(images, weights, [(1, 1), (1, 1)])
-    assert len(convolve._blocks) > 4
+    assert len(convolve.blocks) > 4
     found = []
     for threads in (1, 2, 3):
         with RunThreads(threads):

@@ -104,7 +104,7 @@ def test_a_blas_that_cannot_be_limited_keeps_its_threads(
     claim = claims()
     with monkeypatch.context() as patch:
         patch.setattr(blas, "blas_libraries", lambda: ())
-        patch.setattr(blas, "_LIMIT", blas._ThreadCounts())
+        patch.setattr(blas, "LIMIT", blas.ThreadCounts())
         assert not claim.hold()
         claim.release()
     assert threads_of_blas() == {3}

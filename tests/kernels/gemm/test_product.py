@@ -138,7 +138,7 @@ def test_threads_change_no_digit(claimed: BlasThreadLimit, a: tuple[int, ...], b
 )
 def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int, wanted: int) -> None:
     shape = (*batch, rows, columns)
-    cut = product._cut(shape, wanted)
+    cut = product.cut_into_chunks(shape, wanted)
     size = shape[cut.axis] if batch else 1
     groups, rest = divmod(cut.pieces, cut.down * cut.along)
     assert rest == 0
@@ -165,7 +165,7 @@ def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int,
 def test_the_longer_side_is_cut_unless_its_pieces_were_too_short(
     shape: tuple[int, int], pieces: tuple[int, int]
 ) -> None:
-    cut = product._cut(shape, 2)
+    cut = product.cut_into_chunks(shape, 2)
     assert (cut.down, cut.along) == pieces
 
 
@@ -173,7 +173,7 @@ def test_large_products_are_not_filled_with_zeros_first() -> None:
     dtype = np.dtype(np.float32)
     for rows, function in ((127, np.dot), (128, np.matmul)):
         assert product_for((rows, 9), (9, 128), dtype) is function
-        assert product._way((rows, 9), (9, 128), dtype).are_matrices == (function is np.dot)
+        assert product.way_of((rows, 9), (9, 128), dtype).are_matrices == (function is np.dot)
 
 
 def test_outside_of_a_run_blas_shares_its_products_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,7 @@ def test_nothing_is_left_of_a_file_that_cannot_be_written(
     def full(file: IO[bytes], tensor: StoredTensor) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "_write_content", full)
+    monkeypatch.setattr(files, "write_content", full)
     with pytest.raises(IRError) as caught:
         write_model(product(), path, external_data=external)
     assert caught.value.code == "IR009"

@@ -31,6 +31,7 @@ from ir_exec.ops.base.attributes import (
 )
 from ir_exec.ops.base.operator import Op
 from ir_exec.types import ElementType, Shape
+from tests.helpers.facts import naming
 
 
 class Sample(Op):
@@ -213,7 +214,7 @@ def test_operators_do_not_change_and_compare_by_value() -> None:
 
 
 def test_fields_that_a_call_leaves_out_or_makes_up() -> None:
-    with pytest.raises(TypeError, match=r"missing fields \['count'\], unknown fields \['counts'\]"):
+    with pytest.raises(TypeError, match=naming("['count']", "['counts']")):
         Sample(counts=1)  # type: ignore[call-arg]  # the point of the test
 
 
@@ -222,5 +223,5 @@ class Mistaken(Op):
 
 
 def test_an_annotation_through_which_no_text_can_go() -> None:
-    with pytest.raises(TypeError, match="count: 'an integer' is not a function"):
+    with pytest.raises(TypeError, match=naming("an integer")):
         fields_of(Mistaken)

@@ -12,6 +12,7 @@ import ir_exec
 from ir_exec.errors import GraphError
 from ir_exec.ops.base import registry
 from ir_exec.ops.base.registry import resolve
+from tests.helpers.facts import facts
 from tests.helpers.network_text import NetworkText
 
 
@@ -22,7 +23,7 @@ from tests.helpers.network_text import NetworkText
 def test_a_type_that_is_spelt_alike_is_suggested(unknown: str, meant: str) -> None:
     with pytest.raises(GraphError) as caught:
         resolve(unknown, "opset13")
-    assert caught.value.hint == f"did you mean {meant}?"
+    assert facts(caught.value.hint) == facts(f"did you mean {meant}?")
 
 
 def test_nothing_is_suggested_for_what_is_like_nothing() -> None:
@@ -40,7 +41,7 @@ def test_suggestions_of_many_layers_are_searched_once_and_among_few(monkeypatch:
         return search(word, asked[-1], **options)
 
     monkeypatch.setattr(difflib, "get_close_matches", counted)
-    registry._nearest.cache_clear()
+    registry.nearest_types.cache_clear()
     net = NetworkText()
     value = net.parameter("2")
     for _ in range(50):

@@ -7,13 +7,14 @@ import pytest
 
 from ir_exec.errors import ShapeError
 from ir_exec.types import Shape
+from tests.helpers.facts import naming
 from tests.helpers.operators import make
 from tests.helpers.values import typed
 
 
 def test_a_grid_larger_than_the_feature_map() -> None:
     operator = make("ExperimentalDetectronPriorGridGenerator", 6, h=4)
-    with pytest.raises(ShapeError, match="h is 4, more than 3, the size of feature_map"):
+    with pytest.raises(ShapeError, match=naming("3", "4", "feature_map")):
         operator.infer(typed("2,4"), typed("1,8,3,3"), typed("1,3,9,9"))
     shape = operator.infer(typed("2,4"), typed("1,8,?,3"), typed("1,3,9,9")).shape
     assert shape == Shape([None, 3, 2, 4])
@@ -24,7 +25,7 @@ def test_more_levels_than_scales() -> None:
         "ExperimentalDetectronROIFeatureExtractor", 6, output_size=2, sampling_ratio=1, pyramid_scales="4,8"
     )
     levels = [typed("1,2,4,4")] * 3
-    with pytest.raises(ShapeError, match="there are 3 levels, but 2 pyramid_scales"):
+    with pytest.raises(ShapeError, match=naming("2", "3", "pyramid_scales")):
         operator.infer(typed("5,4"), *levels)
     with pytest.raises(ShapeError, match="channels of pyramid"):
         operator.infer(typed("5,4"), levels[0], typed("1,3,4,4"))

@@ -9,6 +9,7 @@ from ir_exec.errors import ShapeError
 from ir_exec.ops import Op
 from ir_exec.ops.detection.yolo import ReorgYolo
 from ir_exec.types import TensorType
+from tests.helpers.facts import facts
 from tests.helpers.operators import make, run
 from tests.helpers.values import typed
 
@@ -17,7 +18,7 @@ def test_region_with_too_few_channels() -> None:
     operator = make("RegionYolo", 1, axis=1, end_axis=3, coords=4, classes=3, num=2, do_softmax="true")
     with pytest.raises(ShapeError) as caught:
         operator.infer(typed("1,15,2,2"))
-    assert caught.value.message == "axis 1 of data is 15, expected 16: regions * (coords + classes + 1)"
+    assert facts(caught.value.message) == ["1", "1", "15", "16"]
 
 
 def test_region_channels_behind_the_regions_stay_as_they_are() -> None:

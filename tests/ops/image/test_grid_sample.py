@@ -11,6 +11,7 @@ from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.ops.image.grid_sample import GridSample
 from ir_exec.types import Array, TensorType
+from tests.helpers.facts import facts
 from tests.helpers.operators import evaluate
 from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
@@ -65,7 +66,7 @@ def test_an_empty_image_has_nothing_to_read() -> None:
     grid = np.zeros((1, 1, 1, 2), np.float32)
     with pytest.raises(EvaluationError) as error:
         evaluate(GridSample(), np.zeros((1, 2, 0, 3), np.float32), grid)
-    assert error.value.message == "data [1, 2, 0, 3] is empty, expected elements to sample"
+    assert facts(error.value.message) == ["[1, 2, 0, 3]"]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from ir_exec.errors import (
 )
 from ir_exec.ops.image.interpolate import Interpolate1, Interpolate4, Interpolate11
 from ir_exec.types import Array, TensorType
+from tests.helpers.facts import facts
 from tests.helpers.operators import make
 from tests.helpers.values import between, known, typed
 
@@ -105,7 +106,7 @@ def test_area_is_the_name_of_nothing() -> None:
 def test_pads_on_other_axes_than_those_of_interpolate_1() -> None:
     with pytest.raises(ShapeError) as error:
         Interpolate1(mode="nearest", axes=(1,), pads_begin=(1, 0)).infer(typed("3,4"), known([8]))
-    assert error.value.message == "axis 0 has pads but is not resampled, expected no pads"
+    assert facts(error.value.message) == ["0"]
 
 
 def test_one_pad_is_for_all_axes_of_interpolate_1() -> None:

@@ -14,6 +14,7 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, Shap
 from ir_exec.ops.base.dims import slice_length, sliced_dim
 from ir_exec.ops.movement.slice import Slice, SliceScatter, StridedSlice
 from ir_exec.types import Dim, ElementType, Shape, TensorType
+from tests.helpers.facts import facts, naming
 from tests.helpers.values import between, ints, known, typed
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -207,7 +208,7 @@ def test_values_that_come_at_run_time(step: int, axes: int, port: str, message: 
 
 
 def test_axes_that_repeat_at_run_time() -> None:
-    with pytest.raises(EvaluationError, match=r"axes \[2, 2\] contain duplicates, expected distinct axes"):
+    with pytest.raises(EvaluationError, match=naming("[2, 2]")):
         Slice().evaluate(CUBE, ints(0, 0), ints(1, 1), ints(1, 1), ints(2, -1))
 
 
@@ -216,7 +217,7 @@ def test_scatter_refuses_updates_of_another_shape() -> None:
     with pytest.raises(ShapeError) as raised:
         SliceScatter().infer(typed("2,3,4"), typed("2,3,4"), *bounds)
     assert (raised.value.code, raised.value.location.port) == ("IR502", "updates")
-    assert raised.value.message == "updates has shape [2,3,4], but the slice of data has [2,2,4]"
+    assert facts(raised.value.message) == ["[2,2,4]", "[2,3,4]"]
     with pytest.raises(ShapeError) as raised:
         SliceScatter().infer(typed("2,3,4"), typed("2,3"), *bounds)
     assert (raised.value.code, raised.value.location.port) == ("IR501", "updates")
@@ -224,7 +225,7 @@ def test_scatter_refuses_updates_of_another_shape() -> None:
         # NumPy would broadcast these.
         SliceScatter().evaluate(CUBE, CUBE[:1, :2], ints(0), ints(2), ints(1), ints(1))
     assert (evaluated.value.code, evaluated.value.location.port) == ("IR704", "updates")
-    assert evaluated.value.message == "updates has shape [1, 2, 4], but the slice of data has [2, 2, 4]"
+    assert facts(evaluated.value.message) == ["[1, 2, 4]", "[2, 2, 4]"]
 
 
 def test_scatter_takes_the_rank_from_updates() -> None:
@@ -260,13 +261,13 @@ def test_positions_that_name_too_many_axes(masks: dict[str, Any], count: int) ->
     with pytest.raises(ShapeError) as raised:
         StridedSlice(**masks).infer(typed("2,3"), positions, positions, known([*[1] * count]))
     assert (raised.value.code, raised.value.location.port) == ("IR501", "begin")
-    assert raised.value.message == "begin names 3 axes, but data has only 2"
+    assert facts(raised.value.message) == ["2", "3"]
 
 
 def test_strides_of_0() -> None:
-    with pytest.raises(ShapeError, match="stride is 0, expected a positive or a negative number"):
+    with pytest.raises(ShapeError, match=naming("0")):
         StridedSlice().infer(typed("2"), vector(1), vector(1), known([0]))
-    with pytest.raises(EvaluationError, match="stride is 0, expected a positive or a negative number"):
+    with pytest.raises(EvaluationError, match=naming("0")):
         StridedSlice().evaluate(CUBE, ints(0), ints(1), ints(0))
     # Where the axis goes or is new, the stride means nothing.
     assert StridedSlice(shrink_axis_mask=(1,)).evaluate(CUBE, ints(1), ints(1), ints(0)).tolist() == CUBE[1].tolist()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.pooling.adaptive import AdaptiveAvgPool, AdaptiveMaxPool
 from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.facts import facts
 from tests.helpers.operators import refused
 from tests.helpers.values import typed
 
@@ -71,7 +72,7 @@ def test_adaptive_pooling_refuses(operator: Any) -> None:
     assert (error.value.code, error.value.message) == ("IR704", message)
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(np.zeros((1, 2, 0, 5), np.float32), np.array([1, 2]))
-    assert error.value.message == "data [1, 2, 0, 5] is empty, expected elements to pool"
+    assert facts(error.value.message) == ["[1, 2, 0, 5]"]
 
 
 def test_adaptive_pooling_with_little_known() -> None:

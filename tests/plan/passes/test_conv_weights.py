@@ -26,7 +26,7 @@ WANTED = sums(IMAGES, FILTERS[np.newaxis], PADS)
 def transformed(compiled: ir_exec.CompiledModel, *inputs: Array) -> tuple[list[Array], int]:
     """The outputs, and how many steps have their filters transformed."""
     outputs = [np.array(array) for array in compiled(list(inputs)).values()]
-    plan = compiled._executor.plan([(array.dtype, array.shape) for array in inputs])
+    plan = compiled.executor.plan([(array.dtype, array.shape) for array in inputs])
     return outputs, sum(type(step.op).__name__ == "PackedConvolution" for step in plan.steps)
 
 
@@ -128,7 +128,7 @@ def test_convolutions_share_their_filters() -> None:
     compiled = ir_exec.compile_model(build.model(both))
     outputs, count = transformed(compiled, IMAGES)
     assert count == 2
-    assert len(compiled._executor.compiler.filters.values) == 1
+    assert len(compiled.executor.compiler.filters.values) == 1
     assert_right(outputs[0], WANTED + sums(np.maximum(IMAGES, 0), FILTERS[np.newaxis], PADS))
 
 

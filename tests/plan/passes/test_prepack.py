@@ -33,7 +33,7 @@ def packing() -> Iterator[None]:
 def packed(compiled: ir_exec.CompiledModel, *inputs: Array) -> tuple[list[Array], int]:
     """The outputs, and how many steps have their matrix in panels."""
     outputs = [np.array(array) for array in compiled(list(inputs)).values()]
-    plan = compiled._executor.plan([(array.dtype, array.shape) for array in inputs])
+    plan = compiled.executor.plan([(array.dtype, array.shape) for array in inputs])
     return outputs, sum(type(step.op).__name__ == "PackedMatMul" for step in plan.steps)
 
 
@@ -94,7 +94,7 @@ def test_two_products_with_one_matrix_share_its_panels() -> None:
     compiled = ir_exec.compile_model(build.model(both))
     outputs, count = packed(compiled, ROWS)
     assert count == 2
-    assert len(compiled._executor.compiler.matrices.values) == 1
+    assert len(compiled.executor.compiler.matrices.values) == 1
     assert_allclose(outputs[0], (ROWS + np.maximum(ROWS, 0)) @ MATRIX, rtol=1e-4, atol=1e-4)
 
 

@@ -14,7 +14,7 @@ from ir_exec import EvaluationError
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText
 from tests.text.openvino import OpenVINO
-from tests.text.ops.test_operators import packed
+from tests.text.ops.test_ops_operators import packed
 from tests.text.texts import texts
 
 sentencepiece = pytest.importorskip("sentencepiece")

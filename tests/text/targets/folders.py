@@ -18,11 +18,11 @@ INPUTS = 256
 """Columns of the weights of four bits."""
 
 
-def found(path: Path, target: Target) -> list[Diagnostic]:
+def found(path: Path | str, target: Target) -> list[Diagnostic]:
     return [one for report in check_for(path, target) for one in report.diagnostics]
 
 
-def severities(path: Path, target: Target) -> list[str]:
+def severities(path: Path | str, target: Target) -> list[str]:
     """The severity of every finding; each has the code IR811 and a document."""
     diagnostics = found(path, target)
     assert {one.code for one in diagnostics} <= {"IR811"}

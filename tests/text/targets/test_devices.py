@@ -48,6 +48,14 @@ def test_dims_of_a_model_of_text(tmp_path: Path) -> None:
     assert severities(tmp_path / "net.xml", "gpu") == []
 
 
+@pytest.mark.parametrize("device", ["gpu", "npu"])
+def test_dims_that_depend_on_values(device: str, tmp_path: Path) -> None:
+    places = build.non_zero(build.parameter([2, 3], name="x"))
+    build.model(build.result(build.convert(places, "f32"), name="y")).save(tmp_path / "net.xml")
+    (one,) = found(tmp_path / "net.xml", device)  # type: ignore[arg-type]
+    assert (one.severity, one.location.layer_type) == ("info", "NonZero")
+
+
 def test_element_types(tmp_path: Path) -> None:
     path = tmp_path / "net.xml"
     scaled = build.convert(build.constant(np.zeros([4], np.float32), "f8e4m3"), "f32")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ir_exec import build
+from ir_exec.text.checking import check_folder
 from ir_exec.text.targets import Target
 from tests.text.folders import CONFIG, language_model, pipeline
 from tests.text.targets.folders import found, four_bits, severities
@@ -184,3 +185,14 @@ def test_embeddings(architecture: str, expected: list[str], tmp_path: Path) -> N
     assert severities(folder, "genai") == expected
     assert severities(folder, "gpu") == []
     assert severities(folder, "npu") == ["error", "error"]
+
+
+def test_a_model_of_images(tmp_path: Path) -> None:
+    pixels = build.parameter([1, 3, 4, 4], name="pixel_values")
+    build.model(build.result(build.reduce_mean(pixels, [2, 3]), name="logits")).save(tmp_path / "openvino_model.xml")
+    (tmp_path / "config.json").write_text('{"architectures": ["ResNetForImageClassification"]}', "utf-8")
+    (tmp_path / "preprocessor_config.json").write_text("{}", "utf-8")
+    assert check_folder(tmp_path) == []
+    assert severities(tmp_path, "genai") == ["info"]
+    assert severities(tmp_path, "gpu") == []
+    assert severities(tmp_path, "npu") == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.text.folders import language_model, pipeline
+from tests.text.folders import declare, language_model, pipeline
 from tests.text.targets.folders import found, four_bits, severities
 
 
@@ -50,10 +50,7 @@ def test_a_ratio_in_rt_info(ratio: str, expected: int, tmp_path: Path) -> None:
     folder = pipeline(tmp_path / "model")
     path = folder / "openvino_model.xml"
     language_model(projection=four_bits()).save(path)
-    info = f'<nncf><weight_compression><ratio value="{ratio}"/></weight_compression></nncf></rt_info>\n</net>'
-    text = path.read_text("utf-8").rstrip()
-    head, end, _ = text.rpartition("</rt_info>") if "</rt_info>\n</net>" in text else ("", "", "")
-    path.write_text((head + info) if end else text.replace("</net>", f"<rt_info>{info}"), "utf-8")
+    declare(path, ratio=ratio)
     assert severities(folder, "npu") == ["warning"] * expected
 
 

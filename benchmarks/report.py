@@ -1,0 +1,207 @@
+"""Write the tables of `benchmarks/results.md`, and the table of speeds in README.md, from `benchmarks/results/*.json`.
+
+python -m benchmarks.report
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
+
+from benchmarks.measure import RESULTS, geometric_mean
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "benchmarks" / "results.md"
+README = ROOT / "README.md"
+BEGIN, END = "<!-- written by benchmarks.report -->", "<!-- end -->"
+
+GROUPS = {
+    "transformers": ("bert_tiny", "bert_tiny_fp16", "detr", "encoder"),
+    "language models with a cache": ("gpt2_with_past", "llama_stateful", "llama_with_past"),
+    "convolutional models": ("conv_zoo", "mobilenet_v2_dynamic", "resnet18", "unet_diffusion"),
+}
+"""Models of `engines.json` that the README reports together."""
+
+Row = dict[str, Any]
+
+
+def page() -> str:
+    """Return the text of `results.md`."""
+    sections = [
+        ("All benchmarks", _summary()),
+        ("Models, warm", _models()),
+        ("Slowest operators", _operators()),
+        ("Language model of 1.1 billion weights", _language_model()),
+        ("Peak memory", _memory()),
+    ]
+    head = (
+        "# Results\n\n"
+        "Speedups over OpenVINO's CPU plugin, from one process with two threads each: above 1 ir_exec is faster.\n"
+        "Means are geometric. `python -m benchmarks.report` writes this page from `benchmarks/results/`;\n"
+        "[Method](method.md) explains how each benchmark measures, [Tried](tried.md) lists what did not pay.\n"
+    )
+    return "\n".join([head, *(f"## {title}\n\n{text}\n" for title, text in sections if text)])
+
+
+def speeds() -> str:
+    """Return the table of speeds of the README."""
+    models = _engines()
+    rows = [
+        [f"{len(models)} exported models, warm", _mean(models, "interpreter"), _mean(models, "engine")],
+        [f"{len(_read('networks')['rows'])} models up to BERT-base and ResNet-50", *_mean_of("networks"), "–"],
+        *(
+            [f"{group}, warm", *(_range([row[kind] for row in models if row["name"] in names]) for kind in KINDS)]
+            for group, names in GROUPS.items()
+        ),
+        ["gather and scatter, 15 elements to 64 Mi", *_mean_of("gather_scatter"), "–"],
+        ["from process start to first output", *_mean_of("cold"), "–"],
+    ]
+    memory, model = _read("memory"), _by_name("llm")
+    return "\n".join(
+        [
+            _table(["speedup over OpenVINO", "interpreter", '`engine="onnxruntime"`'], rows),
+            "",
+            f"Peak memory is {_times(memory['geometric_mean'])} lower over {len(memory['rows'])} models, and "
+            f"{_times(model['f16, memory']['ratio'])} lower for a language model of 1.1",
+            f"billion weights in f16. CPU: {_machine(_read('engines'))}.",
+        ]
+    )
+
+
+KINDS = "interpreter", "engine"
+
+
+def _engines() -> list[Row]:
+    """Return the models that OpenVINO runs too, with the speedups of the interpreter and the engine."""
+    rows = [row for row in _read("engines")["rows"] if "openvino" in row]
+    return [{**row, **{kind: row["openvino"] / row[kind] for kind in KINDS}} for row in rows]
+
+
+def _summary() -> str:
+    titles = {
+        "networks": "models, warm",
+        "cold": "models, from process start to first output",
+        "busy": "models, next to two busy processes",
+        "gather_scatter": "gathers and scatters, 15 elements to 64 Mi",
+        "operators": "models of one layer, three sizes",
+        "read": "reading, inferring and checking; OpenVINO reads",
+        "building": "building a model in Python",
+    }
+    rows = []
+    for name, title in titles.items():
+        if found := _read(name):
+            ratios = [row["ratio"] for row in found["rows"]]
+            mean, extremes = _times(found["geometric_mean"]), _range(ratios)
+            rows.append([f"`{name}`", title, str(len(ratios)), mean, extremes, _machine(found)])
+    return _table(["benchmark", "what", "cases", "mean", "range", "machine"], rows)
+
+
+def _models() -> str:
+    found = _read("engines")
+    if not found:
+        return ""
+    rows = [
+        [row["name"], f"{1e3 * row['openvino']:.3g}", _times(row["interpreter"]), _times(row["engine"])]
+        for row in sorted(_engines(), key=lambda row: -float(row["interpreter"]))
+    ]
+    rows.append(["**mean**", "", _mean(_engines(), "interpreter"), _mean(_engines(), "engine")])
+    note = f"`engines`, {found['time']} times in ms, {_machine(found)}."
+    return note + "\n\n" + _table(["model", "OpenVINO, ms", "interpreter", "onnxruntime engine"], rows)
+
+
+def _operators() -> str:
+    found = _read("operators")
+    by_operator: dict[str, dict[str, float]] = {}
+    for row in found["rows"]:
+        name, _, size = row["name"].rpartition(" ")
+        by_operator.setdefault(name, {})[size] = row["ratio"]
+    slowest = sorted(by_operator.items(), key=lambda item: geometric_mean(item[1].values()))[:10]
+    rows = [[name, *(f"{sizes.get(size, 0):.2f}" for size in SIZES)] for name, sizes in slowest]
+    note = f"The ten slowest of {len(by_operator)} layers, each alone in a model, {_machine(found)}."
+    return note + "\n\n" + _table(["operator", *SIZES], rows)
+
+
+SIZES = "small", "middle", "large"
+
+
+def _language_model() -> str:
+    models = _by_name("llm")
+    tasks = list(dict.fromkeys(name.split(", ", 1)[1] for name in models))
+    rows = [[task, *(_times(models[f"{kind}, {task}"]["ratio"]) for kind in ("u4", "f16"))] for task in tasks]
+    note = f'22 layers, 2,048 wide, `weights="keep"`; memory is OpenVINO\'s over ours, {_machine(_read("llm"))}.'
+    return note + "\n\n" + _table(["", "u4 in groups of 128", "f16"], rows)
+
+
+def _memory() -> str:
+    found = _read("memory")
+    models = [row for row in found["rows"] if row["ours"] >= 20e6]
+    rows = [
+        [row["name"], f"{row['ours'] / 2**20:.0f}", f"{row['theirs'] / 2**20:.0f}", _times(row["ratio"])]
+        for row in sorted(models, key=lambda row: -float(row["ours"]))[:12]
+    ]
+    note = (
+        f"MiB beyond the libraries themselves; the mean over all {len(found['rows'])} models is "
+        f"{_times(found['geometric_mean'])}. {_machine(found)}."
+    )
+    return note + "\n\n" + _table(["model", "ir_exec", "OpenVINO", "factor"], rows)
+
+
+def _read(name: str) -> dict[str, Any]:
+    path = RESULTS / f"{name}.json"
+    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return found
+
+
+def _by_name(name: str) -> dict[str, Row]:
+    return {row["name"]: row for row in _read(name)["rows"]}
+
+
+def _machine(found: dict[str, Any]) -> str:
+    machine = found["machine"]
+    return f"{machine['processor']} with {machine['vectors']}, {machine['cores']} cores, {machine['date']}"
+
+
+def _mean_of(name: str) -> list[str]:
+    return [_times(_read(name)["geometric_mean"])]
+
+
+def _mean(rows: Iterable[Row], kind: str) -> str:
+    return _times(geometric_mean(row[kind] for row in rows))
+
+
+def _range(ratios: Sequence[float]) -> str:
+    return f"{_times(min(ratios))} to {_times(max(ratios))}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f}x" if ratio < 10 else f"{ratio:.0f}x"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    body = [list(row) for row in rows]
+    are_numbers = [all(re.match(r"[\d.]+x|[\d.]+$|$|–", row[column]) for row in body) for column in range(len(heads))]
+    lines = [heads, ["---:" if is_number else "---" for is_number in are_numbers], *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def readme(text: str) -> str:
+    """Return the README with its table written anew."""
+    block = f"{BEGIN}\n{speeds()}\n{END}"
+    return re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, text, flags=re.DOTALL)
+
+
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    PAGE.write_text(page(), "utf-8")
+    README.write_text(readme(README.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""`ir-exec quantize-report`: what quantizing each layer does to the outputs."""
+
+from __future__ import annotations
+
+import glob
+import json
+import sys
+from typing import Literal
+
+import click
+
+from ir_exec.cli.arrays import Asked, input_options
+from ir_exec.cli.batch import Many, is_many
+from ir_exec.cli.config import load_extensions
+from ir_exec.cli.files import write_text
+from ir_exec.cli.options import MODEL, FiniteRange, left_out, rows_of, top_option
+from ir_exec.cli.progress import Steps
+from ir_exec.cli.tables import table
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled
+from ir_exec.debug.comparison.report_text import number
+from ir_exec.debug.quantization.effects import QuantizationReport
+from ir_exec.debug.quantization.ranges import range_line
+from ir_exec.debug.quantization.sensitivity import quantization_report
+from ir_exec.model import Model, read_model
+from ir_exec.printable import printable
+from ir_exec.types import Array
+
+
+@click.command("quantize-report")
+@click.argument("model", metavar="MODEL", type=MODEL)
+@click.option("--with", "plain", metavar="PLAIN", type=MODEL, required=True, help="The model before it was quantized.")
+@input_options
+@click.option(
+    "--max-loss",
+    type=FiniteRange(min=0),
+    metavar="X",
+    help="Find the fewest layers to keep in more bits for this loss: KL of logits in nats, else noise by power.",
+)
+@click.option("--keep-bits", type=click.Choice(["8", "16"]), default="8", show_default=True, help="Of --max-loss.")
+@click.option("--time", "seconds", type=FiniteRange(min=0), metavar="SECONDS", help="Answer after so long.")
+@click.option(
+    "--mixed", metavar="FILE.json", type=click.Path(), help="Write formats by layers for `ir-exec edit --weights`."
+)
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "csv", "html"]),
+    default="text",
+    show_default=True,
+    help="text is for people; schemas/quantization.schema.json describes json.",
+)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@top_option
+@click.option("--all", "every", is_flag=True, help="In text, show every layer.")
+def command(
+    model: str,
+    plain: str,
+    asked: Asked,
+    weights: str | None,
+    extensions: tuple[str, ...],
+    max_loss: float | None,
+    keep_bits: str,
+    seconds: float | None,
+    mixed: str | None,
+    output_format: str,
+    output: str | None,
+    top: int | None,
+    every: bool,
+) -> None:
+    """Rank the layers of a quantized model by what quantizing each alone does to the outputs.
+
+    MODEL has compressed weights (int8, int4, nf4, codebooks, mx, fp8) or FakeQuantize layers; PLAIN is the model that
+    it was made of. PLAIN runs with one layer of MODEL at a time. The loss of logits and probabilities is the mean
+    Kullback-Leibler divergence, with the share of positions whose top-1 changes; that of other outputs is the power of
+    the noise relative to theirs, 0.01 for an SQNR of 20 dB.
+
+    --max-loss finds a set of layers that suffices to keep in 8 or 16 bits, from which none can be left out, and proves
+    it by a run. Weights that have 8 bits already are kept in 16, and values are not quantized. --time gives an early
+    answer for large models, as Ctrl-C does: the layers with the greatest estimate run first, the others are ranked by
+    it. --inputs takes one file, or a pattern of several.
+
+    Exit code: 0, 1 where the loss is greater than --max-loss, 2 where nothing can be measured.
+    """
+    most = rows_of(top, every)
+    load_extensions(extensions)
+    with errors_as_messages(hint=check_hint(model), exit_code=UNUSABLE):
+        network = asked.network(model, weights)
+        other = read_model(plain)
+    calls = _calls(other, asked, extensions)
+    with errors_as_messages(exit_code=UNUSABLE), Steps() as steps:
+        report = quantization_report(
+            network,
+            other,
+            calls,
+            asked.seed,
+            shapes=asked.wanted(other.inputs),
+            max_loss=max_loss,
+            keep_bits=int(keep_bits),
+            seconds=seconds,
+            progress=steps.tell,
+        )
+    if mixed is not None:
+        write_text(_formats(report) + "\n", mixed)
+    if output_format == "text" and output is None:
+        _show(report, most)
+    else:
+        write_text(_rendered(report, output_format, model, weights), output)
+    sys.exit(0 if report.is_within else 1)
+
+
+def _calls(network: Model, asked: Asked, extensions: tuple[str, ...]) -> list[dict[str, Array]] | None:
+    """The inputs of each call; None where all are to be drawn."""
+    if is_many(asked.archive):
+        many = Many(asked.named, asked.archive, None, None, None, extensions, asked.pixels)
+        with errors_as_messages(exit_code=UNUSABLE):
+            loaded = [item.load(network.inputs)[0] for _, item in many.items(network.inputs)]
+        if not loaded:
+            raise Unusable("there are no inputs to measure with")
+        return loaded
+    given = asked.given(network.inputs)
+    return [asked.drawn(network, given)] if given or asked.shapes else None
+
+
+def _formats(report: QuantizationReport) -> str:
+    """The formats of a .json for `edit --weights`: that of most weights, and others by the names of constants."""
+    names = [(one.format, one.group_size) for one in report.layers if one.kind == "weight"]
+    base, group = max(names, key=names.count) if names else ("int8_asym", None)
+    layers = {glob.escape(one.path): one.keep_as for one in report.layers if one.kept and one.kind == "weight"}
+    content = {"format": base, "group_size": -1 if group is None else group, "all_layers": True, "layers": layers}
+    return json.dumps(content, indent=1)
+
+
+def _rendered(report: QuantizationReport, output_format: str, model: str, weights: str | None) -> str:
+    if output_format == "json":
+        return report.model_dump_json(indent=1) + "\n"
+    if output_format == "csv":
+        return report.to_csv()
+    if output_format == "html":
+        from ir_exec.view import html_of, view  # other formats do without the page
+
+        with errors_as_messages(exit_code=UNUSABLE):
+            return html_of(view(model, weights=weights, compare=report))
+    return "".join(f"{printable(line)}\n" for line in report.lines())
+
+
+def _show(report: QuantizationReport, most: int | None) -> None:
+    echo(styled("message" if report.is_within else "error", printable(report.headline)))
+    if report.verdict is not None:
+        echo(printable(report.verdict))
+    for line in report.kept_lines():
+        echo(printable(line))
+    echo("")
+    has_kl = report.metric == "kl"
+    columns: dict[str, Literal["left", "right"]] = {
+        "layer": "left",
+        "read by": "left",
+        "format": "left",
+        "loss": "right",
+        "top-1": "right",
+        "sqnr db": "right",
+    }
+    columns |= {"weight sqnr db": "right", "bytes": "right", "saved": "right"}
+    if not has_kl:
+        del columns["top-1"]
+    shown = table("Layers, each quantized alone", **columns)
+    for layer in report.layers[:most]:
+        effect = layer.effect
+        kind = layer.format if layer.group_size is None else f"{layer.format}/{layer.group_size}"
+        readers = ", ".join(layer.layers[:2]) + (", ..." if len(layer.layers) > 2 else "")
+        cells = [layer.path, readers, kind, "not run" if effect is None else number(effect.loss)]
+        if has_kl:
+            top = None if effect is None else effect.top1_changes
+            cells.append("-" if top is None else f"{top:.1%}")
+        cells.append("-" if effect is None else number(effect.sqnr_db))
+        cells += [number(layer.weight_sqnr_db), f"{layer.bytes:,}", f"{layer.plain_bytes - layer.bytes:,}"]
+        shown.add_row(*map(printable, cells))
+    show(shown)
+    for line in left_out(len(report.layers), most, "layers"):
+        echo(line)
+    for one in sorted(report.ranges, key=lambda one: -one.outside)[:5]:
+        echo(f"  range {printable(one.path)}: {range_line(one)}")
+    echo(printable(report.counts))

@@ -1,0 +1,184 @@
+"""Comparison of a model's value with the reference's: errors, tolerance and status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ir_exec.debug.comparison.advice import computed_type
+from ir_exec.debug.comparison.cancellation import cancelling_terms
+from ir_exec.debug.comparison.metrics import (
+    Difference,
+    Settings,
+    Tolerance,
+    difference,
+    no_difference,
+    same_bits,
+)
+from ir_exec.debug.comparison.report import ComparedLayer, Status
+from ir_exec.debug.comparison.rounded import ROUNDED, RoundedWeights
+from ir_exec.debug.quantization.pairing import FoldedWeights
+from ir_exec.debug.quantization.ranges import RangeCounter, range_line
+from ir_exec.debug.quantization.weights import QuantizedNote, QuantizedWeight, weight_line
+from ir_exec.debug.references.reference import Reference
+from ir_exec.debug.traces.walk import Visit
+from ir_exec.debug.values.entries import Entry, Key
+from ir_exec.graph import Node
+from ir_exec.ops.infrastructure.values import Const, Parameter
+from ir_exec.runtime.precision import as_declared
+from ir_exec.types import Array, ElementType
+
+__all__ = ["MOST_INCLUDED", "ValueComparer"]
+
+MOST_INCLUDED = 20
+"""Of a chain of layers without partners no more are named."""
+
+
+class ValueComparer:
+    """Compares values with those of the reference, and remembers the errors of the model's outputs.
+
+    settings: may be others for each call, and follow weights that are rounded. call: number of the running call.
+    is_wide: 16-bit floats are computed in f32. quantized: compressed weights, by the keys of the values that they end
+    in. output_errors, visible_errors, output_shapes: of the outputs, by call. ranges: of FakeQuantize, by key.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        partners: Mapping[Key, Entry],
+        settings: Settings,
+        folded: FoldedWeights,
+        *,
+        is_wide: bool,
+    ) -> None:
+        self._reference = reference
+        self._partners = partners
+        self._folded = folded
+        self._is_wide = is_wide
+        self.settings = settings
+        self.call = 0
+        self.quantized: Mapping[Key, QuantizedWeight] = {}
+        self.output_errors: dict[tuple[Key, int], Difference | None] = {}
+        self.visible_errors: dict[tuple[Key, int], Difference] = {}
+        self.output_shapes: dict[Key, tuple[int, ...]] = {}
+        self.rounded = RoundedWeights()
+        self.ranges: dict[Key, RangeCounter] = {}
+
+    def is_same(self, ours: Array, wanted: Array) -> bool:
+        """Whether the reference has our value, as it is or rounded to the 16-bit type that the file says."""
+        if same_bits(ours, wanted):
+            return True
+        if not self._is_wide or ours.dtype == wanted.dtype or ours.shape != wanted.shape:
+            return False
+        return same_bits(as_declared(ours, ElementType.of(wanted)), wanted)
+
+    def compared(
+        self,
+        visit: Visit,
+        entry: Entry,
+        ours: Array,
+        wanted: Array | None,
+        made: Array | None,
+        inputs: Sequence[Array] | None,
+        includes: tuple[str, ...],
+    ) -> tuple[ComparedLayer, bool]:
+        layer: dict[str, Any] = {
+            "layer_id": entry.layer_id,
+            "layer_name": entry.layer_name,
+            "path": visit.path,
+            "type": visit.node.type,
+            "element_type": ElementType.of(ours).name,
+            "shape": ours.shape,
+            "iterations": visit.where.iterations,
+            "call": self.call,
+        }
+        output = (entry.key, self.call)
+        if entry.output:
+            self.output_shapes[entry.key] = ours.shape
+        if wanted is None:
+            if entry.output:
+                self.output_errors[output] = None
+            if entry.key in self._folded.parts:
+                return ComparedLayer(**layer, status="skipped", note=self._folded.parts[entry.key]), made is ours
+            return ComparedLayer(**layer, status="unmatched"), made is ours
+        settings = self.settings
+        kinds = ElementType.of(ours), computed_type(wanted)
+        same = self.is_same(ours, wanted)
+        terms = partial(cancelling_terms, visit.node, visit.inputs)
+        if same:
+            carried = no_difference(ours, wanted, settings.metrics)
+        else:
+            carried = difference(ours, wanted, settings.carried(kinds, visit.node), settings.metrics, terms)
+        own = None
+        if made is not None and not isinstance(visit.node.op, Parameter):
+            own = carried
+            if made is not ours or not same:
+                tolerance = self._own_tolerance(visit.node, inputs or (), kinds, includes)
+                own_terms = partial(cancelling_terms, visit.node, inputs or ())
+                own = difference(made, wanted, tolerance, settings.metrics, own_terms)
+        if entry.output:
+            plain = self._reference.output(self._partners[entry.key].key)
+            tolerance = settings.outputs.get(entry.key, settings.carried(kinds, visit.node))
+            error = carried
+            if not same and entry.key in settings.outputs:
+                error = difference(ours, wanted, tolerance, settings.metrics)
+            if plain is not None and not same_bits(plain, wanted):
+                self.visible_errors[output] = error
+                error = difference(ours, plain, tolerance, settings.metrics, terms)
+            self.output_errors[output] = error
+        status: Status = "equal" if same else "close" if carried.is_within else "carried"
+        if own is not None and not own.is_within:
+            status = "wrong"
+            if isinstance(visit.node.op, Const) and self._is_rounded(visit.node.op, entry, ours, wanted, own):
+                status = "close"
+                own = carried = difference(ours, wanted, ROUNDED, settings.metrics)
+        partner = self._partners[entry.key]
+        note = self._quantized(visit, entry, made, inputs)
+        if note is not None and made is not None:
+            own = difference(made, wanted, ROUNDED, settings.metrics)
+            carried = own if made is ours else carried
+            status = "wrong" if note.is_fault else "close" if carried.is_within else "carried"
+            layer["note"] = note.text
+        found = {
+            "status": status,
+            "own": own,
+            "carried": carried,
+            "partner": partner.path or None,
+            "includes": includes[-MOST_INCLUDED:] if status == "wrong" else (),
+        }
+        return ComparedLayer(**layer, **found), same
+
+    def _quantized(
+        self, visit: Visit, entry: Entry, made: Array | None, inputs: Sequence[Array] | None
+    ) -> QuantizedNote | None:
+        """The note on a value that the reference has before quantization; None for all others."""
+        weight = self.quantized.get(entry.key)
+        if weight is not None:
+            return QuantizedNote(weight_line(weight), weight.is_fault)
+        levels = getattr(visit.node.op, "levels", None)
+        if entry.key not in self._folded.passed or levels is None or made is None:
+            return None
+        counter = self.ranges.setdefault(entry.key, RangeCounter(entry.path, entry.layer_id, int(levels)))
+        unexplained = counter.add(visit.inputs if inputs is None else inputs, made)
+        return QuantizedNote(range_line(counter.result()), unexplained > 0)
+
+    def _is_rounded(self, constant: Const, entry: Entry, ours: Array, wanted: Array, own: Difference) -> bool:
+        """Return True for weights that are those of the reference in another type; the tolerances then follow it."""
+        kind = self._partners[entry.key].element_type
+        stored = constant.element_type, None if kind is None else ElementType.parse(kind)
+        found = self.settings.given is None and self.rounded.add(entry.key, ours, wanted, own, stored)
+        self.settings = replace(self.settings, weights=self.rounded.element_type)
+        return found
+
+    def _own_tolerance(
+        self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType], includes: Sequence[str]
+    ) -> Tolerance:
+        """The tolerance of what a layer makes of the reference's inputs.
+
+        In the bodies of a layer there may be weights that are rounded: their effect is none of the layer's own.
+        """
+        if node.bodies and self.settings.weights is not None:
+            return self.settings.carried(kinds)
+        return self.settings.chain(kinds) if includes else self.settings.own(node, inputs, kinds)

@@ -1,0 +1,166 @@
+"""Effects of quantizing each layer on the outputs, as records and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from ir_exec.debug.comparison.report import rows_as_csv
+from ir_exec.debug.comparison.report_text import drawn, number
+from ir_exec.debug.quantization.losses import OutputLoss
+from ir_exec.debug.quantization.ranges import QuantizedRange
+from ir_exec.debug.values.facts import Number, Record
+
+__all__ = ["LayerEffect", "QuantizationReport", "loss_text"]
+
+_LAYERS_SHOWN = 20
+
+
+class LayerEffect(Record):
+    """A layer that is quantized, and what the outputs lose when it alone is.
+
+    path: the constant of codes, or the FakeQuantize. layer_ids: of all layers of the weight. kind: a weight, or
+    computed values. layers: the readers. format, group_size: of a weight; of values the levels are the format.
+    weight_sqnr_db: of the weight against the plain one. bytes, plain_bytes: of the weight. estimate: the noise that the
+    layer adds, relative to the power of what it quantizes, computed without a run of its own. effect: what the outputs
+    lose; None where the time did not last for a run. kept: one of the layers to keep in more bits. keep_as: in what:
+    int8, f16, or float for values. extra_bytes: what that costs.
+    """
+
+    path: str
+    layer_ids: tuple[str, ...] = ()
+    kind: Literal["weight", "values"] = "weight"
+    layers: tuple[str, ...] = ()
+    format: str
+    group_size: int | None = None
+    weight_sqnr_db: Number | None = None
+    bytes: int = 0
+    plain_bytes: int = 0
+    estimate: Number | None = None
+    effect: OutputLoss | None = None
+    kept: bool = False
+    keep_as: str = "int8"
+    extra_bytes: int = 0
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """The greater, the more the outputs lose; layers without a run come after those with one."""
+        if self.effect is not None:
+            return True, float(self.effect.loss)
+        return False, float(self.estimate or 0.0)
+
+
+class QuantizationReport(Record):
+    """Effects of quantization on the outputs of a model.
+
+    model: the quantized one. reference: the plain one. metric: what `loss` is of the output that loses most. total: the
+    loss of the quantized model as it is. layers: the greatest effect first. complete: every layer was run by itself.
+    max_loss: the greatest loss, as given. keep: the layers to keep in more bits, so that the loss is at most that;
+    None without `max_loss`, or where no set was found. kept: the loss with these kept, as a run showed it. minimal:
+    no layer can be left out of them, each by a run. bytes, plain_bytes, kept_bytes: of all weights as they are, in the
+    plain model, and with these kept. ranges: FakeQuantize layers over values. runs: of either model. seconds: in all.
+    """
+
+    format: Literal[1] = 1
+    model: str
+    reference: str
+    metric: Literal["kl", "noise"]
+    total: OutputLoss
+    layers: tuple[LayerEffect, ...] = ()
+    complete: bool = True
+    max_loss: float | None = None
+    keep_bits: int = 8
+    keep: tuple[str, ...] | None = None
+    kept: OutputLoss | None = None
+    minimal: bool = False
+    bytes: int = 0
+    plain_bytes: int = 0
+    kept_bytes: int | None = None
+    ranges: tuple[QuantizedRange, ...] = ()
+    inputs: Mapping[str, tuple[int, ...]] = {}
+    calls: int = 1
+    seed: int | None = None
+    runs: int = 0
+    seconds: float = 0.0
+
+    @property
+    def is_within(self) -> bool:
+        """Return True if the quantized model loses no more than `max_loss`, or none was given."""
+        return self.max_loss is None or float(self.total.loss) <= self.max_loss
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A flat row for each layer."""
+        rows = []
+        for layer in self.layers:
+            row = layer.model_dump(exclude={"layer_ids", "layers", "effect"})
+            row |= {f"effect_{name}": value for name, value in (layer.effect or OutputLoss()).model_dump().items()}
+            rows.append(row)
+        return rows
+
+    def to_csv(self) -> str:
+        """The rows as text with a heading."""
+        return rows_as_csv(self.to_rows())
+
+    @property
+    def headline(self) -> str:
+        """The loss of the whole model, and the layer that costs most, in one line."""
+        share = f"{self.plain_bytes:,} -> {self.bytes:,} bytes"
+        text = f"quantized: {loss_text(self.total)} in all ({share})"
+        first = self.layers[0] if self.layers and self.layers[0].effect is not None else None
+        if first is not None and first.effect is not None:
+            text += f'; most by itself: "{first.path}" ({loss_text(first.effect)})'
+        return text
+
+    @property
+    def verdict(self) -> str | None:
+        """The layers to keep in more bits, in one line; None without `max_loss`."""
+        if self.max_loss is None:
+            return None
+        if self.is_within:
+            return f"the loss is at most {self.max_loss:g} as it is"
+        if self.keep is None or self.kept is None:
+            return f"no set of layers in {self.keep_bits} bits was found that keeps the loss at most {self.max_loss:g}"
+        count = len(self.keep)
+        least = "none can be left out" if self.minimal else "perhaps not the fewest"
+        subject = f"{count:,} layer{'s'[: count != 1]} in more bits"
+        cost = "" if self.kept_bytes is None else f", {self.bytes:,} -> {self.kept_bytes:,} bytes"
+        return f"{subject}: {loss_text(self.kept)} by a run, at most {self.max_loss:g}; {least}{cost}"
+
+    def lines(self) -> Iterator[str]:
+        """The report in lines."""
+        yield self.headline
+        if self.verdict is not None:
+            yield self.verdict
+        yield from self.kept_lines()
+        for layer in self.layers[:_LAYERS_SHOWN]:
+            effect = "not run" if layer.effect is None else loss_text(layer.effect)
+            yield f"  {layer.path} ({layer.format}): {effect}; {layer.plain_bytes:,} -> {layer.bytes:,} bytes"
+        if len(self.layers) > _LAYERS_SHOWN:
+            yield f"  ... {len(self.layers) - _LAYERS_SHOWN:,} more"
+        yield self.counts
+
+    def kept_lines(self) -> Iterator[str]:
+        """A line for each layer to keep."""
+        for layer in self.layers:
+            if layer.kept:
+                yield f"  keep in {layer.keep_as}: {layer.path}"
+
+    @property
+    def counts(self) -> str:
+        """The number of layers that were run, in one line."""
+        run = sum(layer.effect is not None for layer in self.layers)
+        left = "" if self.complete else "; the others are ranked by an estimate: give more --time for them"
+        what = f"{run:,} of {len(self.layers):,} layers run by themselves, {self.runs:,} runs{left}"
+        return what + drawn(self.seed, self.inputs)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def loss_text(loss: OutputLoss) -> str:
+    """A loss in a few words."""
+    sqnr = "no noise" if loss.sqnr_db is None else f"SQNR {float(loss.sqnr_db):.1f} dB"
+    if loss.kl is None:
+        return f"loss {number(loss.loss)}, {sqnr}"
+    top = "" if loss.top1_changes is None else f", {loss.top1_changes:.1%} other top-1"
+    return f"KL {number(loss.kl)}{top}, {sqnr}"

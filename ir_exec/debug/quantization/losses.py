@@ -1,0 +1,127 @@
+"""The loss of a quantized model: the distance of its outputs from those of the plain one, as one number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ir_exec.debug.values.facts import Number, Record, as_numbers
+from ir_exec.graph import Node
+from ir_exec.model import Model
+from ir_exec.ops.base.registry import canonical
+from ir_exec.types import STRING, Array, ElementType
+
+__all__ = ["LossKind", "OutputLoss", "OutputLosses", "kinds_of_outputs"]
+
+LossKind: TypeAlias = Literal["logits", "probabilities", "values"]
+
+_THROUGH = {"Reshape", "Convert", "Squeeze", "Unsqueeze", "Transpose", "Result"}
+
+
+class OutputLoss(Record):
+    """The distance of outputs from those of the plain model.
+
+    loss: the greatest over all outputs: of logits and probabilities the mean Kullback-Leibler divergence in nats, of
+    other values the power of the noise relative to that of the values, 0.01 for 20 dB. kl: that divergence; None where
+    no output is logits. top1_changes: the share of positions in which another element is the greatest. sqnr_db: the
+    least signal to noise ratio of an output; None without noise. output: the one of the greatest loss.
+    """
+
+    loss: Number = 0.0
+    kl: Number | None = None
+    top1_changes: float | None = None
+    sqnr_db: Number | None = None
+    output: str = ""
+
+
+def kinds_of_outputs(model: Model) -> list[LossKind]:
+    """Return what each output is: logits by its name, probabilities of a SoftMax, or other values."""
+    found: list[LossKind] = []
+    for result, port in zip(model.graph.results, model.outputs, strict=True):
+        kind: LossKind = "values"
+        shape = port.shape
+        has_classes = shape.dims is not None and len(shape.dims) >= 2 and shape.dims[-1].lo != 1
+        if has_classes and ElementType.parse(str(port.element_type)).is_float:
+            names = " ".join((port.name, *port.names)).lower()
+            if _maker(result).type.lower() in ("softmax", "logsoftmax"):
+                kind = "probabilities"
+            elif "logit" in names:
+                kind = "logits"
+        found.append(kind)
+    return found
+
+
+def _maker(node: Node) -> Node:
+    """The layer that computes a result, before the layers that only move its elements."""
+    while canonical(node.type) in _THROUGH and node.values_in:
+        node = node.values_in[0].node
+    return node
+
+
+class OutputLosses:
+    """The outputs of the plain model over several calls, and what other outputs lose against them."""
+
+    def __init__(self, names: Sequence[str], kinds: Sequence[LossKind], calls: Sequence[Sequence[Array]]) -> None:
+        self._names = names
+        self._kinds = kinds
+        self._calls = calls
+
+    def of(self, calls: Sequence[Sequence[Array]]) -> OutputLoss:
+        """The loss of outputs, of as many calls as the plain model ran."""
+        found = [self._of_output(position, calls) for position in range(len(self._names))]
+        known = [one for one in found if one is not None]
+        if not known:
+            return OutputLoss()
+        worst = max(known, key=lambda one: float(one.loss))
+        return OutputLoss(
+            loss=worst.loss,
+            kl=max((float(one.kl) for one in known if one.kl is not None), default=None),
+            top1_changes=max((one.top1_changes for one in known if one.top1_changes is not None), default=None),
+            sqnr_db=min((float(one.sqnr_db) for one in known if one.sqnr_db is not None), default=None),
+            output=worst.output,
+        )
+
+    def _of_output(self, position: int, calls: Sequence[Sequence[Array]]) -> OutputLoss | None:
+        kind, name = self._kinds[position], self._names[position]
+        noise = signal = divergence = 0.0
+        rows = changed = 0
+        for mine, plain in zip(calls, self._calls, strict=True):
+            found, wanted = mine[position], plain[position]
+            if ElementType.of(wanted) in STRING or found.shape != wanted.shape or not wanted.size:
+                continue
+            ours, theirs = (as_numbers(one).reshape(wanted.shape) for one in (found, wanted))
+            finite = np.isfinite(theirs)
+            gap = np.where(finite, np.nan_to_num(ours, nan=np.inf) - np.where(finite, theirs, 0), 0)
+            noise += float(np.square(gap).sum())
+            signal += float(np.square(theirs[finite]).sum())
+            if kind != "values":
+                divergence += float(_divergences(theirs, ours, kind).sum())
+                changed += int(np.count_nonzero(theirs.argmax(-1) != ours.argmax(-1)))
+                rows += math.prod(wanted.shape[:-1])
+        ratio = noise / signal if signal else math.inf if noise else 0.0
+        sqnr_db = -10 * math.log10(ratio) if 0 < ratio < math.inf else None
+        if kind == "values" or not rows:
+            return OutputLoss(loss=ratio, sqnr_db=sqnr_db, output=name)
+        kl = max(divergence / rows, 0.0)
+        return OutputLoss(loss=kl, kl=kl, top1_changes=changed / rows, sqnr_db=sqnr_db, output=name)
+
+
+def _divergences(plain: Array, found: Array, kind: LossKind) -> Array:
+    """For each row the divergence of what was found from the plain distribution."""
+    with np.errstate(all="ignore"):
+        if kind == "logits":
+            logs = [_log_softmax(one) for one in (plain, found)]
+        else:
+            # The output of a LogSoftMax is logarithms already; none of them is positive.
+            is_log = bool((plain <= 0).all())
+            logs = [one if is_log else np.log(np.maximum(one, 1e-30)) for one in (plain, found)]
+        terms = np.exp(logs[0]) * (logs[0] - logs[1])
+    return np.asarray(np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0).sum(axis=-1))
+
+
+def _log_softmax(array: Array) -> Array:
+    shifted = array - array.max(axis=-1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True)))

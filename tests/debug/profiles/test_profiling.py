@@ -1,0 +1,235 @@
+"""Profiles: what ran, how much it did, and that nothing is lost between layers."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ir_exec import EvaluationError, IRError, compile_model, read_model
+from ir_exec.debug import Profile, profile
+from ir_exec.debug.profiles.profile_report import LayerProfile, MachineSpeed, measure_machine
+from ir_exec.debug.profiles.profiling import grouped_by_prefix
+from ir_exec.debug.profiles.recording import Recorder, bytes_moved
+from ir_exec.debug.references.openvino import original_layers
+from ir_exec.infer import count_work
+from ir_exec.runtime.compiled import CompiledModel
+from ir_exec.types import Array
+from tests.conformance.networks import arrays
+
+NETWORKS = Path(__file__).parents[2] / "networks"
+NAMES = [path.stem for path in sorted(NETWORKS.glob("*.xml"))]
+
+
+def inputs(name: str) -> list[Array]:
+    return arrays(NETWORKS / f"{name}.xml", "inputs")
+
+
+def profiled(name: str, **options: object) -> Profile:
+    return profile(NETWORKS / f"{name}.xml", inputs(name), repeat=2, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.broad(keep=4)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_network(name: str) -> None:
+    report = profiled(name)
+    assert report.layers
+    assert sum(layer.share for layer in report.layers) == pytest.approx(1)
+    for groups in (report.by_type,):
+        assert sum(group.seconds for group in groups) == pytest.approx(report.layer_seconds)
+        assert sum(group.layers for group in groups) == len(report.layers)
+        assert sum(group.bytes_moved for group in groups) == sum(layer.bytes_moved for layer in report.layers)
+    assert report.overhead_seconds > 0
+    assert report.peak_memory == max(layer.memory for layer in report.layers) > 0
+    assert report.peak_layer in {layer.path for layer in report.layers}
+    assert len({layer.path for layer in report.layers}) == len(report.layers) or name == "index_ops"
+
+
+def test_the_work_is_that_of_inference() -> None:
+    model = read_model(NETWORKS / "conv_zoo.xml")
+    report = profile(model, inputs("conv_zoo"), repeat=1)
+    shapes = {port.name: array.shape for port, array in zip(model.inputs, inputs("conv_zoo"), strict=True)}
+    model.reshape(shapes)
+    counted = count_work(model.graph, model.types, model.weights)
+    assert counted.is_exact
+    assert sum(layer.multiply_adds for layer in report.layers) == counted.multiply_adds
+
+
+def test_layers_of_bodies_count_for_themselves() -> None:
+    report = profiled("script_loop_seq")
+    (loop,) = [layer for layer in report.layers if layer.type == "Loop"]
+    inner = [layer for layer in report.layers if layer.path.startswith("prim::Loop/Loop/body/")]
+    assert {layer.calls for layer in inner} == {6}
+    assert loop.calls == 1
+    assert loop.with_bodies > loop.seconds
+    assert loop.with_bodies >= max(layer.with_bodies for layer in inner)
+    # The innermost layer that holds the peak is told, and not the loop around it.
+    assert report.peak_layer is not None
+    assert report.peak_layer.startswith("prim::Loop/Loop/body/")
+
+
+def test_what_runs_is_the_plan() -> None:
+    """Constants are folded and known values left out as in any other run."""
+    path = NETWORKS / "bert_tiny_fp16.xml"
+    report = profile(path, inputs("bert_tiny_fp16"), repeat=1)
+    assert report.not_run
+    assert not any(layer.type == "Const" for layer in report.layers)
+    assert "f16 and bf16 computed in f32" in report.measured
+    assert {layer.element_type for layer in report.layers} & {"f16"} == set()
+    as_filed = profile(path, inputs("bert_tiny_fp16"), repeat=1, precision="file")
+    assert "f16" not in as_filed.measured
+
+
+def test_instrumented_runs_give_the_same_values() -> None:
+    model, recorder = read_model(NETWORKS / "llama_stateful.xml"), Recorder()
+    watched, plain = CompiledModel(model, instrument=recorder.instrument), compile_model(model)
+    given = inputs("llama_stateful")
+    for around in (recorder.timed, recorder.counted):
+        with around() as seen:
+            found = watched(given)
+        assert seen
+        for mine, theirs in zip(found.to_tuple(), plain(given).to_tuple(), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+def test_events_lie_within_each_other() -> None:
+    model, recorder = read_model(NETWORKS / "script_loop_seq.xml"), Recorder()
+    watched = CompiledModel(model, instrument=recorder.instrument)
+    with recorder.timed() as events:
+        watched(inputs("script_loop_seq"))
+    top = [event for event in events if event.node in set(model.graph.nodes)]
+    for before, after in pairwise(top):
+        assert before.end <= after.start
+    (loop,) = [event for event in top if event.node.type == "Loop"]
+    inside = [event for event in events if event not in top]
+    assert sum(event.end - event.start for event in inside) == loop.inside
+    assert all(loop.start <= event.start <= event.end <= loop.end for event in inside)
+
+
+def test_bytes_moved() -> None:
+    nodes = {node.type: node for node in read_model(NETWORKS / "llama_stateful.xml").graph.nodes}
+    data = np.zeros((100, 8), np.float32)
+    some = np.array([3, 4])
+    gather, reshape, add = nodes["Gather"].op, nodes["Reshape"].op, nodes["Add"].op
+    assert gather is not None
+    assert reshape is not None
+    assert add is not None
+    # Two rows of the table are read and written, and the index is read.
+    assert bytes_moved(gather, (data, some), [data[some]]) == 2 * 64 + 16
+    assert bytes_moved(reshape, (data, some), [data.reshape(8, 100)]) == 0
+    assert bytes_moved(reshape, (data.T, some), [data.T.reshape(100, 8)]) == 2 * 3200 + 16
+    # What is broadcast is read once.
+    wide = np.broadcast_to(data[:1], data.shape)
+    assert bytes_moved(add, (data, wide), [data + wide]) == 2 * 3200 + 32
+
+
+def test_the_machine() -> None:
+    found = measure_machine(2)
+    assert min(found.gflops, found.gbytes, found.cache_gbytes) > 0
+    machine = MachineSpeed(threads=1, gflops=10, gbytes=5, cache_gbytes=50)
+    assert machine.least_seconds(5 * 10**9, 0) == pytest.approx(1)
+    assert machine.least_seconds(0, 5 * 10**9) == pytest.approx(1)
+    assert machine.least_seconds(0, 10**6) == pytest.approx(2e-5)
+    assert machine.least_seconds(5 * 10**9, 10**10) == pytest.approx(2)
+
+
+def layer(path: str) -> LayerProfile:
+    rates = {"seconds": 1.0, "share": 0.1, "calls": 1, "bytes_moved": 4, "multiply_adds": 2, "gflops": 1.0}
+    facts = {"layer_id": "0", "layer_name": path, "path": path, "type": "Add", "element_type": "f32", "shape": (1,)}
+    return LayerProfile(**rates, **facts, gbytes=1.0, of_peak=None, with_bodies=1.0, memory=0)  # type: ignore[arg-type]
+
+
+def test_prefixes() -> None:
+    names = ["net.layers.0/mul", "net.layers.0/add", "net.layers.1/mul", "net.layers.1/add", "net.head", "other", "o/x"]
+    found = {group.name: group.layers for group in grouped_by_prefix(list(map(layer, names)))}
+    # `net.` says more than nothing; what has one layer alone, or the layers of a longer prefix, is left out.
+    assert found == {"net.": 5, "net.layers.": 4, "net.layers.0/": 2, "net.layers.1/": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a,b", ("a", "b")),
+        ("a,c,d", ("a", "c,d")),
+        ("", ()),
+        ("made up,b,b", ("b",)),
+        ("a_abc,c", ()),
+    ],
+)
+def test_original_layers(text: str, found: tuple[str, ...]) -> None:
+    assert original_layers(text, {"a", "b", "c,d"}) == found
+
+
+def test_openvino_beside_it() -> None:
+    report = profiled("conv_zoo", reference="openvino")
+    assert report.openvino is not None
+    theirs = {layer.name: layer for layer in report.openvino.layers}
+    fused = theirs["__module.c2/aten::_convolution/GroupConvolution"]
+    assert fused.layers == (
+        "__module.c2/aten::_convolution/GroupConvolution",
+        "__module.c2/aten::_convolution/Add",
+        "aten::gelu/Gelu",
+    )
+    ours = {layer.path: layer for layer in report.layers}
+    assert fused.ours == pytest.approx(sum(ours[path].with_bodies for path in fused.layers))
+    assert {ours[path].openvino for path in fused.layers} == {fused.name}
+    assert sum(layer.share for layer in report.openvino.layers) == pytest.approx(1)
+
+
+def test_openvino_refuses() -> None:
+    with pytest.raises(EvaluationError, match="NO_SUCH_DEVICE"):
+        profiled("conv_zoo", reference="openvino", device="NO_SUCH_DEVICE")
+    with pytest.raises(EvaluationError, match="only openvino"):
+        profiled("conv_zoo", reference="onnx")
+
+
+def test_trace_events(tmp_path: Path) -> None:
+    path = tmp_path / "events.json"
+    report = profiled("script_loop_seq", reference="openvino", trace_events=path)
+    events = json.loads(path.read_text())["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X" and event["pid"] == 1]
+    assert len(slices) == 1 + sum(layer.calls for layer in report.layers)
+    for event in slices:
+        assert event["dur"] >= 0
+        assert set(event) >= {"name", "cat", "ts", "pid", "tid", "args"}
+    whole = slices[0]
+    # Slices of a thread are nested or apart, or else viewers cannot stack them.
+    ends = [(whole["ts"], whole["ts"] + whole["dur"])]
+    for event in slices[1:]:
+        start, end = event["ts"], event["ts"] + event["dur"]
+        while start >= ends[-1][1]:
+            ends.pop()
+        assert end <= ends[-1][1] + 1e-6
+        ends.append((start, end))
+    theirs = [event for event in events if event["ph"] == "X" and event["pid"] == 2]
+    assert report.openvino is not None
+    assert [event["name"] for event in theirs] == [layer.name for layer in report.openvino.layers]
+    assert {event["ph"] for event in events} == {"X", "M", "C"}
+
+
+def test_trace_events_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(IRError, match="cannot write"):
+        profiled("lstm", trace_events=tmp_path / "none" / "events.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_drawn_inputs() -> None:
+    report = profile(NETWORKS / "conv_zoo.xml", seed=3, repeat=1)
+    assert report.seed == 3
+    assert "inputs drawn with seed 3" in str(report)
+
+
+def test_rows() -> None:
+    report = profiled("lstm")
+    heading, *rows = report.to_csv().splitlines()
+    assert heading.startswith("layer_id,path,type,element_type,shape,seconds")
+    assert len(rows) == len(report.layers)
+    assert [row["path"] for row in report.to_rows()] == [layer.path for layer in report.layers]
+
+
+def test_repeat_is_a_number() -> None:
+    with pytest.raises(EvaluationError, match="repeat"):
+        profile(NETWORKS / "lstm.xml", repeat=0)

@@ -1,0 +1,164 @@
+"""Everything that is wrong with an ONNX file comes out in one pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+from onnx import numpy_helper
+
+from ir_exec import check_model, compile_model
+from ir_exec.cli import main
+from tests.onnx.files import model, stored
+
+
+def findings(proto: onnx.ModelProto) -> list[str]:
+    """Severity, code and place of each finding but those of open dims."""
+    report = check_model(proto.SerializeToString())
+    return [
+        f"{found.severity}[{found.code}] {replace(found.location, path=None)}: {found.message}"
+        for found in report.diagnostics
+        if found.severity != "info"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("g (float[2] x) => (float[2] y) { y = Relu(x) }", []),
+        (
+            "g (float[2] x) => (float[2] y) { y = Relu(h) h = Neg(x) }",
+            ['warning[IR122] node 0 "y" (Relu): the node reads a value that a later node gives'],
+        ),
+        (
+            "g (float[2] x) => (float[2] y) { y = Add(x, w) }",
+            ["error[IR102] node 0 \"y\" (Add), port w: no node, input or initializer gives 'w'"],
+        ),
+        (
+            "g (float[3,2] x) => (float[3] y) { a = Constant<value_ints = [-1]>() y = Squeeze(x, a) }",
+            ['error[IR502] node 1 "y" (Squeeze): axis -1 of the input has size 2, expected 1'],
+        ),
+        (
+            "g (float[2] x) => (float[2] y) { y = own.F(x) }",
+            ['error[IR123] node 0 "y" (F): the file imports no version of the domain own'],
+        ),
+        (
+            "g (float[2] x) => (float[2] y) { h = Relu(x) h = Neg(x) y = Neg(h) }",
+            ["error[IR124] node 1 \"h\" (Neg): the name 'h' is that of another value of the graph"],
+        ),
+        (
+            "g (float[1,3] x, int64[2,1] i) => (float[2] y) { y = GatherND<batch_dims = 1>(x, i) }",
+            ['warning[IR502] node 0 "y" (GatherND), port data: batch axis 0'],
+        ),
+        (
+            "g (float[2,3] x) => (float[2,4] y) { y = Relu(x) }",
+            ["error[IR606] node 0 \"y\" (Relu): 'y' is declared as f32[2,4], and is f32[2,3]"],
+        ),
+        (
+            "g (float[2,3] x) => (float[3] y) <int64[2,3] h> { h = Relu(x) y = ReduceSum<keepdims = 0>(h) }",
+            [
+                "error[IR606] node 0 \"h\" (Relu): 'h' is declared as i64[2,3], and is f32[2,3]",
+                "error[IR606] node 1 \"y\" (ReduceSum): 'y' is declared as f32[3], and is f32[]",
+            ],
+        ),
+        (
+            "g (float[2,3] x, float[4,5] w) => (float[2,5] y, float z) { y = MatMul(x, w) h = Add(x, w) z = Neg(h) }",
+            ["error[IR502] node 0", "error[IR504] node 1"],
+        ),
+        ("g (float[2] x, int64[2] i) => (float[2] y) { y = Add(x, i) }", ['error[IR402] node 0 "y" (Add)']),
+        ("g (float[2] x) => (float[2] y) { y = Softmax<axes = 1>(x) }", ['error[IR302] node 0 "y" (Softmax)']),
+        ("g (float[2] x) => (float[2] y) { y = Relu(x, x) }", ['error[IR106] node 0 "y" (Relu)']),
+    ],
+)
+def test_findings(body: str, expected: list[str]) -> None:
+    found = findings(model(body))
+    assert len(found) == len(expected), found
+    for line, start in zip(found, expected, strict=True):
+        assert line.startswith(start)
+
+
+def test_a_cycle() -> None:
+    found = findings(model("g (float[2] x) => (float[2] y) { a = Add(x, b) b = Relu(a) y = Neg(x) }"))
+    assert len(found) == 1
+    assert found[0].startswith('error[IR107] node 0 "a" (Add): ')
+    assert found[0].endswith(": a, b")
+
+
+@pytest.mark.parametrize("version", [0, 29, 99])
+def test_versions_that_are_not_known(version: int) -> None:
+    proto = model("g (float[2] x) => (float[2] y) { y = Relu(x) }")
+    proto.opset_import[0].version = version
+    assert any(line.startswith("error[IR123]") for line in findings(proto))
+
+
+def test_operators_that_cannot_be_said_are_not_checked_and_what_is_behind_them_is() -> None:
+    proto = model(
+        """g (float[2,3] x) => (float[2,4] y) <float[2,3] h> {
+            h = own.Other(x) y = Relu(h)
+        }""",
+        further='"own" : 1',
+    )
+    report = check_model(proto.SerializeToString())
+    assert [(one.code, one.severity) for one in report.diagnostics] == [("IR606", "error"), ("IR901", "info")]
+    assert "own:Other (1 node)" in report.diagnostics[-1].message
+
+
+def test_independent_faults_all_come_out() -> None:
+    proto = model(
+        """g (float[2,3] x) => (float[2,3] a, float[3,2] b, float[7] c) {
+            a = Add(x, w) b = Transpose<perm = [0, 0]>(x) c = Concat<axis = 5>(x, x)
+        }"""
+    )
+    proto.graph.initializer.append(numpy_helper.from_array(np.zeros((4, 4), np.float32), "w"))
+    places = [line.split(":")[0] for line in findings(proto)]
+    assert len(places) == 3
+    assert {place.partition('"')[2] for place in places} == {
+        'a" (Add)',
+        'b" (Transpose)',
+        'c" (Concat)',
+    }
+
+
+def test_a_page_shows_the_network(tmp_path: Path) -> None:
+    path = stored(tmp_path, model("g (float[2,3] x) => (float[2,3] y) { y = Relu(x) }"))
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(main, ["view", str(path), "-o", str(page)])
+    assert result.exit_code == 0, result.output
+    assert "ReLU" in page.read_text("utf-8")
+
+
+def test_the_command_line_names_file_node_and_value(tmp_path: Path) -> None:
+    path = stored(tmp_path, model("g (float[2,3] x) => (float[2,4] y) { y = Relu(x) }"))
+    result = CliRunner().invoke(main, ["check", str(path)])
+    assert result.exit_code == 1
+    assert "error[IR606 value-info]" in result.output
+    assert "model.onnx" in result.output
+    assert '"y" (Relu)' in result.output
+
+
+def test_nodes_that_cannot_be_said_and_those_behind_them_count_as_not_checked() -> None:
+    body = "g (float[2] x) => (float[2] y, float[2] z) { a = own.Foo(x) b = own.Foo(a) y = Relu(b) z = Relu(x) }"
+    report = check_model(model(body, further='"own" : 1').SerializeToString())
+    assert report.layers_not_checked == 3
+    assert report.ok
+    declared = "g (float[2] x) => (float[2] y) <float[2] a> { a = own.Foo(x) b = Relu(a) y = Relu(b) }"
+    assert check_model(model(declared, further='"own" : 1').SerializeToString()).layers_not_checked == 1
+
+
+def test_element_types_are_those_of_the_version_of_the_file() -> None:
+    body = "g (float[2] x, float[2] z) => (bool[2] y) { y = Equal(x, z) }"
+    assert findings(model(body, opset=13)) == []
+    found = 'warning[IR401] node 0 "y" (Equal), port A: Equal of opset 10 takes no f32'
+    assert findings(model(body, opset=10)) == [found]
+
+
+def test_a_node_whose_element_type_only_ir_takes_is_run() -> None:
+    """As by OpenVINO; onnxruntime refuses it."""
+    body = "g (float[2] x, float[2] z) => (bool[2] y) { y = Equal(x, z) }"
+    compiled = compile_model(model(body, opset=10).SerializeToString())
+    ones = np.ones(2, np.float32)
+    assert compiled([ones, np.array([1, 2], np.float32)])[0].tolist() == [True, False]

@@ -1,0 +1,85 @@
+"""Any value as an output: `compile_model(..., outputs=[...])`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ir_exec import EvaluationError, compile_model, read_model
+from tests.helpers.facts import facts, naming
+from tests.helpers.network_text import NetworkText
+
+LLAMA = Path(__file__).parents[1] / "networks" / "llama_stateful.xml"
+
+
+def network() -> NetworkText:
+    net = NetworkText()
+    x = net.parameter("4")
+    first, second = net.outputs(2, "Split", net.op("ReLU", x), net.const(np.array(0, np.int64)), num_splits=2)
+    net.result(net.op("Add", net.op("Tanh", first), second))
+    return net
+
+
+def test_layers_and_ports_in_the_order_asked_for() -> None:
+    file = network().file()
+    model = read_model(file.xml, weights=file.weights)
+    compiled = compile_model(model, outputs=["split3:1", "relu1", "tanh4"])
+    seen: list[str] = []
+    found = compiled([np.array([-1, 1, 2, 3], np.float32)], observe=lambda node, *_: seen.append(node.name))
+    assert list(found) == ["split3:1", "relu1", "tanh4"]
+    assert found["split3:1"].tolist() == [2, 3]
+    assert found[1].tolist() == [0, 1, 2, 3]
+    assert found["tanh4"].shape == (2,)
+    assert "add5" not in seen
+    assert [str(port.shape) for port in compiled.outputs] == ["[2]", "[4]", "[2]"]
+
+
+def test_layers_behind_a_result() -> None:
+    """A Result stands before the layer that is asked for, and one has the name of a Result."""
+    net = NetworkText()
+    relu = net.op("ReLU", net.parameter("2"))
+    first = net.result(relu)
+    net.result(net.op("Negative", relu))
+    file = net.file()
+    compiled = compile_model(
+        read_model(file.xml, weights=file.weights), outputs=["negative3", f"result{first}", "parameter0"]
+    )
+    found = compiled([np.array([-1, 2], np.float32)])
+    assert [found[place].tolist() for place in range(3)] == [[0, -2], [0, 2], [-1, 2]]
+
+
+def test_the_model_stays_as_it_was() -> None:
+    file = network().file()
+    model = read_model(file.xml, weights=file.weights)
+    compile_model(model, outputs=["relu1"])
+    assert len(compile_model(model)([np.ones(4, np.float32)])) == 1
+    assert [port.name for port in model.outputs] == ["add5"]
+
+
+def test_inputs_constants_and_the_same_value_twice() -> None:
+    file = network().file()
+    model = read_model(file.xml, weights=file.weights)
+    found = compile_model(model, outputs=["parameter0", "const2", "relu1", "relu1"])([np.ones(4, np.float32)])
+    assert [array.shape for array in found.values()] == [(4,), (), (4,), (4,)]
+
+
+def test_variables_are_assigned_all_the_same() -> None:
+    model = read_model(LLAMA)
+    assigns = sum(node.type == "Assign" for node in model.graph.nodes)
+    seen: list[str] = []
+    inputs = [np.asarray(array) for array in np.load(LLAMA.with_name("llama_stateful.inputs.npz")).values()]
+    compiled = compile_model(model, outputs=[model.graph.parameters[0].name])
+    compiled(inputs, observe=lambda node, *_: seen.append(node.type))
+    assert seen.count("Assign") == assigns > 0
+
+
+def test_names_that_are_not_there() -> None:
+    file = network().file()
+    model = read_model(file.xml, weights=file.weights)
+    with pytest.raises(EvaluationError, match=naming("tahn4")) as caught:
+        compile_model(model, outputs=["tahn4"])
+    assert facts(caught.value.hint) == ["tanh4"]
+    with pytest.raises(EvaluationError, match=naming("0", "1", "2", "split3", "split3")):
+        compile_model(model, outputs=["split3"])

@@ -1,0 +1,275 @@
+"""Running whole networks: what callers bring, what they get, and what happens in between."""
+
+import numpy as np
+import pytest
+
+import ir_exec
+from tests.helpers.facts import naming
+from tests.helpers.ir_text import layer, net, parameter, port, result
+from tests.helpers.network_text import NetworkText
+
+
+def binary(id, type="Add", dims=(-1, 3), element_type="f32"):
+    ports = [port(0, element_type, dims), port(1, element_type, dims)]
+    return layer(id, type, name=f"node{id}", inputs=ports, outputs=[port(2, element_type, dims)])
+
+
+def sum_network(element_type="f32", dims=(-1, 3)):
+    """y = x + w"""
+    return net(
+        [
+            parameter(0, element_type, dims, "x"),
+            parameter(1, element_type, dims, "w"),
+            binary(2, dims=dims, element_type=element_type),
+            result(3, element_type, dims),
+        ],
+        [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)],
+    )
+
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    return ir_exec.compile_model(sum_network())
+
+
+@pytest.mark.parametrize(
+    "inputs", [{"x": X, "w": X}, {0: X, 1: X}, {"w": X, 0: X}, [X, X], (X, X), {"x": X.tolist(), "w": X.tolist()}]
+)
+def test_inputs_by_name_by_position_and_in_order(compiled, inputs):
+    np.testing.assert_array_equal(compiled(inputs)[0], 2 * X)
+
+
+def test_results_are_a_mapping_by_name_and_position(compiled):
+    result = compiled([X, X])
+    assert len(result) == 1
+    assert list(result) == ["node2"]
+    assert result["node2"] is result[0]
+    assert result["layer3"] is result[0]
+    assert dict(result).keys() == {"node2"}
+    assert "nothing" not in result
+    with pytest.raises(KeyError):
+        result["nothing"]
+    with pytest.raises(IndexError):
+        result[1]
+    with pytest.raises(TypeError):
+        result["node2"] = X
+
+
+@pytest.mark.parametrize(
+    ("inputs", "error", "code", "words"),
+    [
+        ([X], ir_exec.EvaluationError, "IR705", "expected 2 inputs (x, w), found 1"),
+        (None, ir_exec.EvaluationError, "IR705", "no value for input 'x', 'w'"),
+        ({"x": X}, ir_exec.EvaluationError, "IR705", "no value for input 'w'"),
+        ({"x": X, "v": X}, ir_exec.EvaluationError, "IR705", "there is no input 'v'; the inputs are: x, w"),
+        ({"x": X, 0: X, "w": X}, ir_exec.EvaluationError, "IR705", "given more than once"),
+        (3, ir_exec.EvaluationError, "IR705", "a mapping or a sequence"),
+        ("xw", ir_exec.EvaluationError, "IR705", "a mapping or a sequence"),
+        ([X, X[0]], ir_exec.ShapeError, "IR506", "input 'w' has shape [3], expected [?,3]"),
+        ([X, X[:, :2]], ir_exec.ShapeError, "IR506", "[2,2]"),
+        ([X, X.astype(np.int64)], ir_exec.ElementTypeError, "IR403", "int64, expected f32"),
+        ([X, X.astype(str)], ir_exec.ElementTypeError, "IR403", "expected f32"),
+        ([X, [[1, 2], [3]]], ir_exec.EvaluationError, "IR705", "is no array"),
+        ([X, {"a": 1}], ir_exec.ElementTypeError, "IR403", "expected f32"),
+        ([X, X.astype(np.complex64)], ir_exec.ElementTypeError, "IR403", "complex64"),
+        ([X, np.zeros((4, 3), np.float32)], ir_exec.ShapeError, "IR504", "do not broadcast"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_reason(compiled, inputs, error, code, words):
+    with pytest.raises(error) as caught:
+        compiled(inputs)
+    assert caught.value.code == code
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint16, np.bool_])
+def test_a_cast_that_loses_nothing_is_made(compiled, dtype):
+    ones = np.ones((1, 3), dtype)
+    result = compiled([ones, ones])[0]
+    assert result.dtype == np.float32
+    assert result.tolist() == [[2, 2, 2]]
+
+
+def test_numbers_of_python_must_fit_the_element_type():
+    compiled = ir_exec.compile_model(sum_network("i8"))
+    assert compiled([[[100, 1, -1]], [[1, 1, 1]]])[0].tolist() == [[101, 2, 0]]
+    with pytest.raises(ir_exec.ElementTypeError, match="cannot hold"):
+        compiled([[[200, 1, 1]], [[1, 1, 1]]])
+    with pytest.raises(ir_exec.ElementTypeError, match="cannot hold"):
+        compiled([[[0.5, 1, 1]], [[1, 1, 1]]])
+
+
+def test_the_callers_arrays_are_neither_written_nor_handed_back():
+    identity = net([parameter(0, "f32", (-1, 3), "x"), result(1, "f32", (-1, 3))], [(0, 0, 1, 0)])
+    given = X.copy()
+    given.flags.writeable = False
+    outputs = ir_exec.compile_model(identity)([given])
+    assert not np.shares_memory(outputs[0], given)
+    outputs[0][:] = -1
+    np.testing.assert_array_equal(given, X)
+
+
+def test_strided_and_read_only_arrays_work(compiled):
+    wide = np.zeros((2, 6), np.float32)
+    wide[:, ::2] = X
+    strided = wide[:, ::2]
+    strided.flags.writeable = False
+    np.testing.assert_array_equal(compiled([strided, X[::-1]])[0], X + X[::-1])
+
+
+def test_outputs_do_not_share_memory_with_each_other():
+    twice = net(
+        [parameter(0, "f32", (3,), "x"), parameter(1, "f32", (3,), "w"), binary(2, dims=(3,)), result(3), result(4)],
+        [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0), (2, 2, 4, 0)],
+    )
+    outputs = ir_exec.compile_model(twice)([X[0], X[0]])
+    assert len(outputs) == 2
+    assert len(set(outputs)) == 2
+    outputs[0][:] = -1
+    assert outputs[1].tolist() == [0, 2, 4]
+
+
+def test_observers_see_every_layer_with_its_arrays(compiled):
+    seen = []
+    compiled([X, X], observe=lambda node, inputs, outputs: seen.append((node.type, len(inputs), outputs[0].shape)))
+    assert seen == [("Add", 2, (2, 3))]
+
+
+def test_an_error_in_a_layer_names_it():
+    gather = layer(
+        2,
+        "GatherElements",
+        name="pick",
+        opset="opset6",
+        data='axis="0"',
+        inputs=[port(0), port(1, "i64")],
+        outputs=[port(2)],
+    )
+    xml = net(
+        [parameter(0, "f32", (-1, 3), "x"), parameter(1, "i64", (-1, 3), "i"), gather, result(3)],
+        [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)],
+    )
+    with pytest.raises(ir_exec.EvaluationError) as caught:
+        ir_exec.compile_model(xml)([X, np.array([[0, 5, 0]])])
+    place = caught.value.location
+    assert (place.layer_id, place.layer_name, place.layer_type, place.port) == (
+        "2",
+        "pick",
+        "GatherElements",
+        "indices",
+    )
+    assert place.line == xml[: xml.index(b'name="pick"')].count(b"\n") + 1
+    assert caught.value.code == "IR701"
+
+
+def test_networks_with_unknown_operators_are_refused_with_all_of_them():
+    strange = [layer(i, "Strange", opset="extension", inputs=[port(0)], outputs=[port(1)]) for i in (1, 2)]
+    odd = layer(3, "Odd", opset="extension", inputs=[port(0)], outputs=[port(1)])
+    xml = net([parameter(0), *strange, odd, result(4)], [(0, 0, 1, 0), (1, 1, 2, 0), (2, 1, 3, 0), (3, 1, 4, 0)])
+    model = ir_exec.read_model(xml)
+    with pytest.raises(ir_exec.UnsupportedError) as caught:
+        ir_exec.compile_model(model)
+    assert "Odd (extension): 1 layer" in str(caught.value)
+    assert "Strange (extension): 2 layers" in str(caught.value)
+
+
+def test_a_tensor_over_the_budget_is_refused_before_it_is_made():
+    dims = (1000, 1000, 1000)
+    xml = net(
+        [
+            parameter(0, "f32", (1000, 1, 1000), "x"),
+            parameter(1, "f32", (1, 1000, 1), "w"),
+            binary(2, dims=dims),
+            result(3),
+        ],
+        [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)],
+    )
+    compiled = ir_exec.compile_model(xml, max_memory=10**8)
+    with pytest.raises(ir_exec.ResourceError, match=naming("100,000,000", "4,000,000,000")) as caught:
+        compiled([np.zeros((1000, 1, 1000), np.float32), np.zeros((1, 1000, 1), np.float32)])
+    assert caught.value.location.layer_id == "2"
+
+
+def test_every_set_of_shapes_gets_its_own_plan(compiled):
+    for rows in (1, 2, 5, 2):
+        ones = np.ones((rows, 3), np.float32)
+        assert compiled([ones, ones])[0].shape == (rows, 3)
+    assert compiled([np.ones((0, 3), np.float32), np.ones((0, 3), np.float32)])[0].shape == (0, 3)
+
+
+def test_inputs_of_the_declared_shapes_are_not_inferred_again(monkeypatch):
+    parameters = [parameter(0, "f32", (2, 3), "x"), parameter(1, "f32", (2, 3), "y")]
+    xml = net([*parameters, binary(2, dims=(2, 3)), result(3)], [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)])
+    compiled = ir_exec.compile_model(xml)
+    monkeypatch.setattr("ir_exec.plan.compiler.infer_types", None)
+    ones = np.ones((2, 3), np.float32)
+    assert compiled([ones, ones])[0].shape == (2, 3)
+
+
+def test_an_observer_sees_outputs_that_no_layer_reads():
+    """Without one the places of the maxima are left out, as nothing takes them."""
+    text = NetworkText()
+    pool = {"strides": "1,1", "dilations": "1,1", "pads_begin": "0,0", "pads_end": "0,0", "kernel": "2,2"}
+    values, _ = text.outputs(2, "MaxPool", text.parameter("1,1,3,3"), opset=8, axis=0, **pool)
+    text.result(values)
+    file = text.file()
+    seen = []
+    given = [np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3)]
+    compiled = ir_exec.compile_model(file.xml)
+    for _ in range(2):
+        compiled(given)
+        compiled(given, observe=lambda node, inputs, outputs: seen.append([array.tolist() for array in outputs]))
+    assert seen == [[[[[[4, 5], [7, 8]]]]] * 2] * 2
+
+
+class Broken:
+    """An array of a library that fails when NumPy asks for it."""
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("the device is gone")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"threads": "2"}, "threads is '2', expected a whole number from 1 on"),
+        ({"threads": 1.5}, "threads is 1.5, expected a whole number from 1 on"),
+        ({"threads": True}, "threads is True, expected"),
+        ({"max_memory": float("nan")}, "max_memory is nan, expected a whole number from 0 on"),
+        ({"max_memory": -1}, "max_memory is -1, expected 0 or more"),
+        ({"max_memory": "1G"}, "max_memory is '1G', expected"),
+        ({"max_memory": [1]}, "max_memory is a list, expected"),
+        ({"max_seconds": float("nan")}, "max_seconds is nan, expected a number of seconds above 0"),
+        ({"max_seconds": 0}, "max_seconds is 0, expected"),
+        ({"max_seconds": "1"}, "max_seconds is '1', expected"),
+        ({"weights": "other.bin"}, 'the model is read already, expected "expand" or "keep"'),
+    ],
+)
+def test_options_of_the_wrong_kind(arguments, words):
+    with pytest.raises(ir_exec.EvaluationError) as caught:
+        ir_exec.compile_model(ir_exec.read_model(sum_network()), **arguments)
+    assert words in caught.value.message
+    assert caught.value.code == "IR704"
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda compiled: compiled([X, Broken()]), "input 'w' is no array: RuntimeError: the device is gone"),
+        (lambda compiled: compiled([X, X], observe=5), "observe is 5, expected a function"),
+        (lambda compiled: compiled.memory_plan(5), "a mapping from names or positions of inputs, found int"),
+        (lambda compiled: compiled({(1, 2): X}), "there is no input (1, 2)"),
+    ],
+)
+def test_arguments_of_the_wrong_kind(compiled, call, words):
+    with pytest.raises(ir_exec.EvaluationError) as caught:
+        call(compiled)
+    assert words in caught.value.message
+    assert caught.value.code in ("IR704", "IR705")
+
+
+def test_a_whole_number_may_be_written_as_a_float():
+    assert ir_exec.compile_model(sum_network(), max_memory=1e9, threads=np.int64(1))([X, X])[0].shape == X.shape

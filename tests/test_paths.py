@@ -1,0 +1,31 @@
+"""Tests are at the path of what they test, and begin with the name of its module or of its package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+
+PACKAGE = TESTS.parent / "ir_exec"
+
+OF_THE_WHOLE = frozenset(["conformance", "helpers", "mutate", "mutations", "plans", "snapshots"])
+"""Folders of tests that are about no single module."""
+
+
+def test_tests_are_at_the_path_of_what_they_test() -> None:
+    found = [
+        str(path.relative_to(TESTS))
+        for path in sorted(TESTS.rglob("test_*.py"))
+        if path.parent != TESTS and OF_THE_WHOLE.isdisjoint(path.relative_to(TESTS).parts)
+        if not _is_in_place(path)
+    ]
+    assert found == []
+
+
+def _is_in_place(path: Path) -> bool:
+    folder = PACKAGE / path.relative_to(TESTS).parent
+    if not folder.is_dir():
+        return False
+    names = [folder.name, *(one.stem for one in folder.iterdir())]
+    about = path.stem.removeprefix("test_")
+    return any(about == name or about.startswith(f"{name}_") for name in names)
