@@ -320,8 +320,8 @@ def same(self: Op, data: Any) -> Any:
         (lambda self, data: data.shape, "Made.infer returned Shape, expected TensorType or a tuple of them"),
         (
             lambda self, data: data.with_shape(Shape(np.zeros(Shape([None, 2])).shape)),
-            "Made.infer failed with OpenShapeError: the dim ? is not static: choose a size, "
-            "or reshape the model to static inputs",
+            "Made.infer failed with OpenShapeError: the dim ? is dynamic, expected a static size: choose a size, "
+            "or reshape the model",
         ),
         (lambda self, data: 1 // 0, "Made.infer failed with ZeroDivisionError: integer division or modulo by zero"),
     ],

@@ -1,4 +1,4 @@
-"""The pass that types every value of a graph, and what documents declare, brought up to date with such types."""
+"""Inference of the type of every value of a graph, and the update of a document's declared types."""
 
 from __future__ import annotations
 
@@ -34,15 +34,16 @@ __all__ = [
 ]
 
 Types: TypeAlias = list[TensorType]
-"""The type of every value of a graph, at the value's number."""
+"""The type of every value of a graph, indexed by the value's number."""
 
 TypesOfAll: TypeAlias = Mapping[Value, TensorType]
 """The type of every value of a graph and of its bodies."""
 
 Settle: TypeAlias = Callable[[Node, list[TensorType] | None, list[IRError]], list[TensorType]]
-"""Returns the types of a node's outputs for the layers below; called with the node, its inferred types and its faults.
+"""A function that returns the types of a node's outputs for the following layers.
 
-The types are None after a fault, and for a node that cannot be inferred. The faults know their layer.
+It is called with the node, its inferred types and its faults. The types are None after a fault, and for a node that
+cannot be inferred. The faults include their layer.
 """
 
 
@@ -68,15 +69,15 @@ def infer_types(
     seen: dict[Value, TensorType] | None = None,
     known: Types | None = None,
 ) -> Types:
-    """The type of every value of the graph, from its Parameters down.
+    """Infer the type of every value of the graph, starting at its Parameters.
 
-    given: types that take the place of what the operator would infer: new input shapes, inputs of a body.
-    settle: what happens to faults, and the types for the layers below each node.
-    ops: operators that take the place of those of their nodes, in bodies too.
-    seen: gets the type of every value that is inferred, in bodies too.
-    known: the types of an earlier pass of the same graph and operators. Nodes whose inputs, if any, have the very
-        same types keep those of their outputs, and `settle` is not called for them. Layers may be missing in the graph
-        whose types cannot change.
+    given: types that replace the types inferred by operators: new input shapes, inputs of a body.
+    settle: handles faults, and returns the types for the layers after each node.
+    ops: operators that replace the operators of nodes, in bodies too. seen: receives the type of every inferred value,
+    in bodies too.
+    known: the types of an earlier pass of the same graph and operators. Nodes whose inputs, if any, have identical
+    types keep the types of their outputs, and `settle` is not called for them. Layers whose types cannot change may be
+    missing in the graph.
     """
     given = given or {}
     told = {value.node for value in given}
@@ -108,7 +109,7 @@ def _stands(node: Node, types: Types, known: Types) -> bool:
 
 
 def _known_or_new(known: TensorType, new: TensorType) -> TensorType:
-    """The known type where the new one says the same, so that the layers below can be left out."""
+    """Return the known type if the new one is equal, to skip the following layers."""
     if known != new:
         return new
     if known.source is None and new.source is None:
@@ -120,7 +121,7 @@ def _known_or_new(known: TensorType, new: TensorType) -> TensorType:
 
 
 def tells_outputs(node: Node, types: Types) -> bool:
-    """Whether as many types are inferred as the node really has outputs; `types`: of all values before the node."""
+    """Return True if inference determines the number of the node's outputs; `types`: of all values before the node."""
     op = node.op
     if op is None or node.bodies:
         return False
@@ -130,9 +131,9 @@ def tells_outputs(node: Node, types: Types) -> bool:
 
 
 def _output_faults(node: Node, types: Types, given: int) -> list[IRError]:
-    """What is wrong with a node whose operator gives another number of outputs than the file declares.
+    """The fault of a node whose operator has a different number of outputs than the file declares.
 
-    Outputs that no port is declared for are lost. OpenVINO allows that where constants tell how many there are.
+    Outputs without a port are lost. OpenVINO allows this if constants determine their number.
     """
     op, count = node.op, len(node.outputs)
     assert op is not None, "the types of its outputs were inferred"
@@ -151,14 +152,14 @@ def _counting(node: Node) -> Value:
     assert node.op is not None, "only operators name such an input"
     position = [declared.name for declared in node.op.inputs].index(node.op.counts_outputs)
     value = node.inputs[position]
-    assert value is not None, "nodes without all their inputs are not inferred"
+    assert value is not None, "nodes with missing inputs are not inferred"
     return value
 
 
 def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
     """The types of an operator's outputs, None after a fault; every fault is reported.
 
-    If the number of outputs is not known, the last type stands for all further ones. An exception that is not an
+    If the number of outputs is not known, the last type applies to all further ones. An exception that is not an
     IRError is a fault of the operator's class and is reported as IR999.
     """
     outputs = infer_outputs(op, inputs, context, report)
@@ -168,7 +169,7 @@ def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], rep
 def infer_outputs(
     op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report
 ) -> list[TensorType] | None:
-    """As `infer_node`, without known elements of the outputs."""
+    """Infer the outputs like `infer_node`, but without known elements."""
     try:
         if not op.check_inputs(inputs, report):
             return None
@@ -196,9 +197,9 @@ def infer_body(
     ops: Mapping[Node, Op] | None = None,
     seen: dict[Value, TensorType] | None = None,
 ) -> list[TensorType]:
-    """The types of a body's Results from those of its Parameters; raises the first error inside.
+    """The types of a body's Results for these types of its Parameters; raises the first error inside.
 
-    A Parameter of unknown type keeps the one that the file declares. ops, seen: as for `infer_types`.
+    A Parameter of unknown type keeps the type that the file declares. ops, seen: as for `infer_types`.
     """
     given = {
         node.outputs[0]: type
@@ -210,13 +211,13 @@ def infer_body(
 
 
 def typed_bodies(bodies: Sequence[BodyGraph], weights: WeightsReader | None) -> tuple[TypedBody, ...]:
-    """The bodies of a layer, as its operator takes them in `infer`; their ties must be known."""
+    """The bodies of a layer for the `infer` of its operator; their ties must be known."""
     around = OuterTypes(weights, {}, None)
     return tuple([InferredBody(body, around) for body in bodies])
 
 
 class OuterTypes(NamedTuple):
-    """What one pass over a graph hands on to the passes over the bodies inside."""
+    """The types that one pass over a graph passes to the passes over its bodies."""
 
     weights: WeightsReader | None
     ops: Mapping[Node, Op]
@@ -227,7 +228,7 @@ class InferredBody:
     """A body whose types are inferred; the TypedBody of the operator that holds it."""
 
     def __init__(self, body: BodyGraph, around: OuterTypes) -> None:
-        assert body.ties is not None, "a graph with bodies that are not tied is refused when it is built"
+        assert body.ties is not None, "a graph with bodies without ties is rejected when it is built"
         self.ties: Ties = body.ties
         self.depth = body.depth
         self.graph = body.graph
@@ -254,8 +255,8 @@ def _infer(node: Node, types: Types, around: OuterTypes, faults: list[IRError]) 
 def redeclared(document: Document, graph: Graph, before: TypesOfAll, after: TypesOfAll) -> Document:
     """The document of a graph whose values had the types `before` and have the types `after`.
 
-    Ports, and the attributes of Parameters, are written anew where the type has changed; all else stays as the file
-    has it, what it declares wrongly included.
+    Ports and the attributes of Parameters are updated if the type has changed; everything else, including wrong
+    declarations, remains as in the file.
     """
     changed = {value for value, type in after.items() if type != before.get(value)}
     return (
@@ -266,7 +267,7 @@ def redeclared(document: Document, graph: Graph, before: TypesOfAll, after: Type
 
 
 def declared_port(port: Port, type: TensorType) -> Port:
-    """The port of a value of this type; an input port that declares no element type still declares none."""
+    """The port of a value of this type; an input port without a declared element type remains without one."""
     dims = type.shape.dims
     sizes = () if dims is None else tuple([dim.lo if dim.is_static else -1 for dim in dims])
     precision = None if port.precision is None else type.element_type.precision
@@ -281,7 +282,7 @@ def _layers(layers: Iterable[Layer], graph: Graph, types: TypesOfAll, changed: s
 def _layer(layer: Layer, node: Node, types: TypesOfAll, changed: set[Value]) -> Layer:
     update: dict[str, object] = {}
     if not changed.isdisjoint(node.values_in):
-        # The graph may have left an input out that the document has.
+        # The graph may have omitted an input of the document.
         update["inputs"] = _ports(layer.inputs, node.inputs, types, changed)
     if not changed.isdisjoint(node.outputs):
         update["outputs"] = _ports(layer.outputs, node.outputs, types, changed)

@@ -1,7 +1,7 @@
-"""Known elements of the outputs of a node, from those of its inputs.
+"""Known elements of the outputs of a node, computed from known elements of its inputs.
 
-There is one mechanism: the operator's own `evaluate`. From known inputs it computes the value; from bounds it computes
-bounds, if the operator is declared `increasing_in` or `monotone`. Nothing is computed until a rule asks for it.
+The only mechanism is the operator's own `evaluate`. From known inputs it computes the value; from bounds it computes
+bounds, if the operator is declared `increasing_in` or `monotone`. Everything is computed on demand of a rule.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
 __all__ = ["LARGEST", "with_known_values"]
 
 LARGEST = 1024
-"""Elements of the largest tensor whose values are computed: larger ones do not describe shapes."""
+"""Maximum elements of a tensor whose values are computed: larger ones do not describe shapes."""
 
 DEEPEST = 32
-"""How many values may depend on each other before one is computed, which bounds the recursion."""
+"""Maximum length of a chain of values that are not computed yet, which bounds the recursion."""
 
 
 class _Unasked:
-    """The bounds of all outputs of a node, computed when one of them is first needed."""
+    """The bounds of all outputs of a node, computed on first use."""
 
     __slots__ = ("bounds", "compute", "depth")
 
@@ -74,7 +74,7 @@ def with_known_values(op: Op, inputs: list[TensorType], outputs: list[TensorType
 
 
 def _may_be_known(op: Op, inputs: list[TensorType], outputs: list[TensorType]) -> bool:
-    """Whether every tensor is small and every input has known elements; computes none of them."""
+    """Return True if every tensor is small and every input has known elements; computes none of them."""
     if not inputs:
         return False
     for type in inputs:
@@ -96,7 +96,7 @@ def _evaluate_bounds(op: Op, inputs: list[TensorType], outputs: list[TensorType]
         with np.errstate(all="ignore"):
             found = _bounds(op, known)
     except Exception:
-        # A value that cannot be computed is unknown; whether that is a fault, only the run shows.
+        # A value that cannot be computed is unknown; only the run shows if that is a fault.
         return None
     if found is None or any(
         lower.shape != type.shape.static or ElementType.of(lower) is not type.element_type
@@ -137,7 +137,7 @@ def _outputs(op: Op, arrays: list[Array]) -> list[Array]:
 
 
 def _saturated_outputs(op: Op, arrays: list[Array]) -> list[Array]:
-    """The outputs, with integers beyond HUGE at the end of the range of their type, where they would have wrapped."""
+    """The outputs, with integers beyond HUGE, which would have wrapped, set to the end of the range of their type."""
     sizes = _outputs(op, [_as_sizes(array) for array in arrays])
     outputs = []
     for output, size in zip(_outputs(op, arrays), sizes, strict=True):
@@ -149,11 +149,11 @@ def _saturated_outputs(op: Op, arrays: list[Array]) -> list[Array]:
 
 
 def _as_sizes(array: Array) -> Array:
-    """As f64, with the ends of an integer type's range as those of i64, which stay far beyond HUGE in arithmetic."""
+    """Convert to f64, with the ends of an integer type's range replaced by those of i64, far beyond HUGE."""
     if not np.issubdtype(array.dtype, np.integer):
         return array.astype(np.float64)
     least, most = type_limits(array.dtype)
-    # The bounds of one element may be NumPy's scalars, which cannot be written to.
+    # The bounds of one element may be NumPy scalars, which are immutable.
     sizes = np.array(array, np.float64)
     sizes[array == most] = 2.0**63
     if least < 0:

@@ -1,7 +1,7 @@
-"""Evidence that the weights are those of another network: their size, impossible integers, and floats that are none.
+"""Evidence that the weights belong to another model: their size, impossible integers, and implausible floats.
 
-Only looked for after something else failed, so it costs nothing where a file is right. Small integer constants are
-read as their readers use them (axes, shapes, orders, indices); of constants of floats the first elements are.
+It is searched only after another failure, without cost for correct files. Small integer constants are read according to
+their use (axes, shapes, orders, indices), and of float constants the first elements.
 """
 
 from __future__ import annotations
@@ -34,36 +34,37 @@ _ROLES: dict[str, Role] = {
     **dict.fromkeys(("crops_begin", "crops_end", "k", "depth", "num_segments", "num_rows", "num_columns"), "count"),
     **dict.fromkeys(("begin", "end", "start", "stop", "stride", "step", "shift", "indices", "trip_count"), "place"),
 }
-"""By the name of an operator's input: the meaning of its integers."""
+"""The meaning of an operator's integer inputs, by the name of the input."""
 
 _LARGEST_ROLE = 1024
-"""Bytes of the largest constant of integers that is looked at."""
+"""Maximum bytes of an integer constant that is examined."""
 
 _MOST_AXES = 64
-"""NumPy has no more, and no network comes near."""
+"""The limit of NumPy, far above any model."""
 
 _LARGEST_COUNT = 2**31
 _MOST_ELEMENTS = 2**50
 _OPEN_ENDS = 2**20
-"""Numbers this near to the ends of i32 and i64 mean "up to the end", as do powers of ten."""
+"""Numbers this close to the ends of i32 and i64 mean "to the end", as do powers of ten."""
 
 _SAMPLED_CONSTANTS = 128
 _SAMPLED_ELEMENTS = 512
 _FEW = 16
-"""A constant of fewer floats may hold the limits of its type on purpose."""
+"""A constant of fewer floats may contain the limits of its type on purpose."""
 
 _HUGE = {ElementType.f16: 2048.0, ElementType.bf16: 1e15, ElementType.f32: 1e15, ElementType.f64: 1e60}
 _TINY = {ElementType.f16: 0.0, ElementType.bf16: 1e-30, ElementType.f32: 1e-30, ElementType.f64: 1e-100}
-"""Magnitudes beyond which the elements of trained weights do not lie."""
+"""The range of magnitudes of trained weights."""
 
 _ODD_SHARE = 0.1
-"""The share of odd elements from which on a constant counts as none of floats."""
+"""Minimum fraction of implausible elements in a constant that is not considered floats."""
 
 
 @dataclass(slots=True)
 class _Evidence:
-    """impossible: values that no network has, by the layers that read them. wrong: those that contradict what the
-    layers declare. read: the integer constants that were looked at. odd, floats: of the sampled constants of floats."""
+    """impossible: values that no model has, by the layers that read them. wrong: values that contradict the
+    declarations of the layers. read: the examined integer constants. odd, floats: of the sampled float constants.
+    """
 
     end: int
     size: int
@@ -77,20 +78,20 @@ class _Evidence:
     def is_enough(self) -> bool:
         count, wrong = len(self.impossible), len(self.impossible) + self.wrong
         if self.end == self.size:
-            # Sizes of different networks are seldom equal: damage, or a fault of an exporter, is as likely.
+            # Sizes of different models are rarely equal: damage, or a fault of an exporter, is as likely.
             return 2 * count >= max(self.read, 2) or (self.floats >= 4 and 2 * self.odd >= self.floats)
         if count or (self.odd and 5 * self.odd >= self.floats):
             return True
-        # Weights that were only cut off have no wrong values; a few bytes behind the end mean little.
+        # Weights that were only truncated have no wrong values; a few bytes after the end mean little.
         is_far = not self.end <= self.size <= 2 * self.end
         return wrong >= (1 if is_far else 2) and 2 * wrong >= self.read
 
 
 def explained_by_weights(error: IRError, graph: Graph, weights: Weights | None, *, is_running: bool = False) -> IRError:
-    """The error, or one that says that the weights are those of another network, where they look like it.
+    """The error, or an error about weights of another model if there is evidence.
 
-    Where only the constants of its layer are odd, or the weights have another size, the error asks in its hint.
-    is_running: the error is of a run, whose inputs explain more than the size of the weights does.
+    If only the constants of its layer are implausible, or the weights have another size, the error has a hint.
+    is_running: the error is from a run, whose inputs are a more likely cause than the size of the weights.
     """
     if weights is None or error.code == Code.foreign_weights or error.location.layer_id is None:
         return error
@@ -123,7 +124,7 @@ def _sizes(evidence: _Evidence) -> str:
 
 
 def foreign_weights(graph: Graph, weights: Weights) -> WeightsError | None:
-    """IR211 where the constants of a network are not what its layers can use; None without enough evidence."""
+    """The error IR211 for constants that the layers of a model cannot use; None without enough evidence."""
     evidence = _evidence(graph, weights)
     return _error(evidence, weights) if evidence is not None and evidence.is_enough else None
 
@@ -140,7 +141,7 @@ def _evidence(graph: Graph, weights: Weights) -> _Evidence | None:
 
 
 def _used(constants: Sequence[Const], weights: Weights) -> int:
-    """Where the last constant of the file ends; those that were appended to it are left out."""
+    """The end of the last constant of the file, without appended ones."""
     ends = (op.offset + op.size for op in constants if op.shape.size.lo and not weights.is_appended(op.offset))
     return max(ends, default=0)
 
@@ -155,11 +156,11 @@ def _error(evidence: _Evidence, weights: Weights) -> WeightsError:
         parts.append(f"{evidence.wrong} of {evidence.read} axes and shapes contradict the layers that read them")
     if evidence.odd:
         parts.append(
-            f"{evidence.odd} of {evidence.floats} constants of floats are full of NaN, denormal or huge numbers"
+            f"{evidence.odd} of {evidence.floats} float constants consist mostly of NaN, denormal or huge numbers"
         )
     if evidence.end != evidence.size:
         parts.append(_sizes(evidence))
-    message = "the weights do not belong to this network: " + "; ".join(parts)
+    message = "the weights do not belong to this model: " + "; ".join(parts)
     places = tuple(dict.fromkeys(node.location for node, _ in evidence.impossible))[:3]
     location = Location(path=weights.path)
     return WeightsError(message, code=Code.foreign_weights, hint=OWNER_HINT, location=location, related=places)
@@ -195,7 +196,7 @@ def _read(op: Const, weights: Weights) -> Array | None:
 
 
 def _impossible(array: Array, role: Role) -> str | None:
-    """The value, in words, that no reader of this role can have; None for possible ones."""
+    """A description of a value that is impossible for readers of this role; None for possible ones."""
     values = [int(value) for value in array.reshape(-1)]
     are_axes = role in ("axes", "order")
     for value in values:
@@ -220,7 +221,7 @@ def _is_open_end(value: int) -> bool:
 
 
 def _is_wrong(array: Array, role: Role, node: Node) -> bool:
-    """Whether values contradict the ranks and dims that their reader declares."""
+    """Return True if values contradict the ranks and dims that their reader declares."""
     values = [int(value) for value in array.reshape(-1)]
     data = node.declared_inputs[0].shape.dims if node.declared_inputs else None
     output = node.outputs[0].declared.shape.dims if node.outputs else None
@@ -241,13 +242,13 @@ def _look_at_floats(constants: Sequence[Const], weights: Weights, evidence: _Evi
     for op in chosen:
         for sample in _sample(op, weights):
             if sample.size < _FEW and not _TINY[op.element_type]:
-                continue  # a few halves may be anything
+                continue  # a few f16 may be anything
             evidence.floats += 1
             evidence.odd += _is_odd(sample, op.element_type)
 
 
 def _sample(op: Const, weights: Weights) -> Iterator[Array]:
-    """The first elements of a constant, as far as the weights hold them."""
+    """The first elements of a constant, as far as the weights contain them."""
     width = op.element_type.dtype.itemsize
     count = min(op.shape.size.lo, _SAMPLED_ELEMENTS, max(0, weights.size - op.offset) // width)
     if count and op.size >= count * width:
@@ -256,13 +257,13 @@ def _sample(op: Const, weights: Weights) -> Iterator[Array]:
 
 
 def _is_odd(sample: Array, kind: ElementType) -> bool:
-    """Whether a share of the elements is nothing that training or arithmetic leaves."""
+    """Return True if a fraction of the elements cannot result from training or arithmetic."""
     bits = sample.view(f"u{sample.itemsize}")
     with np.errstate(all="ignore"):
         sizes = np.abs(sample)
         tiny = (sizes > 0) & (sizes < _TINY[kind])
         if sample.size < _FEW:
-            # Training that went wrong leaves the one NaN that the processor makes.
+            # Failed training results in the default NaN of the processor.
             payload = bits & ((1 << (22 if sample.itemsize == 4 else 51)) - 1)
             return bool((tiny | (np.isnan(sample) & (payload != 0))).any())
         odd = bits[tiny | ~(sizes <= _HUGE[kind])]

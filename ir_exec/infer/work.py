@@ -1,4 +1,4 @@
-"""How much a network computes: the multiply-adds of its layers, without running it."""
+"""The work of a model: the multiply-adds of its layers, without a run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["Work", "count_work", "smallest"]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """multiply_adds: in one run. Of layers with several bodies the one that computes most counts.
+    """multiply_adds: in one run. In layers with several bodies only the largest one counts.
 
-    is_exact: whether all sizes are known. Otherwise an open dim counts with its least size, at least 1, and a loop of
-        an unknown number of iterations with one.
+    is_exact: all sizes are known. Otherwise a dynamic dim counts with its least size, at least 1, and a loop with an
+    unknown number of iterations counts once.
     """
 
     multiply_adds: int = 0
@@ -30,7 +30,7 @@ class Work:
         return Work(self.multiply_adds + other.multiply_adds, self.is_exact and other.is_exact)
 
     def times(self, count: int | None) -> Work:
-        """Of so many iterations; None where their number is not known."""
+        """The work of this many iterations; None if their number is not known."""
         return Work(self.multiply_adds * (1 if count is None else count), self.is_exact and count is not None)
 
 
@@ -47,12 +47,12 @@ def count_work(graph: Graph, types: Types, weights: WeightsReader | None) -> Wor
 
 
 def smallest(shape: Shape) -> tuple[int, ...] | None:
-    """The sizes of a shape whose open dims have their least size, at least 1; None where the rank is unknown."""
+    """The sizes of a shape with the least size, at least 1, of dynamic dims; None if the rank is unknown."""
     return None if shape.dims is None else tuple([dim.lo if dim.is_static else max(dim.lo, 1) for dim in shape.dims])
 
 
 def _with_least_inputs(graph: Graph, types: Types, weights: WeightsReader | None) -> Types:
-    """The types for inputs of the least sizes; the given ones where the network does not take those."""
+    """The types for inputs of the least sizes; the given ones if the model does not accept those."""
     given: dict[Value, TensorType] = {}
     for node in graph.parameters:
         type = types[node.outputs[0].number]
@@ -80,7 +80,7 @@ def _inside(node: Node, types: Types, weights: WeightsReader | None) -> Work:
     for body in node.bodies:
         given: dict[Value, TensorType] = {}
         for tie in body.ties.inputs if body.ties else ():
-            # A part of an input has another shape, which the body declares.
+            # A slice of an input has another shape, which the body declares.
             if tie.position is not None and tie.part is None and not _is_carried(node, tie.parameter):
                 value = body.graph.parameters[tie.parameter].outputs[0]
                 outer = node.inputs[tie.position]
@@ -98,13 +98,13 @@ def _inside(node: Node, types: Types, weights: WeightsReader | None) -> Work:
 
 
 def _is_carried(node: Node, parameter: int) -> bool:
-    """Whether a Parameter of a loop has another value in each iteration, whose shape may change."""
+    """Return True if a Parameter of a loop changes in each iteration, possibly with its shape."""
     ties = node.bodies[0].ties
     return ties is not None and any(edge.parameter == parameter for edge in ties.back_edges)
 
 
 def _iterations(node: Node, types: Types) -> int | None:
-    """How often a loop runs its body at most; None where that is not known."""
+    """The maximum number of iterations of a loop; None if it is not known."""
     (body,) = node.bodies
     counts = []
     for tie in body.ties.inputs if body.ties else ():

@@ -1,3 +1,4 @@
-"""How kernels choose between ways to the same result: `machine` has what they know about the machine, `thresholds` from
-which sizes on a way pays. They change how fast a result is there; where a choice changes the order of a sum, and so its
-last bits, the threshold says so."""
+"""The selection of variants by kernels: `machine` has the properties of the machine, `thresholds` the minimum and
+maximum sizes of variants. They change the speed of a result. If a choice changes the order of a sum, and so its last
+bits, the threshold is marked "Rounds".
+"""

@@ -1,4 +1,4 @@
-"""The machine that the process runs on, as far as kernels ask: this module alone looks for cores, caches and BLAS."""
+"""The machine of the process, as far as kernels depend on it: only this module detects cores, caches and BLAS."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import Any
 __all__ = ["Machine", "available_cores", "blas_libraries", "machine", "pretend"]
 
 _WITH_SMALL_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
-"""OpenBLAS's kernels, for AVX-512, that multiply small matrices as they lie in memory, without copying them first."""
+"""OpenBLAS's AVX-512 kernels that multiply small matrices in place, without copying them first."""
 
 _CORE_CACHE_BYTES, _SHARED_CACHE_BYTES = 2**20, 2**25
-"""Caches where the system says nothing about them."""
+"""Sizes of caches if the system does not report them."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What kernels know about a machine. Each is looked up when it is first asked for.
+    """The properties of a machine that kernels use, each detected on first use.
 
-    multiplications_a_nanosecond: what one core does in a matrix product of f32. A measured number would cut products
-        into other pieces in each process, and so round them in other ways: it is that of a core with AVX2.
+    multiplications_a_nanosecond: the speed of one core in a matrix product of f32. It is fixed to the speed of a core
+    with AVX2: a measured number would split products differently in each process, and so round them differently.
     """
 
     multiplications_a_nanosecond: float = 50.0
@@ -36,12 +36,12 @@ class Machine:
 
     @cached_property
     def core_cache_bytes(self) -> int:
-        """The cache of one core. It decides in which order elements are moved, and changes no result."""
+        """The cache of one core. It determines the order of moving elements, and does not change results."""
         return _cache_bytes(2, _CORE_CACHE_BYTES)
 
     @cached_property
     def shared_cache_bytes(self) -> int:
-        """The cache that cores share. It decides in which order elements are moved, and changes no result."""
+        """The cache that cores share. It determines the order of moving elements, and does not change results."""
         return _cache_bytes(3, _SHARED_CACHE_BYTES)
 
     @cached_property
@@ -51,8 +51,9 @@ class Machine:
 
     @cached_property
     def has_small_kernels(self) -> bool:
-        """Whether BLAS multiplies small matrices as they lie in memory. It decides how products are cut, and which
-        convolutions are products of bands, and so changes last bits."""
+        """Return True if BLAS multiplies small matrices in place.
+
+        It determines how products are split and which convolutions are products of bands, and so changes last bits."""
         kinds = {getattr(library, "architecture", None) for library in blas_libraries()}
         return bool(kinds) and kinds <= _WITH_SMALL_KERNELS
 
@@ -67,8 +68,9 @@ def machine() -> Machine:
 
 @contextmanager
 def pretend(**fields: Any) -> Iterator[Machine]:
-    """Let kernels believe in a machine with other fields, in the whole process: for tests and measurements. What a
-    compiled model has chosen already stays."""
+    """Replace fields of the machine in the whole process, for tests and measurements.
+
+    The variants already selected by a compiled model are kept."""
     global _MACHINE
     before, other = _MACHINE, Machine()
     vars(other).update(vars(before), **fields)
@@ -81,8 +83,7 @@ def pretend(**fields: Any) -> Iterator[Machine]:
 
 @lru_cache(1)
 def blas_libraries() -> tuple[Any, ...]:
-    """The BLAS libraries of this process whose threads are limited for the process, and can be, as threadpoolctl has
-    them."""
+    """The BLAS libraries in this process whose threads can be limited for the process, from threadpoolctl."""
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # it has no type hints
 
     found = ThreadpoolController().select(user_api="blas").lib_controllers
@@ -121,7 +122,7 @@ def _quotas(root: str) -> list[int]:
 def _limits(mount: str, path: str, read: Callable[[str], tuple[int, int]]) -> list[int]:
     found = []
     parts = path.strip("/").split("/")
-    # A container may see its own group as the root, while the path is still that of the host.
+    # A container may see its own group as the root, while the path is relative to the host.
     for depth in range(len(parts), -1, -1):
         try:
             quota, period = read(os.path.join(mount, *parts[:depth]))
@@ -148,7 +149,7 @@ def _read(folder: str, name: str) -> str:
 
 
 def _cache_bytes(level: int, otherwise: int) -> int:
-    """The size of the caches of this level that the first core has, as Linux tells it."""
+    """The size of the first core's caches of this level, as reported by Linux."""
     for index in range(8):
         try:
             folder = f"sys/devices/system/cpu/cpu0/cache/index{index}"

@@ -1,4 +1,4 @@
-"""Element types, dims, shapes and tensor types, which inference computes with."""
+"""Element types, dims, shapes and tensor types, the values of inference."""
 
 from ir_exec.types.conversion import convert, saturated
 from ir_exec.types.dim import UNBOUNDED, Dim, OpenShapeError

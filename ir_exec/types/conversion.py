@@ -1,16 +1,16 @@
-"""Values of one element type as values of another.
+"""Conversions between element types.
 
-Integers wrap. Floats become integers without their fraction, in 32 bits (64 bits for u32, i64 and u64), and then wrap
-as well; floats beyond those bits, and NaN, become the lowest integer of them: C++ leaves that undefined, and OpenVINO's
-code does so on x86. Anything but 0 is true. Floats round to the nearest value, ties to even; f64 and integers become
-smaller floats by way of f32, and f32 becomes f8e4m3 or f8e5m2 by way of f16.
+Integers wrap. Floats are truncated to integers of 32 bits (64 bits for u32, i64 and u64), which then wrap as well;
+floats out of that range, and NaN, become its lowest integer: this is undefined in C++, and what OpenVINO's code does on
+x86. Every value except 0 is true. Floats round to the nearest value, ties to even; f64 and integers become smaller
+floats via f32, and f32 becomes f8e4m3 or f8e5m2 via f16.
 
 Values that are too large become an infinity, NaN in f8e4m3, and the largest value in nf4, f4e2m1 and f8e8m0, which have
-no infinity. NaN becomes -1 in nf4, and 6 or -6 in f4e2m1. f8e8m0 has only powers of two from 2**-127 on; zero and
+no infinity. NaN becomes -1 in nf4, and 6 or -6 in f4e2m1. f8e8m0 has only powers of two, at least 2**-127; zero and
 negative values become the least of them.
 
-OpenVINO's reference kernels round to bf16 in another way and let i32 end at the largest f16; its CPU plugin does as is
-done here, but truncates f64, nf4 and integers to bf16.
+OpenVINO's reference kernels round to bf16 differently and clip i32 to the largest f16; its CPU plugin follows the rules
+above, but truncates f64, nf4 and integers to bf16.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _F32_LEAST_NORMAL = np.uint32(1 << 23)
 
 
 def convert(array: Array, target: ElementType) -> Array:
-    """The array with elements of type `target`; the array itself where it has them already.
+    """Convert the elements to type `target`; an array of this type is returned itself.
 
-    ValueError for strings, which are no numbers, and for an unknown target.
+    Raises ValueError for strings and for an unknown target.
     """
     source = ElementType.of(array)
     if source is target:
@@ -68,20 +68,20 @@ def convert(array: Array, target: ElementType) -> Array:
     if ElementType.string in (source, target) or not target.is_known:
         raise ValueError(f"{source} cannot be converted to {target}")
     if array.ndim == 0:
-        # Most operations below make scalars of arrays without axes.
+        # Most operations below convert arrays without axes to scalars.
         return convert(array.reshape(1), target).reshape(())
     if array.size > 256 and source.bits <= 8 and (source.is_float or target is ElementType.f16):
-        # A look-up is faster than arithmetic that processors do not have.
+        # A look-up is faster than arithmetic without processor support.
         looked_up: Array = _of_every_code(source, target)[array.view(np.uint8)]
         return looked_up
     if array.size > 2**15 and source is ElementType.f16 and target is ElementType.f32:
-        # And faster than NumPy, which converts f16 bit by bit.
+        # A look-up is also faster than NumPy, which converts f16 bit by bit.
         return _of_every_code(source, target).take(array.view(np.uint16), mode="clip")
     return _converted(array, source, target)
 
 
 def saturated(array: Array, target: ElementType) -> Array:
-    """As `convert`, but integers end at the ends of the target's range instead of wrapping: for bounds of values."""
+    """Convert like `convert`, but saturate integers instead of wrapping: for bounds of values."""
     if target in INTEGER and target.bits >= 8:
         limits = np.iinfo(target.dtype)
         numbers = _numbers(np.atleast_1d(array), ElementType.of(array))
@@ -106,7 +106,7 @@ def _converted(array: Array, source: ElementType, target: ElementType) -> Array:
 
 
 def _numbers(array: Array, source: ElementType) -> Array:
-    """The same values in a type that NumPy itself calculates with."""
+    """Convert the values to a type with NumPy arithmetic."""
     if source in _NUMPY:
         return array
     if source in _BYTES:
@@ -134,10 +134,10 @@ def _to_integer(numbers: Array, target: ElementType) -> Array:
 
 
 def _truncated(numbers: Array, target: ElementType) -> Array:
-    """Floats as integers of 32 or 64 bits, with the target's value in their low bits."""
+    """Truncate floats to integers of 32 or 64 bits, with the target's value in their low bits."""
     numbers = numbers.astype(np.float32) if numbers.dtype == np.float16 else numbers
     if target is ElementType.u64:
-        # The upper half of u64 is beyond i64: it is brought down, and its high bit set afterwards.
+        # The upper half of u64 is out of range of i64: it is shifted down, and its high bit set afterwards.
         high = numbers >= 2.0**63
         low_bits = _within(np.where(high, numbers - 2.0**63, numbers), 2.0**63).astype(np.int64).view(np.uint64)
         result: Array = low_bits ^ (high.astype(np.uint64) << np.uint64(63))
@@ -148,7 +148,7 @@ def _truncated(numbers: Array, target: ElementType) -> Array:
 
 
 def _within(numbers: Array, end: float) -> Array:
-    """The numbers, -end for those that are not in -end <= number < end."""
+    """The numbers, with -end for numbers that are not in -end <= number < end."""
     if numbers.size == 0 or (numbers.min() >= -end and numbers.max() < end):
         return numbers
     return np.where((numbers >= -end) & (numbers < end), numbers, numbers.dtype.type(-end))
@@ -177,7 +177,7 @@ def _nearest_exponent(single: Array) -> Array:
     bits = single.view(np.uint32)
     half = (_F32_LEAST_NORMAL >> np.uint32(1)) - np.uint32(1) + (bits >> _F32_FRACTION & np.uint32(1))
     codes = (bits + half) >> _F32_FRACTION
-    # Below the least normal f32 the fraction is the whole value: 1.5 * 2**-127 lies between the codes 0 and 1.
+    # Below the least normal f32 the fraction is the whole value: 1.5 * 2**-127 is between the codes 0 and 1.
     codes = np.where(bits < _F32_LEAST_NORMAL, bits > np.float32(1.5 * 2.0**-127).view(np.uint32), codes)
     codes = np.where(np.isnan(single), _E8M0_NAN, np.minimum(codes, _E8M0_LARGEST))
     return np.where(bits >= _F32_SIGN, 0, codes).astype(np.uint8)

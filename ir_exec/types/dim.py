@@ -14,10 +14,10 @@ UNBOUNDED = 2**63 - 1
 
 
 class OpenShapeError(ShapeError, ValueError):
-    """An open dim was used as a number, or the dims of an unknown rank.
+    """An error for a dynamic dim used as a number, or for the dims of an unknown rank.
 
-    In the `infer` of an operator it is a fault of the operator, as `infer` must take open dims.
-    It is no TypeError: NumPy replaces these by messages of its own, and lets other errors pass.
+    In the `infer` of an operator it is a fault of the operator, since `infer` must accept dynamic dims. It is not a
+    TypeError: NumPy replaces the message of TypeErrors, and passes other errors on.
     """
 
     default_code = Code.input_array_shape
@@ -29,7 +29,7 @@ def _times(a: int, b: int) -> int:
 
 @total_ordering
 class Dim:
-    """All sizes from `lo` to `hi`, both included; immutable.
+    """All sizes from `lo` to `hi`, inclusive; immutable.
 
     Arithmetic is interval arithmetic that saturates at UNBOUNDED: the result contains every size that a pair of sizes
     can give. A static dim is used like an integer: `Dim(3) == 3`, `range(Dim(3))`, `np.zeros([Dim(3)])`.
@@ -42,11 +42,11 @@ class Dim:
 
     def __init__(self, lo: int, hi: int | None = None) -> None:
         hi = lo if hi is None else hi
-        # Beyond UNBOUNDED all sizes are one: a lower bound may be larger than an upper bound that is held there.
+        # All sizes beyond UNBOUNDED are equal: a lower bound may be larger than an upper bound clipped to it.
         self.lo = lo if lo < UNBOUNDED else UNBOUNDED
         self.hi = hi if hi < UNBOUNDED else UNBOUNDED
         if not 0 <= self.lo <= self.hi:
-            raise ValueError(f"no dim lies between {lo} and {hi}")
+            raise ValueError(f"invalid dim from {lo} to {hi}")
 
     @staticmethod
     def any() -> Dim:
@@ -55,7 +55,7 @@ class Dim:
 
     @staticmethod
     def of(size: int | tuple[int, int] | Dim | None) -> Dim:
-        """A dim from a size, from a pair (lo, hi), or from None or -1 for an unknown one."""
+        """A dim from a size, from a pair (lo, hi), or from None or -1 for a dynamic one."""
         if type(size) is int and size >= 0:
             return _static(size)
         if isinstance(size, Dim):
@@ -66,33 +66,35 @@ class Dim:
 
     @property
     def is_static(self) -> bool:
-        """Whether it is one size."""
+        """Return True if the dim is one size."""
         return self.lo == self.hi
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it has an upper bound."""
+        """Return True if the dim has an upper bound."""
         return self.hi < UNBOUNDED
 
     @property
     def size(self) -> int:
-        """The size of a static dim; OpenShapeError for an open one."""
+        """The size of a static dim; raises OpenShapeError for a dynamic one."""
         if self.lo != self.hi:
-            raise OpenShapeError(f"the dim {self} is not static: choose a size, or reshape the model to static inputs")
+            raise OpenShapeError(
+                f"the dim {self} is dynamic, expected a static size: choose a size, or reshape the model"
+            )
         return self.lo
 
     def __index__(self) -> int:
         return self.size
 
     def __lt__(self, other: Dim | int) -> bool:
-        """Sizes compare; OpenShapeError where one of them is open."""
+        """Compare sizes; raises OpenShapeError if one of them is dynamic."""
         return self.size < Dim.of(other).size if isinstance(other, Dim) else self.size < other
 
     def __contains__(self, size: int) -> bool:
         return self.lo <= size <= self.hi
 
     def __and__(self, other: Dim) -> Dim | None:
-        """The sizes that both dims allow, None where there are none."""
+        """The sizes that both dims allow, None if there are none."""
         if self.lo == other.lo and self.hi == other.hi:
             return self
         lo, hi = max(self.lo, other.lo), min(self.hi, other.hi)
@@ -109,7 +111,7 @@ class Dim:
     __radd__ = __add__
 
     def __sub__(self, other: Dim | int) -> Dim:
-        """The difference, no size below 0; an unbounded dim stays unbounded."""
+        """The difference, at least 0; an unbounded dim remains unbounded."""
         other = Dim.of(other)
         hi = self.hi - other.lo if self.is_bounded else UNBOUNDED
         return Dim(max(self.lo - other.hi, 0), max(hi, 0))
@@ -121,15 +123,15 @@ class Dim:
     __rmul__ = __mul__
 
     def __floordiv__(self, divisor: int) -> Dim:
-        """Rounded down, for a positive divisor."""
+        """The quotient rounded down, for a positive divisor."""
         return Dim(self.lo // divisor, self.hi // divisor if self.is_bounded else UNBOUNDED)
 
     def ceil_div(self, divisor: int) -> Dim:
-        """Rounded up, for a positive divisor."""
+        """The quotient rounded up, for a positive divisor."""
         return Dim(-(-self.lo // divisor), -(-self.hi // divisor) if self.is_bounded else UNBOUNDED)
 
     def broadcast(self, other: Dim) -> Dim | None:
-        """The dim of two axes broadcast together as in NumPy, None where they never fit."""
+        """The dim of two axes broadcast together as in NumPy, None if they never broadcast."""
         if self is other or self.lo == self.hi == 1:
             return other
         if other.lo == other.hi == 1:
@@ -152,7 +154,7 @@ class Dim:
         return hash(self.lo) if self.lo == self.hi else hash((self.lo, self.hi))
 
     def __str__(self) -> str:
-        """As the `shape` attribute of a file writes it: `3`, `?`, `1..10`, `2..`, `..10`."""
+        """The notation of the `shape` attribute in files: `3`, `?`, `1..10`, `2..`, `..10`."""
         if self.lo == self.hi:
             return str(self.lo)
         if self.lo == 0 and not self.is_bounded:

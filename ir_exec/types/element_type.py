@@ -1,10 +1,10 @@
-"""The element types of OpenVINO and the NumPy dtype that carries each of them.
+"""The element types of OpenVINO and the NumPy dtype of each.
 
-Element types and dtypes stand one to one, so an array alone tells its element type. bf16, the 8-bit floats and most
-4-bit types are ml_dtypes, which is imported when one of them is first asked for its dtype; u1, u3, u6 and nf4, which
-nobody else has, are one-field records over a byte: NumPy moves them around like any other dtype and refuses to
-calculate with them. Sub-byte values take one byte each in memory; the packing of the .bin is a matter of `ir.packing`.
-Strings are object arrays of `str`.
+Element types and dtypes correspond one to one, so an array determines its element type. bf16, the 8-bit floats and most
+4-bit types are dtypes of ml_dtypes, a package imported with their first use. u1, u3, u6 and nf4, which no package
+provides, are one-field records over a byte: NumPy moves them like any other dtype and rejects arithmetic on them.
+Sub-byte values take one byte each in memory; `ir.packing` handles the packing in the .bin. Strings are object arrays of
+`str`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _record(name: str) -> np.dtype[Any]:
 
 
 class ElementType(Enum):
-    """An element type: `name` is the spelling of attributes (`f32`), `precision` that of ports (`FP32`)."""
+    """An element type: `name` is the spelling in attributes (`f32`), `precision` the spelling in ports (`FP32`)."""
 
     dynamic = ("UNSPECIFIED", 0, None)
     boolean = ("BOOL", 8, np.dtype(np.bool_))
@@ -70,7 +70,7 @@ class ElementType(Enum):
     precision: str
     bits: int
     stored_dtype: np.dtype[Any] | str | None
-    """Its own name where it is one of ml_dtypes and nobody has asked for it yet."""
+    """The name in ml_dtypes until the dtype is first used."""
 
     def __init__(self, precision: str, bits: int, dtype: np.dtype[Any] | str | None) -> None:
         self.precision = precision
@@ -79,11 +79,11 @@ class ElementType(Enum):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype of arrays of this type; `dynamic` (not known) has none and raises TypeError."""
-        # Read once: while this thread imports, another one may have found the dtype.
+        """The NumPy dtype of arrays of this type; raises TypeError for `dynamic`, the unknown type."""
+        # Read once: while this thread imports, another one may have set the dtype.
         dtype = self.stored_dtype
         if dtype is None:
-            raise TypeError("the element type is not known")
+            raise TypeError("the element type is unknown")
         if isinstance(dtype, str):
             import ml_dtypes
 
@@ -92,27 +92,29 @@ class ElementType(Enum):
 
     @property
     def is_float(self) -> bool:
-        """Whether it is a float of any width."""
+        """Return True for a float of any width."""
         return self in FLOAT
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is an integer of any width."""
+        """Return True for an integer of any width."""
         return self in INTEGER
 
     @property
     def is_signed(self) -> bool:
-        """Whether it has negative values."""
+        """Return True if the type has negative values."""
         return self in SIGNED
 
     @property
     def is_known(self) -> bool:
-        """Whether it is any type but `dynamic`."""
+        """Return True for any type except `dynamic`."""
         return self is not ElementType.dynamic
 
     @classmethod
     def parse(cls, text: str) -> ElementType:
-        """The type with this spelling of an attribute or a port, in upper or lower case; ValueError for others."""
+        """The type with this spelling of an attribute or a port, in upper or lower case; raises ValueError for
+        others.
+        """
         found = _SPELLINGS.get(text) or _SPELLINGS.get(text.strip().lower())
         if found is None:
             raise ValueError(f"unknown element type {text!r}")
@@ -120,15 +122,15 @@ class ElementType(Enum):
 
     @classmethod
     def of(cls, array: Array) -> ElementType:
-        """The element type of an array; ValueError for a dtype without one."""
+        """The element type of an array; raises ValueError for a dtype without one."""
         return cls.of_dtype(array.dtype)
 
     @classmethod
     def of_dtype(cls, dtype: np.dtype[Any]) -> ElementType:
-        """The type that arrays of this dtype hold; ValueError where there is none."""
+        """The element type of arrays of this dtype; raises ValueError if there is none."""
         found = _OF_DTYPE.get(dtype) or _of_ml_dtypes().get(dtype)
         if found is None:
-            raise ValueError(f"no element type is held in dtype {dtype}")
+            raise ValueError(f"no element type has the dtype {dtype}")
         return found
 
     # Sets of types are used often, and the hash of Enum is Python code.

@@ -16,11 +16,11 @@ _DIM = re.compile(r"(?P<size>-?\d+)|(?P<any>\?)|(?P<lo>\d*)\s*\.\.\s*(?P<hi>\d*)
 
 
 class Shape:
-    """The dims of a tensor, outermost first; `dims` is None where the rank is unknown. Immutable.
+    """The dims of a tensor, outermost first; `dims` is None if the rank is unknown. Immutable.
 
-    `Shape([1, None, (2, 8)])` has the dims 1, ? and 2..8; `Shape(None)` has an unknown rank; `Shape([])` is a scalar's.
-    Shapes compare with each other and with what they are made of: `shape == [1, None, (2, 8)]`. A static shape is used
-    where NumPy takes one: `np.zeros(shape)`.
+    `Shape([1, None, (2, 8)])` has the dims 1, ? and 2..8; `Shape(None)` has an unknown rank; `Shape([])` is the shape
+    of a scalar. Shapes compare with each other and with sequences of dims: `shape == [1, None, (2, 8)]`. A static shape
+    is accepted by NumPy: `np.zeros(shape)`.
     """
 
     __slots__ = ("dims",)
@@ -37,12 +37,12 @@ class Shape:
 
     @staticmethod
     def of_rank(rank: int) -> Shape:
-        """The shape of this rank with unknown dims."""
+        """The shape of this rank with dynamic dims."""
         return Shape([Dim.any()] * rank)
 
     @staticmethod
     def parse(text: str) -> Shape:
-        """Read the grammar of the `shape` attribute: `1..10,?,..5,3..,-1`, brackets and blanks allowed; `...`.
+        """Read the grammar of the `shape` attribute: `1..10,?,..5,3..,-1`, brackets and spaces are allowed; `...`.
 
         Raises ValueError for anything else, and for dims below -1 or beyond 2**63 - 1.
         """
@@ -50,26 +50,28 @@ class Shape:
 
     @property
     def rank(self) -> int | None:
-        """The number of dims, None where it is unknown."""
+        """The number of dims, None if it is unknown."""
         return None if self.dims is None else len(self.dims)
 
     @property
     def is_static(self) -> bool:
-        """Whether the rank and all dims are known."""
+        """Return True if the rank and all dims are static."""
         if self.dims is None:
             return False
-        for dim in self.dims:  # noqa: SIM110  # `all` takes three times as long, and every port of a network asks
+        for dim in self.dims:  # noqa: SIM110  # `all` is three times slower, and called for every port of a model
             if dim.lo != dim.hi:
                 return False
         return True
 
     @property
     def static(self) -> tuple[int, ...]:
-        """The sizes of a static shape; OpenShapeError for an open one."""
+        """The sizes of a static shape; raises OpenShapeError for a dynamic one."""
         dims = self._known_dims()
         sizes = tuple([dim.lo for dim in dims if dim.lo == dim.hi])
         if len(sizes) < len(dims):
-            raise OpenShapeError(f"the shape {self} is not static: choose sizes, or reshape the model to static inputs")
+            raise OpenShapeError(
+                f"the shape {self} is dynamic, expected static sizes: choose sizes, or reshape the model"
+            )
         return sizes
 
     @property
@@ -83,7 +85,7 @@ class Shape:
         return Dim(lo, hi)
 
     def __and__(self, other: Shape) -> Shape | None:
-        """The dims that both shapes allow, None where there are none."""
+        """The dims that both shapes allow, None if there are none."""
         if self.dims is None:
             return other
         if other.dims is None:
@@ -108,7 +110,7 @@ class Shape:
         return len(self._known_dims())
 
     def __bool__(self) -> bool:
-        return True  # a scalar's too, which has no dims: `if shape` asks whether it is None
+        return True  # True for a scalar too, which has no dims: `if shape` tests for None
 
     def __iter__(self) -> Iterator[Dim]:
         return iter(self._known_dims())
@@ -121,13 +123,13 @@ class Shape:
         return self._known_dims()[index]
 
     def __index__(self) -> int:
-        # NumPy takes a shape that it cannot iterate over for an integer, and shows the error of this attempt.
+        # NumPy treats a shape that it cannot iterate over as an integer, and shows the error of this attempt.
         self._known_dims()
-        raise TypeError("a shape is no integer")
+        raise TypeError("a shape is not an integer")
 
     def _known_dims(self) -> tuple[Dim, ...]:
         if self.dims is None:
-            raise OpenShapeError("the rank is not known: choose a shape, or reshape the model to static inputs")
+            raise OpenShapeError("the rank is unknown, expected a static shape: choose a shape, or reshape the model")
         return self.dims
 
     def __eq__(self, other: object) -> bool:
@@ -155,7 +157,7 @@ class Shape:
 
 @lru_cache(maxsize=2**12)
 def _parse(text: str) -> Shape:
-    # Networks have few different shapes, each at many constants.
+    # Models have few different shapes, each at many constants.
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1].strip()
@@ -179,7 +181,7 @@ def _parse_dim(text: str) -> Dim:
     if lo == -1:
         return Dim.any()
     if not 0 <= lo <= hi <= UNBOUNDED:
-        raise ValueError(f"{text!r} is not a dim: sizes go from 0 to {UNBOUNDED}")
+        raise ValueError(f"{text!r} is not a dim, expected a size from 0 to {UNBOUNDED}")
     return Dim(lo, hi)
 
 
@@ -190,12 +192,12 @@ Bounds: TypeAlias = tuple[Array, Array]
 
 
 class TensorType:
-    """Element type and shape of a value, with bounds of its elements where they are known; immutable.
+    """Element type and shape of a value, with bounds of its elements if they are known; immutable.
 
-    Bounds are two arrays of the value's shape and type, between which every element lies. An integer bound at the end
-    of its type's range means "not bounded". Where both bounds are equal the value is known.
-    `source` gives the bounds, or None; it is called on demand, so that constants are decoded only when needed.
-    Types compare by element type and shape alone.
+    Bounds are two arrays of the value's shape and type, that enclose every element. An integer bound at the end
+    of its type's range means "not bounded". If both bounds are equal the value is known. `source` returns the bounds,
+    or None; it is called on demand, so constants are decoded only if needed. Types compare by element type and shape
+    only.
     """
 
     __slots__ = ("element_type", "shape", "source")
@@ -219,18 +221,18 @@ class TensorType:
 
     @property
     def rank(self) -> int | None:
-        """The number of dims, None where it is unknown."""
+        """The number of dims, None if it is unknown."""
         dims = self.shape.dims
         return None if dims is None else len(dims)
 
     @property
     def bounds(self) -> Bounds | None:
-        """Lower and upper bounds of the elements, None where they are unknown."""
+        """Lower and upper bounds of the elements, None if they are unknown."""
         return None if self.source is None else self.source()
 
     @property
     def value(self) -> Array | None:
-        """The value where it is known, else None."""
+        """The value if it is known, else None."""
         bounds = self.bounds
         if bounds is None:
             return None
@@ -239,15 +241,15 @@ class TensorType:
         return lower if lower is upper or (lower == upper).all() else None
 
     def without_values(self) -> TensorType:
-        """The same element type and shape without bounds."""
+        """Return the type without bounds."""
         return self if self.source is None else TensorType(self.element_type, self.shape)
 
     def with_shape(self, shape: Shape) -> TensorType:
-        """The same element type with another shape and without bounds."""
+        """Return the type with another shape and without bounds."""
         return TensorType(self.element_type, shape)
 
     def with_bounds(self, lower: Array, upper: Array) -> TensorType:
-        """The same type, every element between those of the arrays `lower` and `upper`."""
+        """Return the type with every element between those of the arrays `lower` and `upper`."""
         return TensorType(self.element_type, self.shape, lambda: (lower, upper))
 
     def __eq__(self, other: object) -> bool:

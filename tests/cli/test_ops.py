@@ -113,7 +113,7 @@ def test_every_operator_names_a_page(cls: type[Op]) -> None:
 def test_a_version_is_told_with_what_it_builds_on() -> None:
     text = description_of(resolve("RDFT", "opset9"))
     assert "The DFT of real numbers." in text
-    assert "signal_size: for each of them" in text
+    assert "signal_size: the number of values" in text
 
 
 def test_a_description_has_the_attributes_that_a_family_shares() -> None:
@@ -124,7 +124,7 @@ def test_a_description_has_the_attributes_that_a_family_shares() -> None:
 
 def test_notes_are_the_sentences_that_compare() -> None:
     assert notes_of(resolve("GatherElements", "opset6")) == [
-        "A negative index counts from the end, as OpenVINO does; the specification expects indices from 0 on."
+        "A negative index counts from the end, as OpenVINO does; the specification expects indices of 0 or more."
     ]
     assert notes_of(resolve("Abs", "opset1")) == []
 

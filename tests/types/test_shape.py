@@ -98,11 +98,11 @@ def test_numpy_takes_static_shapes(use):
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        (Shape([2, None]), r"the dim \? is not static: choose a size, or reshape the model to static inputs"),
-        (Shape([(2, 8), 3]), r"the dim 2\.\.8 is not static: choose a size, or"),
+        (Shape([2, None]), r"the dim \? is dynamic, expected a static size"),
+        (Shape([(2, 8), 3]), r"the dim 2\.\.8 is dynamic, expected a static size"),
         (
             Shape.unknown(),
-            "the rank is not known: choose a shape, or reshape the model to static inputs",
+            "the rank is unknown, expected a static shape",
         ),
     ],
 )

@@ -142,7 +142,7 @@ def test_not_a_number_is_a_number() -> None:
         ("element_type", "FP32", "expected f32, as attributes spell it"),
         ("element_type", "BOOL", "expected boolean, as attributes spell it"),
         ("index_type", "f32", "expected i32 or i64"),
-        ("shape", "1,-3", "'-3' is not a dim: sizes go from 0 to 9223372036854775807"),
+        ("shape", "1,-3", "'-3' is not a dim, expected a size from 0 to 9223372036854775807"),
         ("at_least_two", "1", "expected 2 or more"),
         ("up_to_ten", "10.5", "expected a number from 0 to 10"),
         ("up_to_ten", "nan", "expected a number from 0 to 10"),
