@@ -1,4 +1,4 @@
-"""The network as nodes and values, built from a document and ordered; bodies are graphs of their own."""
+"""The model as nodes and values, built from a document and ordered; bodies are separate graphs."""
 
 from ir_exec.graph.build import build_graph, declared_type
 from ir_exec.graph.graph import BodyGraph, Graph, Node, Value

@@ -1,4 +1,4 @@
-"""How a body is connected to its layer: the port map and the back edges of the file, checked and resolved."""
+"""The connection of a body to its layer: the port map and the back edges of the file, checked and resolved."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["check_port_map", "tie_body", "with_port_ids"]
 
 
 def check_port_map(node: Node, body: Body, graph: Graph) -> Iterator[GraphError]:
-    """Every fault (IR112): ends that do not exist or are of the wrong kind, Parameters and ports without an entry.
+    """Return every fault (IR112): ends that do not exist or have the wrong kind, Parameters and ports without an entry.
 
-    If an entry names a Parameter or an output that does not exist, those without an entry are not reported as well.
+    If an entry names a Parameter or an output that does not exist, missing entries are not reported as well.
     """
     layer = node.layer
     parameters = {one.id for one in graph.parameters}
     results = {one.id for one in graph.results}
     ids = {"input": {port.id for port in layer.inputs}, "output": {port.id for port in layer.outputs}}
-    # A layer without an operator may be a misspelt Parameter or Result, which is reported elsewhere.
+    # A layer without an operator may be a misspelled Parameter or Result, which is reported elsewhere.
     unknown = {one.id for one in (*graph.nodes, *graph.unreachable) if one.op is None}
     parameters |= unknown
     results |= unknown
@@ -33,9 +33,9 @@ def check_port_map(node: Node, body: Body, graph: Graph) -> Iterator[GraphError]
             yield _fault(message, entry.line)
     for edge in body.back_edges:
         if edge.from_layer not in results:
-            yield _fault(f"a back edge leaves layer {edge.from_layer}, which is no Result of {body.name}", edge.line)
+            yield _fault(f"a back edge leaves layer {edge.from_layer}, expected a Result of {body.name}", edge.line)
         if edge.to_layer not in parameters:
-            yield _fault(f"a back edge enters layer {edge.to_layer}, which is no Parameter of {body.name}", edge.line)
+            yield _fault(f"a back edge enters layer {edge.to_layer}, expected a Parameter of {body.name}", edge.line)
     fed = Counter(entry.internal_layer_id for entry in body.port_map if entry.direction == "input")
     is_lost = not fed.keys() <= parameters
     for parameter in graph.parameters:
@@ -49,7 +49,7 @@ def check_port_map(node: Node, body: Body, graph: Graph) -> Iterator[GraphError]
 
 
 def _input_faults(node: Node, body: Body) -> Iterator[GraphError]:
-    """Inputs that no entry reads. Those of a layer with several bodies may be for another one."""
+    """The faults of inputs that no entry reads. Inputs of a layer with several bodies may be for another one."""
     layer = node.layer
     taken = {str(entry.external_port_id) for entry in body.port_map if entry.direction == "input"}
     is_lost = not taken <= {"-1", *(port.id for port in layer.inputs)}
@@ -57,7 +57,7 @@ def _input_faults(node: Node, body: Body) -> Iterator[GraphError]:
         return
     for port in layer.inputs[node.op_class.own_inputs :]:
         if port.id not in taken:
-            yield _fault(f"input port {port.id}: no entry of the port map of {body.name} takes it", port.line)
+            yield _fault(f"input port {port.id}: no entry of the port map of {body.name} reads it", port.line)
 
 
 def _output_faults(node: Node, body: Body) -> Iterator[GraphError]:
@@ -67,10 +67,10 @@ def _output_faults(node: Node, body: Body) -> Iterator[GraphError]:
     for port in layer.outputs:
         if given[port.id] > 1 or not (given[port.id] or is_lost):
             count = "no entry" if not given[port.id] else "more than one entry"
-            yield _fault(f"output port {port.id}: {count} of the port map of {body.name} gives it", port.line)
+            yield _fault(f"output port {port.id}: {count} of the port map of {body.name} writes it", port.line)
     purposes = [entry.purpose for entry in body.port_map if entry.direction == "output"]
     if node.op_class.has_condition and "execution_condition" not in purposes:
-        message = "no output in the port map has the purpose execution_condition: nothing tells whether to go on"
+        message = "the port map has no output with the purpose execution_condition, expected one"
         yield _fault(message, body.line)
 
 
@@ -85,12 +85,12 @@ def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> str 
         )
     if entry.internal_layer_id not in inside:
         return f"the port map ties {entry.direction} {entry.external_port_id} to layer {entry.internal_layer_id}, " + (
-            f"which is no {kind} of the body"
+            f"expected a {kind} of the body"
         )
     if entry.stride == 0 or (entry.part_size is not None and entry.part_size < 1):
         size = 1 if entry.part_size is None else entry.part_size
         stride = 1 if entry.stride is None else entry.stride
-        return f"the port map has parts of size {size} in steps of {stride}: expected a size from 1 on, steps not of 0"
+        return f"the port map has slices of size {size} in steps of {stride}, expected size >= 1 and steps != 0"
     return None
 
 
@@ -99,9 +99,9 @@ def _fault(message: str, line: int) -> GraphError:
 
 
 def with_port_ids(layer: Layer, body: Body) -> Body | None:
-    """The body whose port map names the layer's output ports by their ids, where the file counts them from 0.
+    """The body whose port map names the layer's output ports by their ids, if the file counts them from 0.
 
-    None where the file's ids are those of the ports already, or no count. OpenVINO takes them as an order.
+    None if the file's ids are already port ids, or not a count. OpenVINO interprets them as an order.
     """
     outputs = [entry.external_port_id for entry in body.port_map if entry.direction == "output"]
     named = sorted({id for id in outputs if id != -1})
@@ -117,7 +117,7 @@ def with_port_ids(layer: Layer, body: Body) -> Body | None:
 
 
 def tie_body(layer: Layer, body: Body, graph: Graph) -> Ties | None:
-    """The ties of a body whose port map has no faults, with positions for ids; None if it names unknown layers."""
+    """The ties of a body whose port map has no faults, by positions; None if it names unknown layers."""
     parameters = {node.id: place for place, node in enumerate(graph.parameters)}
     results = {node.id: place for place, node in enumerate(graph.results)}
     tied_in = {entry.internal_layer_id for entry in body.port_map if entry.direction == "input"}

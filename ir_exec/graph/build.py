@@ -1,8 +1,8 @@
-"""From the document to the graph.
+"""The graph of a document.
 
-Everything that the file says about structure is checked here, and each fault is reported. Faulty layers stay in the
-graph: a node with an unknown type or invalid attributes has no operator, an input without an edge is None. So later
-passes find the faults that are independent of these.
+The structure of the file is checked here, and each fault is reported. Faulty layers remain in the graph: a node with an
+unknown type or invalid attributes has no operator, an input without an edge is None. Later passes then find faults that
+are independent of these.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ __all__ = ["build_graph", "declared_type"]
 
 _OF_VARIABLES = (ReadsVariable, AssignsVariable)
 
-_MISSING_INPUT = ": it stands for a missing input; OpenVINO writes such files, and does not read them"
-_UNTYPED_HINT = "keep the file that this one was made from: OpenVINO reads no constant without an element type"
+_MISSING_INPUT = ": it represents a missing input; OpenVINO writes such files, but does not read them"
+_UNTYPED_HINT = "keep the source of this file: OpenVINO does not read constants without an element type"
 
 _OF_ATTRIBUTES = {Code.invalid_attribute, Code.unknown_attribute}
-"""Faults of attributes that the file has: they are on the line of `<data>`."""
+"""Faults of attributes in the file: they are on the line of `<data>`."""
 
 
 def build_graph(document: Document, weights: Weights | None, *, report: Report = raise_error) -> Graph:
-    """The graph of a document; constants are compared with the size of the weights, their bytes are not read.
+    """The graph of a document; constants are compared with the size of the weights, without reading their bytes.
 
-    weights: None if there is no .bin; if the network has constants, that is reported once (IR201).
+    weights: None if there is no .bin; if the model has constants, this is reported once (IR201).
     """
     builder = _Builder(document.path, weights, report)
     graph = builder.build(document.name, document.layers, document.edges)
@@ -73,7 +73,7 @@ class _Builder:
         results = [node for node in listed if node.op_class.is_result]
         sinks = [*results, *(node for node in listed if isinstance(node.op, AssignsVariable))]
         if not sinks and not is_body:
-            message = "the network has no Result, so that nothing would be computed"
+            message = "the model has no Result, expected at least one"
             self.report(GraphError(message, code=Code.no_result).located(Location(path=self.path)))
         order = topological_order(listed, self.report)
         needed = reachable(sinks) if sinks else set(listed)
@@ -114,7 +114,7 @@ class _Builder:
             node.op = self.operator(node)
             if layer.bodies:
                 node.bodies = tuple([self.body(node, body) for body in layer.bodies])
-            # The reader leaves out, and reports, bodies that are nested too deep.
+            # The reader reports and omits bodies that are nested too deep.
             missing = node.missing_bodies() if self.level < MAX_BODY_DEPTH else ()
             if missing:
                 what = " and no ".join(f"<{name}>" for name in missing)
@@ -123,11 +123,11 @@ class _Builder:
         return nodes
 
     def operator(self, node: Node) -> Op | None:
-        """The operator of a node; layers with equal attributes share one, unless it is random or has state."""
+        """The operator of a node; layers with equal attributes share one, unless it is random or stateful."""
         layer = node.layer
         if layer.version is None:
             return None
-        # Each constant lies at an offset of its own.
+        # Each constant has a separate offset.
         key = None if layer.is_constant else (layer.type, layer.version, *layer.data.items())
         op = None if key is None else self.shared.get(key)
         if op is None:
@@ -150,7 +150,7 @@ class _Builder:
             return None
         internal = internal_operator(type_key(layer.type), layer.version or "")
         if internal is not None:
-            message = f"{layer.type} of {layer.version!r} is {internal.description}; OpenVINO's reader refuses it"
+            message = f"{layer.type} of {layer.version!r} is {internal.description}; OpenVINO's reader rejects it"
             report(UnsupportedError(message, code=Code.extension_operator, severity="info", hint=internal.hint))
 
         def report_attribute(error: IRError) -> None:
@@ -161,12 +161,12 @@ class _Builder:
             report_attribute(InvalidAttributeError(message, code=Code.unknown_attribute, severity="warning"))
         for name in cls.expected_attributes:
             if name not in layer.data:
-                message = f"attribute {name} is missing; what it says is taken from the input"
+                message = f"attribute {name} is missing; its value is taken from the input"
                 report(InvalidAttributeError(message, code=Code.missing_attribute, severity="warning"))
         return cls.parse(layer.data, report_attribute)
 
     def check_untyped_constants(self, nodes: list[Node]) -> None:
-        """Constants of the type `dynamic`: OpenVINO writes them for optional inputs that are missing."""
+        """Report constants of the type `dynamic`, which OpenVINO writes for missing optional inputs."""
         untyped = {node: "" for node in nodes if isinstance(node.op, Const) and not node.op.element_type.is_known}
         if not untyped:
             return
@@ -175,7 +175,7 @@ class _Builder:
                 if value is not None and value.node in untyped and not _takes_nothing(node.op, position):
                     untyped[value.node] = f", and {node.type} {node.name!r} needs this input"
         for node, reader in untyped.items():
-            assert isinstance(node.op, Const), "they were chosen so"
+            assert isinstance(node.op, Const), "only constants are selected"
             holds = "" if 0 in node.op.shape.size else f", and it has {node.op.shape.size} elements"
             severity: Severity = "error" if reader or holds else "warning"
             message = f"the element type of the constant is dynamic{holds or reader or _MISSING_INPUT}"
@@ -200,8 +200,8 @@ class _Builder:
             self.report(error.located(node.location))
         if self.weights is None and not self.weights_missed:
             self.weights_missed = True
-            message = "the network has constants, but there is no weights file"
-            hint = "the weights are expected beside the .xml, with the extension .bin"
+            message = "the model has constants, expected a weights file"
+            hint = "put the weights next to the .xml, with the extension .bin"
             self.report(WeightsError(message, code=Code.weights_missing, hint=hint).located(node.location))
 
     def connect(self, nodes: dict[str, Node], edges: tuple[Edge, ...]) -> None:
@@ -249,15 +249,15 @@ class _Builder:
                 fault = _claimed(edge, fault, node, position, is_placed=edge.to_layer in nodes)
             self.report(fault.located(Location(self.path, edge.line)))
         for node, position in (one for found in unfed.values() for one in found):
-            message = f"no edge leads to input port {node.layer.inputs[position].id}"
+            message = f"input port {node.layer.inputs[position].id} has no edge"
             name = _port_name(node, position)
             self.report(GraphError(message, code=Code.input_without_edge, port=name).located(node.location))
 
     def leave_out_last_input(self, node: Node) -> None:
-        """Go on as if the layer did not have its last input port, to which no edge leads."""
+        """Continue as if the layer did not have its last input port, which has no edge."""
         port = node.layer.inputs[-1]
         name = _port_name(node, len(node.inputs) - 1)
-        message = f"no edge leads to input port {port.id}; the layer is read as if it did not have this optional input"
+        message = f"input port {port.id} has no edge; the layer is read without this optional input"
         place = Location(line=port.line, port=name)
         error = GraphError(message, code=Code.input_without_edge, severity="warning", location=place)
         self.report(error.located(node.location))
@@ -289,9 +289,9 @@ class _Builder:
         return BodyGraph(body.name, graph, None if faults else tie_body(node.layer, body, graph), depth)
 
     def check_variables(self, graph: Graph) -> None:
-        """Report variables that are not both read and assigned, as OpenVINO demands (IR113).
+        """Report variables that are not both read and assigned, as OpenVINO requires (IR113).
 
-        Layers that have a fault already, so that they have no operator, may be the other half of a pair.
+        Layers with other faults, which have no operator, may be the other half of a pair.
         """
         nodes = list(graph.all_nodes(unreachable=True))
         variables = [node for node in nodes if isinstance(node.op, _OF_VARIABLES)]
@@ -314,26 +314,26 @@ class _Builder:
         if len(read - assigned) == len(assigned - read) == 1 and len(faults) == 2:
             # One of the two was renamed, which is one fault.
             (written,) = assigned - read
-            hint = f"variable {written!r} is the only other one without a pair: was one of the two renamed?"
+            hint = f"variable {written!r} is the only other one without a pair: check if one of the two was renamed"
             faults = [faults[0].changed(hint=hint)]
         for fault in faults:
             self.report(fault)
 
 
 def _is_in_order(layers: tuple[Layer, ...], place: int) -> bool:
-    """Whether the id of a layer is between those of its neighbours: writers number layers in the order of the file."""
+    """Return True if the id of a layer is between its neighbours' ids: writers number layers in file order."""
     ids = [int(one.id) for one in layers[max(place - 1, 0) : place + 2] if one.id.isdigit()]
     return ids == sorted(set(ids))
 
 
 def declared_type(port: Port) -> TensorType:
-    """The type that a port declares; without dims the rank is unknown, as the value may be a scalar or of any rank."""
+    """The type that a port declares; without dims the rank is unknown: the value may have any rank."""
     return _declared_type(port.precision, port.dims)
 
 
 @lru_cache(maxsize=2**14)
 def _declared_type(precision: str | None, dims: tuple[int, ...]) -> TensorType:
-    # A network has few types, and each at many ports.
+    # A model has few types, and each at many ports.
     try:
         element_type = ElementType.parse(precision or "")
     except ValueError:
@@ -344,7 +344,7 @@ def _declared_type(precision: str | None, dims: tuple[int, ...]) -> TensorType:
 
 
 def _is_last_left_out(node: Node) -> bool:
-    """Whether only the last input has no edge, and the operator can do without it."""
+    """Return True if only the last input has no edge, and the operator does not require it."""
     if node.op is None or not node.inputs or node.inputs[-1] is not None or None in node.inputs[:-1]:
         return False
     last = len(node.inputs) - 1
@@ -356,17 +356,17 @@ def _port_name(node: Node, position: int) -> str:
 
 
 def _claimed(edge: Edge, fault: GraphError, node: Node, position: int, *, is_placed: bool) -> GraphError:
-    """The fault of an edge with a wrong end, with a hint at the only input without an edge: that is one fault."""
+    """The fault of an edge with a wrong end, with a hint about the only input without an edge, as one fault."""
     hint = (
         f'input port {edge.to_port} of layer {node.id} "{node.name}" ({node.type}) has no edge: '
-        "was this edge meant to lead there?"
+        "check if this edge belongs there"
     )
     place = Location(line=edge.line, port=_port_name(node, position)).filled_from(node.location)
     return fault.changed(hint=hint, location=fault.location if is_placed else place)
 
 
 def _edge_fault(edge: Edge, nodes: dict[str, Node]) -> GraphError:
-    """The fault of an edge of which an end does not exist, placed at a layer that does."""
+    """The fault of an edge with a missing end, located at an existing layer."""
     arrow = f"the edge from layer {edge.from_layer} port {edge.from_port} to layer {edge.to_layer} port {edge.to_port}"
     source, target = nodes.get(edge.from_layer), nodes.get(edge.to_layer)
     if source is None or target is None:
@@ -389,7 +389,7 @@ def _ids(ports: tuple[Port, ...]) -> str:
 
 
 def _takes_nothing(op: Op | None, position: int) -> bool:
-    """Return True if an operator takes an empty constant without a type at this input, or if it is not known."""
+    """Return True if an operator accepts an empty constant without a type at this input, or is unknown."""
     if op is None:
         return True
     return op.takes_untyped and position < len(op.inputs) and op.inputs[position].optional

@@ -2,7 +2,7 @@
 
 Files write a compressed weight as a chain of layers: a constant of codes, Convert, Subtract of a zero point, Multiply
 by a scale, Reshape of the groups of a row into one, Convert. A codebook has a Gather from a table in place of the first
-Convert; weights of quantized networks may have a FakeQuantize of a constant.
+Convert; weights of quantized models may have a FakeQuantize of a constant.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ir_exec.types import Array, ElementType, convert, element_types
 __all__ = ["CompressedWeight", "chain_of", "compressed_weights", "is_constant_part", "numbers_of"]
 
 _DEEPEST = 12
-"""Most layers between a constant and the layer that reads the weight."""
+"""Maximum number of layers between a constant and the layer that reads the weight."""
 
 _FLOAT_CODES = element_types("nf4 f4e2m1 f8e4m3 f8e5m2")
 _NAMES = {
@@ -41,9 +41,10 @@ _NAMES = {
 class CompressedWeight:
     """A chain of layers from a constant of codes to a weight: (codes - zero) * scale, in another shape.
 
-    value: the weight. codes: the node of the constant. line: the layers from that of `value` to the reader of `codes`.
-    table: of a codebook, the value that the codes index. zero, scale: the values of the zero point and the scale.
-    limits: the FakeQuantize on the line. None where the chain has no such layer.
+    value: the weight. codes: the node of the constant. line: the layers from the one of `value` to the reader of
+    `codes`.
+    table: of a codebook, the value indexed by the codes. zero, scale: the values of the zero point and the scale.
+    limits: the FakeQuantize on the line. None if the chain has no such layer.
     """
 
     value: Value
@@ -67,7 +68,7 @@ class CompressedWeight:
 
     @property
     def is_compressed(self) -> bool:
-        """Return True if the constant has fewer bits than the weight, and layers that expand it."""
+        """Return True if the constant has fewer bits than the weight, and layers expand it."""
         if self.limits is not None:
             return True
         kind = self.element_type
@@ -77,7 +78,7 @@ class CompressedWeight:
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """All layers of the chain, those of scales and zero points among them."""
+        """All layers of the chain, including scales and zero points."""
         found: dict[Node, None] = dict.fromkeys((*self.line, self.codes))
         for node in self.line:
             for value in node.values_in:
@@ -86,7 +87,7 @@ class CompressedWeight:
 
     @cached_property
     def constants(self) -> tuple[Node, ...]:
-        """The constants of codes, tables, zero points, scales and limits; shapes and axes are left out."""
+        """The constants of codes, tables, zero points, scales and limits, without shapes and axes."""
         parts = [self.codes, *(node for value in self._numbers() for node in _layers_above(value))]
         return tuple([node for node in dict.fromkeys(parts) if isinstance(node.op, Const)])
 
@@ -143,7 +144,7 @@ class CompressedWeight:
         if self.limits is not None:
             low, high = (numbers_of(self.limits.values_in[position], weights) for position in (1, 2))
             levels = self.levels or 2
-            # One level more on the negative side is what signed integers have.
+            # Signed integers have one more level on the negative side.
             most = np.maximum(np.abs(low), np.abs(high))
             return bool((np.abs(low + high) <= most * 2.5 / levels).all())
         if self.zero is None:
@@ -152,7 +153,7 @@ class CompressedWeight:
         return bool((numbers_of(self.zero, weights) == middle).all())
 
     def format(self, weights: Weights) -> str:
-        """The name of the format, as NNCF names its modes: int4_sym, nf4, mxfp4, codebook, ..."""
+        """The name of the format, like the modes of NNCF: int4_sym, nf4, mxfp4, codebook, ..."""
         kind = self.element_type
         if self.limits is not None:
             return f"fake_quantize{self.levels}"
@@ -171,9 +172,9 @@ class CompressedWeight:
         return self._expanded(weights, self.constant.evaluate(weights=weights), is_step=False)
 
     def steps(self, weights: Weights) -> Array | None:
-        """For each element of the weight the distance of its level to the neighbouring levels, the greater of both.
+        """The greater distance to a neighbouring level for each element of the weight;
 
-        None where the levels are those of a FakeQuantize.
+        None for levels of a FakeQuantize.
         """
         if self.limits is not None:
             return None
@@ -189,9 +190,9 @@ class CompressedWeight:
         return self._expanded(weights, _gaps(convert(every, ElementType.f32), numbers), is_step=True)
 
     def at_ends(self, weights: Weights) -> Array:
-        """For each element of the weight, True where its code is the first or last of the format's levels.
+        """A mask of elements of the weight whose code is the first or last of the format's levels.
 
-        The sign of the scale is not looked at. A FakeQuantize has `ranges` instead.
+        The sign of the scale is not considered. A FakeQuantize has `ranges` instead.
         """
         codes = self.constant.evaluate(weights=weights)
         if self.table is not None:
@@ -215,7 +216,7 @@ class CompressedWeight:
         return low, high
 
     def _expanded(self, weights: Weights, codes: Array, *, is_step: bool) -> Array:
-        """The end of the line. is_step: `codes` are differences of levels, to which zero points add nothing."""
+        """The value at the end of the line. is_step: `codes` are differences of levels, without zero points."""
         found = codes
         for node in reversed(self.line):
             kind = canonical(node.type)
@@ -239,7 +240,7 @@ class CompressedWeight:
 
 
 def compressed_weights(graph: Graph) -> dict[Value, CompressedWeight]:
-    """The compressed weights of a graph, bodies left out, in the order of their readers."""
+    """The compressed weights of a graph without its bodies, in the order of their readers."""
     found: dict[Value, CompressedWeight] = {}
     inside: set[Node] = set()
     for node in reversed([*graph.nodes, *graph.unreachable]):
@@ -256,7 +257,7 @@ def compressed_weights(graph: Graph) -> dict[Value, CompressedWeight]:
 
 
 def chain_of(value: Value) -> CompressedWeight | None:
-    """The chain from a constant to a value, of one layer at least; None where other layers take part."""
+    """The chain from a constant to a value, of at least one layer; None if other layers take part."""
     line: list[Node] = []
     table = zero = scale = None
     limits = None
@@ -292,7 +293,7 @@ def chain_of(value: Value) -> CompressedWeight | None:
 
 
 def is_constant_part(value: Value, depth: int = 0) -> bool:
-    """Return True for a constant, and for what conversions, differences, products and reshapes make of constants."""
+    """Return True for constants, and for conversions, differences, products and reshapes of constants."""
     node = value.node
     if isinstance(node.op, Const):
         return node.op.shape.is_static
@@ -356,7 +357,7 @@ def _ends_of(kind: ElementType) -> tuple[float, float]:
 
 
 def _gaps(levels: Array, numbers: Array) -> Array:
-    """For each number, which is one of the levels, the greater of the distances to its neighbours."""
+    """The greater distance to a neighbouring level for each number, which is one of the levels."""
     known = np.unique(levels[np.isfinite(levels)])
     if len(known) < 2:
         return np.zeros(numbers.shape, np.float32)
@@ -392,7 +393,7 @@ def _shape_of(value: Value) -> tuple[int, ...]:
 
 
 def _elements(value: Value, depth: int = 0) -> int:
-    """The number of elements of the largest constant above a value; 0 where there is none."""
+    """The number of elements of the largest constant above a value; 0 if there is none."""
     node = value.node
     if isinstance(node.op, Const):
         return prod(node.op.shape.static) if node.op.shape.is_static else 0

@@ -1,4 +1,4 @@
-"""The constants of a network by name, read when they are asked for."""
+"""The constants of a model by name, read on demand."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["Constants"]
 
 
 class Constants(Mapping[str, Array]):
-    """The constants of a network and of its bodies, in the order of the file.
+    """The constants of a model and of its bodies, in the order of the file.
 
-    Keys are names of layers, `loop/body/name` in bodies; `name#id` where several constants of a graph share a name, the
-    first one left out. Tensor names are keys as well, and do not show up when iterating. The arrays are read-only views
-    of the .bin where that is possible: nothing is read before it is asked for.
+    Keys are names of layers, `loop/body/name` in bodies; `name#id` for all but the first of several constants of a
+    graph with one name. Tensor names are keys as well, but are not iterated over. The arrays are read-only views of the
+    .bin if possible, and read on access.
 
-    Asking raises EvaluationError IR705, which is a KeyError too, for a name that no constant has; WeightsError where
-    the .bin is missing or too short.
+    Access raises EvaluationError IR705, which is also a KeyError, for an unknown name, and WeightsError if the .bin is
+    missing or too short.
     """
 
     def __init__(self, graph: Graph, weights: Weights | None) -> None:
@@ -46,9 +46,9 @@ class Constants(Mapping[str, Array]):
     def __getitem__(self, key: str) -> Array:
         node = self._nodes.get(key) or self._by_tensor.get(key)
         if node is None:
-            message = f"there is no constant {key!r}"
+            message = f"unknown constant {key!r}"
             raise NoSuchKeyError(message, hint=suggested(str(key), self._nodes))
-        assert isinstance(node.op, Const), "others are not kept"
+        assert isinstance(node.op, Const), "other operators are not constants"
         if self._weights is None:
             raise WeightsError("the weights are missing", code=Code.weights_missing, location=node.location)
         try:

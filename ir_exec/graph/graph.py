@@ -1,4 +1,4 @@
-"""A network as a graph: nodes that compute, and the values between them."""
+"""A model as a graph: nodes that compute, and the values between them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["BodyGraph", "Graph", "Node", "Value"]
 class Value:
     """The value of one output port of a node.
 
-    number: its index in `Graph.values`, and in the lists that passes make.
+    number: its index in `Graph.values`, and in the lists made by passes.
     declared: the type that the file declares at the port; without dims, the rank is unknown.
     names: the tensor names of the port.
     """
@@ -32,7 +32,7 @@ class Value:
 
     @property
     def name(self) -> str:
-        """A name for messages: the node's, with the position if it has several outputs."""
+        """A name for messages: the name of the node, with the position if it has several outputs."""
         return self.node.name if len(self.node.outputs) == 1 else f"{self.node.name}:{self.position}"
 
     def __repr__(self) -> str:
@@ -44,7 +44,7 @@ class Node:
     """A layer with its operator and its inputs.
 
     op: its operator; None if its type is unknown or its attributes are invalid.
-    op_class: what is said of every operator of its type, in whatever version; Op itself if the type is unknown.
+    op_class: the class with the properties of all versions of its type; Op itself if the type is unknown.
     path: the file.
     inputs: the values that it reads, by position; None for an input without an edge.
     declared_inputs: the types that the file declares at the input ports.
@@ -79,7 +79,7 @@ class Node:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the node can be inferred and run: it has an operator, all edges and the ties of all bodies."""
+        """Return True if the node can be inferred and run: it has an operator, all edges and the ties of all bodies."""
         if self.op is None or None in self.inputs:
             return False
         if not self.bodies:
@@ -87,7 +87,7 @@ class Node:
         return all(body.ties for body in self.bodies) and not self.missing_bodies()
 
     def missing_bodies(self) -> list[str]:
-        """The names of the bodies that the layer's type needs and the layer does not have."""
+        """The names of bodies required by the layer's type but missing in the layer."""
         if self.op is None or not self.op.body_names:
             return []
         held = {body.name for body in self.bodies}
@@ -104,10 +104,10 @@ class Node:
 
 @dataclass(eq=False, slots=True, repr=False)
 class BodyGraph:
-    """A graph inside a node, and how its Parameters and Results are tied to the ports of the node.
+    """A graph inside a node, with ties of its Parameters and Results to the ports of the node.
 
-    ties: None if the port map of the file is wrong, which was reported when the graph was built.
-    depth: the levels of nested bodies, this one included.
+    ties: None if the port map of the file is wrong, which is reported when the graph is built.
+    depth: the levels of nested bodies, including this one.
     """
 
     name: str
@@ -118,11 +118,11 @@ class BodyGraph:
 
 @dataclass(eq=False, slots=True, repr=False)
 class Graph:
-    """A network, its nodes in topological order.
+    """A model, its nodes in topological order.
 
-    parameters, results: in the order of the file, which is the order of inputs and outputs of the network.
+    parameters, results: in the order of the file, the order of inputs and outputs of the model.
     values: every value, at the index `value.number`.
-    unreachable: nodes on which no Result and no Assign depends; OpenVINO does not build them.
+    unreachable: nodes that no Result or Assign depends on; OpenVINO does not build them.
     """
 
     name: str
@@ -134,23 +134,23 @@ class Graph:
     path: str | None = None
 
     def all_nodes(self, *, unreachable: bool = False) -> Iterator[Node]:
-        """Every node, with those of its bodies right after it; the unreachable ones too if asked for."""
+        """Every node, followed by the nodes of its bodies; optionally with the unreachable ones."""
         for node in (*self.nodes, *self.unreachable) if unreachable else self.nodes:
             yield node
             for body in node.bodies:
                 yield from body.graph.all_nodes(unreachable=unreachable)
 
     def holder_names(self) -> dict[Node, str]:
-        """For each layer with bodies its name in paths (`loop/body/name`), with its id where several have one name."""
+        """The name in paths (`loop/body/name`) of each layer with bodies, with its id if several have one name."""
         holders = [node for node in (*self.nodes, *self.unreachable) if node.bodies]
         counts = Counter(node.name for node in holders)
         return {node: node.name if counts[node.name] == 1 else f"{node.name}#{node.id}" for node in holders}
 
     def take_apart(self) -> None:
-        """Part the nodes from each other, so that a graph that nobody needs any more is freed at once.
+        """Disconnect the nodes, to free an unused graph immediately.
 
-        Nodes and values refer to each other. What the collector of cyclic garbage would spend on them is a quarter of
-        the time that checking a network takes.
+        Nodes and values refer to each other. Collecting them as cyclic garbage would take a quarter of the time of
+        checking a model.
         """
         for node in self.all_nodes(unreachable=True):
             node.inputs.clear()

@@ -1,4 +1,4 @@
-"""The order in which nodes run, which of them are needed, and any value of a graph as an output of it."""
+"""The order in which nodes run, the needed nodes, and any value of a graph as its output."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["find_value", "last_uses", "reachable", "topological_order", "with_ou
 
 
 def topological_order(nodes: list[Node], report: Report) -> list[Node]:
-    """The nodes, each after the sources of its inputs, otherwise in the given order.
+    """The nodes, each after the sources of its inputs, and else in the given order.
 
-    One cycle is reported (IR107), with its layers in the message; the nodes on cycles, and those that depend on them,
-    come last, in the given order.
+    One cycle is reported (IR107), with its layers in the message; nodes on cycles, and nodes that depend on them, come
+    last, in the given order.
     """
     place = {node: index for index, node in enumerate(nodes)}
     if _is_ordered(nodes, place):
@@ -47,7 +47,7 @@ def topological_order(nodes: list[Node], report: Report) -> list[Node]:
 
 
 def _is_ordered(nodes: list[Node], place: dict[Node, int]) -> bool:
-    """Whether every node is already after the sources of its inputs, as in most files."""
+    """Return True if every node already follows the sources of its inputs, as in most files."""
     for index, node in enumerate(nodes):
         for value in node.inputs:
             if value is not None and place[value.node] >= index:
@@ -56,7 +56,7 @@ def _is_ordered(nodes: list[Node], place: dict[Node, int]) -> bool:
 
 
 def _report_cycle(left: list[Node], report: Report) -> None:
-    """Walk backwards from a node that could not be placed, until the walk meets itself."""
+    """Walk backwards from a node that could not be placed, until a node repeats."""
     pending = set(left)
     walk: list[Node] = []
     seen: dict[Node, int] = {}
@@ -75,7 +75,7 @@ def _report_cycle(left: list[Node], report: Report) -> None:
 
 
 def reachable(sinks: Iterable[Node]) -> set[Node]:
-    """The nodes that the sinks depend on, the sinks included."""
+    """The nodes that the sinks depend on, including the sinks."""
     found = set(sinks)
     pending = list(found)
     while pending:
@@ -87,7 +87,7 @@ def reachable(sinks: Iterable[Node]) -> set[Node]:
 
 
 def last_uses(nodes: list[Node]) -> list[list[int]]:
-    """For each node, the numbers of the values that no later node reads; of its outputs, those that no node reads."""
+    """For each node, the numbers of the values, including outputs, that no later node reads."""
     last: dict[int, int] = {}
     for index, node in enumerate(nodes):
         for value in (*node.outputs, *node.inputs):
@@ -100,9 +100,9 @@ def last_uses(nodes: list[Node]) -> list[list[int]]:
 
 
 def with_outputs(graph: Graph, names: Sequence[str]) -> Graph:
-    """The graph with the values of these names as its outputs, and of its layers what they and the variables need.
+    """The graph with the values of these names as its outputs, and with the layers that they and the variables need.
 
-    All Parameters stay. Raises EvaluationError as `find_value` does.
+    All Parameters are kept. Raises EvaluationError as `find_value` does.
     """
     free = max((int(node.id) for node in graph.nodes), default=-1) + 1
     results = [_result(graph, name, free + position) for position, name in enumerate(names)]
@@ -115,7 +115,7 @@ def with_outputs(graph: Graph, names: Sequence[str]) -> Graph:
 def find_value(graph: Graph, name: str) -> Value:
     """The value of this tensor name, layer name (its only output), `layer:1` (one of several) or output name.
 
-    Raises EvaluationError, with a name that is like it, where there is none, and for a layer of several outputs.
+    Raises EvaluationError, with a similar name, for an unknown name, and for a layer with several outputs.
     """
     for result in graph.results:
         if name in result.layer.output_names:

@@ -68,15 +68,15 @@ def test_what_a_sound_port_map_ties_together() -> None:
         ('external_port_id="2"', 'external_port_id="-1"',
          "the port map's output for layer 6 is not connected and has no purpose"),
         ('internal_layer_id="6"', 'internal_layer_id="5"',
-         "the port map ties output 2 to layer 5, which is no Result of the body"),
+         "the port map ties output 2 to layer 5, expected a Result of the body"),
         ('internal_layer_id="3"', 'internal_layer_id="6"',
-         "the port map ties input 0 to layer 6, which is no Parameter of the body"),
+         "the port map ties input 0 to layer 6, expected a Parameter of the body"),
         ('stride="-1"', 'stride="0"',
-         "the port map has parts of size 1 in steps of 0: expected a size from 1 on, steps not of 0"),
+         "the port map has slices of size 1 in steps of 0, expected size >= 1 and steps != 0"),
         ('part_size="1"', 'part_size="0"',
-         "the port map has parts of size 0 in steps of -1: expected a size from 1 on, steps not of 0"),
-        ('from-layer="6"', 'from-layer="5"', "a back edge leaves layer 5, which is no Result of body"),
-        ('to-layer="4"', 'to-layer="5"', "a back edge enters layer 5, which is no Parameter of body"),
+         "the port map has slices of size 0 in steps of -1, expected size >= 1 and steps != 0"),
+        ('from-layer="6"', 'from-layer="5"', "a back edge leaves layer 5, expected a Result of body"),
+        ('to-layer="4"', 'to-layer="5"', "a back edge enters layer 5, expected a Parameter of body"),
     ],
 )  # fmt: skip
 def test_a_fault_is_told_once_and_at_its_line(before: str, after: str, message: str) -> None:
@@ -93,8 +93,8 @@ def test_a_fault_is_told_once_and_at_its_line(before: str, after: str, message: 
 @pytest.mark.parametrize(
     ("line", "message", "told_at"),
     [
-        (1, "input port 0: no entry of the port map of body takes it", '<port id="0" precision="FP32"></port>'),
-        (3, "output port 2: no entry of the port map of body gives it", '<port id="2" precision="FP32"></port>'),
+        (1, "input port 0: no entry of the port map of body reads it", '<port id="0" precision="FP32"></port>'),
+        (3, "output port 2: no entry of the port map of body writes it", '<port id="2" precision="FP32"></port>'),
     ],
 )
 def test_ports_without_an_entry(line: int, message: str, told_at: str) -> None:
@@ -109,7 +109,7 @@ def test_ports_without_an_entry(line: int, message: str, told_at: str) -> None:
     ("line", "message"),
     [
         (1, "more than one entry of the port map feeds Parameter 3"),
-        (3, "output port 2: more than one entry of the port map of body gives it"),
+        (3, "output port 2: more than one entry of the port map of body writes it"),
     ],
 )
 def test_entries_that_stand_twice(line: int, message: str) -> None:

@@ -127,7 +127,7 @@ def test_names_need_not_be_unique():
             [(0, 0, 1, 0), (1, 2, 2, 0)],
             Code.input_without_edge,
             "1",
-            "no edge leads to input port 1",
+            "input port 1 has no edge",
         ),
         ([parameter(0), unary(1)], [(0, 0, 1, 0)], Code.no_result, None, "no Result"),
         (
@@ -218,7 +218,7 @@ def variables(read, assigned):
         ("ab", "ab", []),
         ("ab", "a", [("1", None)]),
         ("a", "ab", [("21", None)]),
-        ("ab", "ac", [("1", "variable 'c' is the only other one without a pair: was one of the two renamed?")]),
+        ("ab", "ac", [("1", "variable 'c' is the only other one without a pair: check if one of the two was renamed")]),
         ("abb", "ac", [("1", None), ("2", None), ("21", None)]),
         ("abd", "ac", [("1", None), ("2", None), ("21", None)]),
         ("abc", "a", [("1", None), ("2", None)]),
