@@ -1,4 +1,4 @@
-"""The file format: documents, weights, and how elements are packed. Knows no operators.
+"""The file format: documents, weights, and how elements are packed. The package is independent of operators.
 
 ```python
 document = read_document("model.xml")
@@ -6,7 +6,7 @@ weights = Weights.open(default_weights_path("model.xml"), order=BitOrder.of(docu
 array = weights.read(ElementType.f32, (3, 4), offset=16, size=48)
 ```
 
-`ir_exec.ir.writer` is imported by those who write, who are few.
+`ir_exec.ir.writer` is imported only for writing, which is rare.
 """
 
 from ir_exec.ir.document import (

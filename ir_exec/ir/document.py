@@ -1,4 +1,4 @@
-"""What an IR file says, word for word: immutable, validated models of net, layer, port, edge and body.
+"""The content of an IR file: immutable, validated models of net, layer, port, edge and body.
 
 ```python
 document = Document(name="empty", version=11, layers=(), edges=())
@@ -6,12 +6,12 @@ document == Document.model_validate_json(document.model_dump_json())  # True
 document.changed(name="other")  # a copy, its fields validated; model_copy does not validate
 ```
 
-Nothing here knows what a layer computes. Attributes stay the text they are in the file and are parsed by the
-operator's class; ids are text, so that they compare with those of port maps, and have one spelling (`007` is `7`).
-`line` is the line of an element's start tag, counted from 1; 0 where there is no file.
+The models are independent of operators. Attributes are kept as text and parsed by the operator's class. Ids are text
+too, for comparison with ids in port maps, and have one spelling (`007` is `7`). `line` is the line of an element's
+start tag, counted from 1; 0 without a file.
 
-Models take Python's own types and JSON's. Text becomes integers only in pydantic's lax mode, which the reader asks for:
-in a file everything is text.
+Models accept the types of Python and JSON. Text becomes integers only in pydantic's lax mode, which the reader uses: in
+a file everything is text.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ __all__ = [
 
 _LARGEST = 2**63 - 1
 _NUMBER = r"^\s*[+-]?[0-9]{1,40}\s*$"
-"""Leading zeros are legal; 19 digits are enough for any number of 64 bits."""
+"""Leading zeros are legal; 19 digits are enough for any 64-bit number."""
 
 
 class UnreadableId(str):
-    """What stands in a damaged file where an id should; only the reader makes one.
+    """The text in place of an id in a damaged file; only the reader creates one.
 
-    It stays, so that other layers that name it are not reported too. JSON of such a document is refused.
+    It is kept, to avoid faults in other layers that name it. Such a document cannot be converted to JSON.
     """
 
     __slots__ = ()
 
 
 class _Number:
-    """The schema of an integer, in lax mode from its text: pydantic alone would take `1_0` and `1.0` too."""
+    """The schema of an integer, in lax mode from its text: pydantic alone would accept `1_0` and `1.0` too."""
 
     def __init__(self, least: int = -_LARGEST - 1, most: int = _LARGEST) -> None:
         self.least, self.most = least, most
@@ -73,12 +73,12 @@ class _Number:
 def _one_spelling(text: str) -> str:
     number = int(text)
     if not 0 <= number <= _LARGEST:
-        raise ValueError("no number from 0 on of 64 bits")
+        raise ValueError("expected a 64-bit number of 0 or more")
     return str(number)
 
 
 class _IdText:
-    """The schema of an id: most have the one spelling already, which pydantic sees without a call of Python."""
+    """The schema of an id: most already have the normal spelling, which pydantic checks without a call of Python."""
 
     @staticmethod
     def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -92,7 +92,7 @@ class _IdText:
             ],
             mode="left_to_right",
             custom_error_type="id",
-            custom_error_message="Input should be a number from 0 on, as text",
+            custom_error_message="Input should be a number of 0 or more, as text",
             serialization=core_schema.to_string_ser_schema(),
         )
 
@@ -107,11 +107,13 @@ _Id = Annotated[str, _IdText]
 _Line = Annotated[int, Field(ge=0)]
 
 _STRUCTURAL = {name.lower(): name for name in ("Parameter", "Result", "Const", "Constant")}
-"""The types that make a network of a list of layers."""
+"""The types that turn a list of layers into a model."""
 
 
 def _spelt(type_name: str) -> str:
-    """The type as the format spells it: its case means nothing. The registry of operators knows the other types."""
+    """The type in the spelling of the format, which is case-insensitive. The registry of operators has the other
+    types.
+    """
     return _STRUCTURAL.get(type_name.lower(), type_name)
 
 
@@ -119,20 +121,20 @@ _Type = Annotated[str, AfterValidator(_spelt)]
 
 
 class _Model(BaseModel):
-    """What all models share; their validators are built when they are first asked for, or as part of a Document's."""
+    """The base of all models; their validators are built on first use, or as part of a Document's validator."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
     def changed(self, **fields: Any) -> Self:
-        """A copy in which these fields are others; pydantic's ValidationError where one cannot be."""
+        """A copy with these fields replaced; raises pydantic's ValidationError for an invalid value."""
         return type(self).model_validate({**dict(self), **fields})
 
 
 class RtInfo(_Model):
-    """An element whose content only its writer understands, kept as it is: name, attributes, text and children.
+    """An element with content of its writer, stored unchanged: name, attributes, text and children.
 
     `rt_info` of a model, layer or port is one; `meta_data`, `quantization_parameters` and `pre-process` of version 10
-    are others. It is false where it says nothing.
+    are others. It is false if it is empty.
     """
 
     name: str
@@ -160,7 +162,7 @@ class RtInfo(_Model):
 
 
 NO_RT_INFO = RtInfo.model_construct(name="rt_info")
-"""The rt_info of whatever has none; made without a validator, which would have to be built for it."""
+"""The rt_info of elements without one; created without a validator, which would have to be built first."""
 
 
 def _no_rt_info() -> RtInfo:
@@ -171,9 +173,9 @@ def _no_rt_info() -> RtInfo:
 class Port(_Model):
     """An input or output of a layer; `dims` holds -1 for a dynamic dim, and other negative numbers as they are.
 
-    A port without dims is a scalar's or of unknown rank. Only inputs and outputs of a layer that the file lists are
-    here; ids of ports count through a layer, and only their order matters. `precision` is None where a file has none,
-    which is legal at inputs.
+    A port without dims has a scalar or an unknown rank. Only the inputs and outputs listed in the file exist; port ids
+    are numbered within a layer, and only their order matters. `precision` is None if it is missing in the file, which
+    is legal for inputs.
     """
 
     id: _Id
@@ -195,9 +197,9 @@ class Edge(_Model):
 
 
 class PortMapEntry(_Model):
-    """How a port of a layer with a body is tied to a Parameter or Result inside the body.
+    """The tie of a port of a layer with a body to a Parameter or Result inside the body.
 
-    `external_port_id` is a port id of the layer, or -1 where it is not connected. With an `axis` the value is sliced
+    `external_port_id` is a port id of the layer, or -1 if it is not connected. With an `axis` the value is sliced
     (input) or concatenated (output) over the iterations, from `start` to `end` in steps of `stride`. Any text may be
     the `internal_port_id`: a Parameter or Result has one port.
     """
@@ -224,7 +226,7 @@ class BackEdge(_Model):
 
 
 class Body(_Model):
-    """A network inside a layer; `name` is the element's: body, then_body, else_body.
+    """A graph inside a layer; `name` is the name of the element: body, then_body, else_body.
 
     `then_port_map` belongs to then_body, `else_port_map` to else_body, `port_map` and `back_edges` to body.
     """
@@ -241,8 +243,8 @@ class Body(_Model):
 class Layer(_Model):
     """One layer; `data` holds the attributes of its `<data>` in the order of the file.
 
-    `version` is the opset, None where a damaged file has none. `output_names` are the tensor names that a Result may
-    give to the model's output. `data_line` is the line of `<data>`, or that of the layer where it has none.
+    `version` is the opset, None if it is missing in a damaged file. `output_names` are the tensor names that a Result
+    may give to the model's output. `data_line` is the line of `<data>`, or the line of the layer if it has no `<data>`.
     """
 
     id: _Id
@@ -260,22 +262,22 @@ class Layer(_Model):
 
     @property
     def is_parameter(self) -> bool:
-        """Whether it is an input of the network or body that it is in."""
+        """Return True for an input of the enclosing model or body."""
         return self.type == "Parameter"
 
     @property
     def is_result(self) -> bool:
-        """Whether it is an output of the network or body that it is in."""
+        """Return True for an output of the enclosing model or body."""
         return self.type == "Result"
 
     @property
     def is_constant(self) -> bool:
-        """Whether its value lies in the weights."""
+        """Return True if its value is in the weights."""
         return self.type in ("Const", "Constant")
 
 
 class Document(_Model):
-    """A whole file of IR version 10 or 11; `is_complete` is false where the reader had to leave something out."""
+    """A whole file of IR version 10 or 11; `is_complete` is false if the reader omitted something."""
 
     name: str
     version: _Version
@@ -289,7 +291,7 @@ class Document(_Model):
     is_complete: bool = True
 
     def all_layers(self) -> Iterator[Layer]:
-        """Every layer, those of bodies right after the layer that holds the body."""
+        """Every layer; layers of bodies follow the layer with the body."""
         pending = list(reversed(self.layers))
         while pending:
             layer = pending.pop()
@@ -299,7 +301,7 @@ class Document(_Model):
 
     @property
     def writer(self) -> str | None:
-        """The tools that wrote the file, `OpenVINO 2026.4, NNCF 3.4.0`, or None where it does not say."""
+        """The tools that wrote the file, `OpenVINO 2026.4, NNCF 3.4.0`, or None if it is missing."""
         old = self.meta_data or NO_RT_INFO
         runtime, optimizer = self.runtime_version, self.rt_info.value("MO_version") or old.value("MO_version")
         tools = []
@@ -317,11 +319,11 @@ class Document(_Model):
 
     @property
     def runtime_version(self) -> tuple[int, int] | None:
-        """Year and release of the OpenVINO that wrote the file, `(2026, 4)`, or None where the file does not say."""
+        """Year and release of the OpenVINO that wrote the file, `(2026, 4)`, or None if it is missing."""
         text = self.rt_info.value("Runtime_version") or self.rt_info.value("OpenVINO Runtime") or ""
         year, _, rest = text.strip().partition(".")
         release = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-        # The fields are short in every real file; a longer one is no version.
+        # The fields are short in every real file; a longer one is not a version.
         if not (year.isascii() and year.isdigit() and len(year) == 4 and 0 < len(release) <= 4):
             return None
         return int(year), int(release)
@@ -333,8 +335,8 @@ _SEPARATOR = re.compile(r"(?<!\\),")
 def split_names(text: str | None) -> tuple[str, ...]:
     r"""The names in a `names` or `output_names` attribute.
 
-    Names are separated by commas, `\,` is a comma within a name, and any other backslash is itself. Empty names are
-    none.
+    Names are separated by commas, `\,` is a comma within a name, and any other backslash is literal. Empty names are
+    ignored.
     """
     if not text:
         return ()
@@ -346,8 +348,8 @@ def split_names(text: str | None) -> tuple[str, ...]:
 def join_names(names: Iterable[str]) -> str:
     r"""The attribute that lists these names.
 
-    A name that ends in a backslash goes last: before a comma it would read as an escape. Only one such name can be
-    told from the others, as in the files that OpenVINO writes.
+    A name that ends in a backslash is last: before a comma it would be read as an escape. As in files of OpenVINO, only
+    one such name is possible.
     """
     ordered = sorted(names, key=lambda name: name.endswith("\\"))
     return ",".join(name.replace(",", "\\,") for name in ordered)

@@ -1,4 +1,4 @@
-"""Changes what ports of an .xml declare and leaves every other byte as it is."""
+"""Edits of the port declarations in an .xml that leave every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CLOSING = re.compile(rb"</[^>]*>")
 
 @dataclass(frozen=True, slots=True)
 class PortEdit:
-    """What a port should declare; None where that stays. `layer_id` is the id of the layer that the port is of."""
+    """A new declaration for a port; None for no change. `layer_id` is the id of the port's layer."""
 
     layer_id: str
     port: Port
@@ -37,9 +37,9 @@ class _Change:
 
 
 def with_ports(raw: bytes, edits: Iterable[PortEdit]) -> bytes:
-    """The file with these ports changed: the text of a dim or of a precision, dims added or taken away at the end.
+    """The file with these ports changed: the text of a dim or of a precision, dims added or removed at the end.
 
-    Raises ParseError for a file that is not well-formed UTF-8, and where a port cannot be told from others.
+    Raises ParseError for a file that is not well-formed UTF-8, and for a port that cannot be located.
     """
     tags = start_tags(raw)
     starts = dict(tags)
@@ -52,7 +52,7 @@ def with_ports(raw: bytes, edits: Iterable[PortEdit]) -> bytes:
     for edit in edits:
         found = ports.get((edit.port.line, edit.layer_id, edit.port.id), [])
         if len(found) != 1:
-            raise ParseError(f"port {edit.port.id} of layer {edit.layer_id} cannot be told from others on its line")
+            raise ParseError(f"port {edit.port.id} of layer {edit.layer_id} is ambiguous: other ports are on its line")
         changes += _changes(raw, found[0], starts, edit)
     return _applied(raw, changes)
 
@@ -79,7 +79,7 @@ def _changes(
     if edit.precision is not None and edit.precision != edit.port.precision:
         found = _PRECISION.search(raw, start, tag_end)
         if found is None:
-            raise ParseError(f"port {edit.port.id} of layer {edit.layer_id} has no precision that could be changed")
+            raise ParseError(f"port {edit.port.id} of layer {edit.layer_id} has no precision to change")
         group = 1 if found[1] is not None else 2
         yield _Change(*found.span(group), edit.precision.encode("ascii"))
     if edit.dims is not None and edit.dims != edit.port.dims:
@@ -90,7 +90,7 @@ def _changes(
 def _dim_changes(
     raw: bytes, start: int, tag_end: int, spans: list[tuple[int, int, int, int]], edit: PortEdit
 ) -> Iterator[_Change]:
-    """spans: of each dim where its element begins, its text begins, its text ends, and its element ends."""
+    """spans: of each dim, the beginning of its element and text, and the end of its text and element."""
     assert edit.dims is not None, "the caller has dims to set"
     for (_, text_start, text_end, _), old, new in zip(spans, edit.port.dims, edit.dims, strict=False):
         if raw[text_start:text_end].strip() and old != new:
@@ -110,7 +110,7 @@ def _dim_changes(
 
 
 def _first_dims(raw: bytes, start: int, tag_end: int, dims: Sequence[int]) -> _Change:
-    """Dims for a port that has none, laid out as the lines around it are."""
+    """Dims for a port without dims, formatted like the neighbouring lines."""
     line_start = raw.rfind(b"\n", 0, start) + 1
     indent = raw[line_start:start]
     is_alone = not indent.strip() and line_start > 0
@@ -135,14 +135,14 @@ def _span(raw: bytes, start: int) -> tuple[int, int, int, int]:
         raise ParseError("a dim without text cannot be changed")
     closing = _CLOSING.search(raw, text_start)
     if closing is None or b"<" in raw[text_start : closing.start()]:
-        raise ParseError("a dim that holds more than text cannot be changed")
+        raise ParseError("a dim that contains more than text cannot be changed")
     return start, text_start, closing.start(), closing.end()
 
 
 def _end_of_tag(raw: bytes, start: int) -> int:
     found = _TAG_END.match(raw, start)
     if found is None:
-        raise ParseError("a tag of the port does not end")
+        raise ParseError("a tag of the port has no end")
     return found.end()
 
 
@@ -150,7 +150,7 @@ def _applied(raw: bytes, changes: list[_Change]) -> bytes:
     parts, position = [], 0
     for change in sorted(set(changes), key=lambda one: (one.start, one.end)):
         if change.start < position:
-            raise ParseError("two changes of one place contradict each other")
+            raise ParseError("two changes of one place conflict")
         parts += [raw[position : change.start], change.text]
         position = change.end
     return b"".join([*parts, raw[position:]])

@@ -1,6 +1,6 @@
-"""From pydantic's errors about a file to faults with line and layer, and to data without them.
+"""Conversion of pydantic's errors about a file to faults with line and layer, and to data without the faults.
 
-The path of an error leads through the plain data that the reader made: `("layers", 3, "outputs", 0, "dims", 1)`.
+The path of an error refers to the plain data from the reader: `("layers", 3, "outputs", 0, "dims", 1)`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ir_exec.ir.markup import Markup
 __all__ = ["Plain", "mended", "shown"]
 
 Plain: TypeAlias = dict[str, Any]
-"""The content of an element by the names of its model's fields; numbers are text still."""
+"""The content of an element by the names of its model's fields; numbers are still text."""
 
 _TAGS = {"layers": "layer", "inputs": "port", "outputs": "port", "edges": "edge", "back_edges": "edge"}
 _ELEMENTS = ("layers", "edges")
@@ -33,16 +33,16 @@ _STANDS_FOR: dict[tuple[str, str], Any] = {
     ("port", "id"): UnreadableId(),
     ("port", "precision"): None,
 }
-"""What stands for a field that is missing or unreadable; what has no such field is left out."""
+"""Replacements for missing or unreadable fields; elements with other faults are omitted."""
 
 _OPTIONAL = frozenset(("axis", "start", "end", "stride", "part_size"))
 
 
 class _Place(NamedTuple):
-    """What an error is about: a field, or one of the dims, of the element whose content is `holder`.
+    """The subject of an error: a field, or one of the dims, of the element with the content `holder`.
 
-    items, position: the list that holds the element, and its place there; no list holds a net.
-    layer: the layer that it is, or is in.
+    items, position: the list with the element, and its place there; a net is in no list. layer: the element itself, or
+    its layer.
     """
 
     tag: str
@@ -55,7 +55,7 @@ class _Place(NamedTuple):
 
 
 def mended(plain: Plain, errors: Sequence[ErrorDetails], markup: Markup) -> list[IRError]:
-    """The faults that the errors are; `plain` is valid afterwards."""
+    """Convert the errors to faults; `plain` is valid afterwards."""
     lines = _Lines(markup)
     told: list[tuple[Code, str, Location]] = []
     places = [_place(plain, error["loc"]) for error in errors]
@@ -71,7 +71,7 @@ def mended(plain: Plain, errors: Sequence[ErrorDetails], markup: Markup) -> list
             unwanted.setdefault(id(place.items), (place.items, set()))[1].add(place.position)
     for items, indices in unwanted.values():
         items[:] = [item for index, item in enumerate(items) if index not in indices]
-    # Ids have one spelling only now, when all of them were mended.
+    # Ids have one spelling only now, after all of them were mended.
     return [
         ParseError(message, code=code, location=replace(location, layer_id=_one_spelling(place.layer.get("id"))))
         for (code, message, location), place in zip(told, places, strict=True)
@@ -79,7 +79,7 @@ def mended(plain: Plain, errors: Sequence[ErrorDetails], markup: Markup) -> list
 
 
 def shown(text: str | None) -> str:
-    """The text as a message quotes it: broken files hold texts of any length."""
+    """The text shortened for a message: broken files contain texts of any length."""
     text = text or ""
     return repr(text if len(text) <= 40 else text[:40] + "...")
 
@@ -107,14 +107,14 @@ def _missing(place: _Place) -> str:
 def _unreadable(place: _Place, *, is_id: bool) -> str:
     if place.dim is not None:
         text = place.holder["dims"][place.dim]
-        return f"dim {place.dim} of port {place.holder.get('id')}, {shown(text)}, is no integer of 64 bits"
+        return f"dim {place.dim} of port {place.holder.get('id')}, {shown(text)}, expected a 64-bit integer"
     text = shown(place.holder[place.field])
     if place.tag == "net":
-        return f"the version {text} is no integer of 64 bits"
+        return f"the version is {text}, expected a 64-bit integer"
     if is_id:
         what = {"layer": "the layer's id", "port": "a port's id"}.get(place.tag) or _attribute(place)
-        return f"{what} is {text}, not a number from 0 on"
-    return f"{_attribute(place)} is {text}, which is no integer of 64 bits"
+        return f"{what} is {text}, expected a number of 0 or more"
+    return f"{_attribute(place)} is {text}, expected a 64-bit integer"
 
 
 def _attribute(place: _Place) -> str:
@@ -123,7 +123,7 @@ def _attribute(place: _Place) -> str:
 
 
 def _mend(place: _Place, *, is_id: bool) -> bool:
-    """Whether the field could be made valid without the element being left out."""
+    """Make the field valid; returns False if the element must be omitted."""
     if place.dim is not None:
         place.holder["dims"][place.dim] = -1
     elif place.field in _ELEMENTS:
@@ -144,7 +144,7 @@ def _one_spelling(id: str | None) -> str | None:
 
 
 class _Lines:
-    """The lines of what is wrong; only dims, whose lines nobody else asks for, have to be looked for."""
+    """The lines of faults; only the lines of dims, which are not used elsewhere, must be searched."""
 
     def __init__(self, markup: Markup) -> None:
         self._markup = markup
@@ -159,7 +159,7 @@ class _Lines:
                 (self._markup.line_of(port), port.get("id")): port for port in self._markup.root.iter("port")
             }
         line = place.holder["line"]
-        # Ports of the oldest files have no ids: theirs are counted.
+        # Ports of the oldest files have no ids: their ids are counted.
         port = self._ports.get((line, place.holder.get("id")), self._ports.get((line, None)))
         if port is None:
             return int(line)

@@ -1,4 +1,4 @@
-"""Documents whose weights are stored as f16, and converted when they are used."""
+"""Documents with weights stored as f16 and converted on use."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from ir_exec.types import Array, ElementType
 __all__ = ["HalfWeights", "with_f16_weights"]
 
 _LEAST = 32
-"""Elements of a constant that is worth storing as f16."""
+"""Minimum elements of a constant for storing it as f16."""
 
 _F16_MAX = 65504.0
 
 _MARK = RtInfo(
     name="rt_info", children=(RtInfo(name="attribute", attributes={"name": "decompression", "version": "0"}),)
 )
-"""By which OpenVINO knows such a conversion, and keeps the weights as they are stored."""
+"""The mark by which OpenVINO recognizes such a conversion and keeps the weights compressed."""
 
 
 class HalfWeights:
-    """The bytes of constants, of which some are converted to f16 whenever they are asked for."""
+    """The bytes of constants, some of which are converted to f16 on access."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
         self._originals: dict[int, _Original] = {}
 
     def halve(self, original: _Original) -> int | None:
-        """The offset of a constant as f16; None where it is small, or f16 does not hold one of its elements."""
+        """The offset of a constant as f16; None if it is small, or f16 cannot represent one of its elements."""
         if not _fits(self._weights.read(*original)):
             return None
         offset = reserve_offset(original.elements * 2)
@@ -40,7 +40,7 @@ class HalfWeights:
         return offset
 
     def slice(self, offset: int, size: int) -> memoryview:
-        """The bytes from `offset` on, those of one constant at a time."""
+        """The bytes at `offset`, of one constant at a time."""
         original = self._originals.get(offset)
         if original is None:
             return self._weights.slice(offset, size)
@@ -49,7 +49,7 @@ class HalfWeights:
 
 
 class _Original(NamedTuple):
-    """A constant as the weights hold it."""
+    """A constant in the weights."""
 
     element_type: ElementType
     shape: tuple[int, ...]
@@ -62,15 +62,15 @@ class _Original(NamedTuple):
 
 
 def _fits(array: Array) -> bool:
-    """Whether f16 holds every element but for rounding. NaN fails both comparisons."""
+    """Return True if f16 can represent every element, except for rounding. NaN fails both comparisons."""
     return array.size >= _LEAST and bool(array.min() >= -_F16_MAX) and bool(array.max() <= _F16_MAX)
 
 
 def with_f16_weights(document: Document, weights: Weights) -> tuple[Document, HalfWeights]:
-    """The document with every constant of f32 and f64, in bodies too, as f16 with a Convert behind it, and its bytes.
+    """The document with every constant of f32 and f64, in bodies too, as f16 with a Convert, and its bytes.
 
-    A constant with an element that f16 does not hold stays as it is. Nothing is converted before its bytes are taken,
-    so that no more than one constant at a time is in memory.
+    A constant with an element that f16 cannot represent is kept. Conversion occurs when bytes are read, so only one
+    constant at a time is in memory.
     """
     halving = _Halving(document, weights)
     layers, edges = halving.network(document.layers, document.edges)
@@ -104,7 +104,7 @@ class _Halving:
         return body.model_copy(update={"layers": layers, "edges": edges})
 
     def _parts(self, layer: Layer) -> list[Layer]:
-        """A constant of f16 and the conversion that takes the place of the layer; else the layer alone."""
+        """A constant of f16 and the conversion that replaces the layer; else the layer itself."""
         if layer.bodies:
             return [layer.model_copy(update={"bodies": tuple([self._body(body) for body in layer.bodies])})]
         data = layer.data

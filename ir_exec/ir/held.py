@@ -1,4 +1,4 @@
-"""Weights that are arrays in memory, perhaps beside those of a file: what a network built in Python has."""
+"""Weights in arrays in memory, optionally with those of a file, for models built in Python."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ir_exec.types import Array, ElementType
 __all__ = ["HeldWeights", "reserve_offset", "stored_size"]
 
 _FIRST = 2**48
-"""Offsets from here on are of arrays; no file is so long."""
+"""The least offset of arrays, beyond the length of any file."""
 
 _STEP = 2**6
 
 
 class _OffsetRanges:
-    """Gives out ranges of offsets, each once in this process."""
+    """An allocator of unique ranges of offsets in this process."""
 
     def __init__(self) -> None:
         self._next = _FIRST
@@ -49,19 +49,20 @@ _offsets = _OffsetRanges()
 
 
 def reserve_offset(size: int) -> int:
-    """An offset for an array of so many bytes. No other array of this process has it, so that networks can share and
-    exchange constants; a file that is written numbers them anew."""
+    """A unique offset in this process for an array of this many bytes.
+
+    Models can therefore share and exchange constants; writing a file assigns new offsets."""
     return _offsets.reserve(size)
 
 
 def stored_size(array: Array) -> int:
-    """The bytes that an array takes in a .bin: one at least, as OpenVINO gives a constant without elements."""
+    """The bytes of an array in a .bin: at least one, as OpenVINO writes for a constant without elements."""
     kind = ElementType.of(array)
     return max(len(encode(array)) if kind is ElementType.string else packed_size(kind, array.size), 1)
 
 
 class HeldWeights(Weights):
-    """Arrays by their offsets, and what a file has below them. Arrays are kept as they are, not copied."""
+    """Arrays by their offsets, and optionally the weights of a file below them. Arrays are not copied."""
 
     __slots__ = ("_arrays", "_base", "_offsets")
 
@@ -76,22 +77,22 @@ class HeldWeights(Weights):
 
     @property
     def size(self) -> int:
-        """Where the last of the bytes ends."""
+        """The end of the last byte."""
         if not self._offsets:
             return 0 if self._base is None else self._base.size
         return self._offsets[-1] + stored_size(self._arrays[self._offsets[-1]])
 
     def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> int:
-        """As `Weights.check`: whether the constant is there."""
+        """Check that the constant exists, like `Weights.check`."""
         if offset < _FIRST and self._base is not None:
             return self._base.check(element_type, shape, offset, size)
         spare = super().check(element_type, shape, offset, size)
         if prod(shape) and len(self._stored(offset, size)) < size - spare:
-            raise WeightsError(f"no constant of {size} bytes is held at offset {offset}", code=Code.weights_short)
+            raise WeightsError(f"no constant of {size} bytes at offset {offset}", code=Code.weights_short)
         return spare
 
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
-        """As `Weights.read`; an array that is held is returned as a view of itself."""
+        """Read a constant like `Weights.read`; an array in memory is returned as a view of itself."""
         if offset < _FIRST and self._base is not None:
             return self._base.read(element_type, shape, offset, size)
         held = self._arrays.get(offset)
@@ -102,7 +103,7 @@ class HeldWeights(Weights):
         return view
 
     def slice(self, offset: int, size: int) -> memoryview:
-        """As `Weights.slice`; bytes of one array at a time."""
+        """Return bytes like `Weights.slice`, of one array at a time."""
         if offset < _FIRST and self._base is not None:
             return self._base.slice(offset, size)
         place = bisect_right(self._offsets, offset) - 1
@@ -115,33 +116,33 @@ class HeldWeights(Weights):
         return np.frombuffer(self.slice(offset, size), np.uint8)
 
     def appended(self, extra: bytes) -> Weights:
-        """The same weights with more bytes at offset `size`."""
+        """Return the weights with more bytes at offset `size`."""
         return HeldWeights({self.size: np.frombuffer(extra, np.uint8)}, self) if extra else self
 
     def require_unchanged(self) -> None:
-        """As `Weights.require_unchanged`."""
+        """Check the file like `Weights.require_unchanged`."""
         if self._base is not None:
             self._base.require_unchanged()
 
     def maps(self, array: Array) -> bool:
-        """As `Weights.maps`, of any file."""
+        """Return True if the memory is a mapped file, like `Weights.maps`, for any file."""
         return _mapping_of(array) is not None or (self._base is not None and self._base.maps(array))
 
     def holds(self, array: Array) -> bool:
-        """As `Weights.holds`."""
+        """Return True if the memory belongs to the weights, like `Weights.holds`."""
         if any(np.may_share_memory(array, held) for held in self._arrays.values()):
             return True
         return self._base is not None and self._base.holds(array)
 
     def forget(self, array: Array) -> None:
-        """As `Weights.forget`."""
+        """Release pages of a mapped array, like `Weights.forget`."""
         if self._base is not None and self._base.maps(array):
             self._base.forget(array)
         elif (mapping := _mapping_of(array)) is not None:
             forget_pages(mapping, array.ctypes.data - np.frombuffer(mapping, np.uint8).ctypes.data, array.nbytes)
 
     def close(self) -> None:
-        """As `Weights.close`; the arrays are let go too."""
+        """Close the file, like `Weights.close`, and release the arrays."""
         if self._base is not None:
             self._base.close()
         self._arrays, self._offsets = {}, []
@@ -151,13 +152,13 @@ class HeldWeights(Weights):
 
 
 def _mapping_of(array: Array) -> mmap | None:
-    """The file whose memory an array is a view of; None where someone may have written to it, which would be lost."""
+    """The file whose memory an array is a view of; None if it may have been written to, which would be lost."""
     base = owner_of(array).base
     return base if isinstance(base, mmap) and memoryview(base).readonly else None
 
 
 def _bytes_of(array: Array, order: BitOrder) -> memoryview:
-    """The bytes of a .bin for an array: the array's own where they are those."""
+    """The bytes of a .bin for an array: the array's own bytes if they are equal."""
     kind = ElementType.of(array)
     if kind is ElementType.string or is_packed(kind) or sys.byteorder == "big":
         return memoryview(encode(array, order))
@@ -166,6 +167,6 @@ def _bytes_of(array: Array, order: BitOrder) -> memoryview:
 
 def _unpickled(arrays: dict[int, Array], base: Weights | None) -> HeldWeights:
     weights = HeldWeights(arrays, base)
-    # Arrays that come from another process must not meet offsets that this one gives out.
+    # Arrays from another process must not collide with offsets of this one.
     _offsets.skip_to(weights.size)
     return weights

@@ -2,8 +2,8 @@
 
 OpenVINO changes the inputs and outputs of old files: f16 inputs become f32; i64, u64, i32 and u32 outputs become i32,
 and every other output that is not f32 becomes f32. Inputs and outputs are named after their layers, and `<pre-process>`
-subtracts a mean from an input. All of this becomes layers of the document. The element types of the outputs are known
-only when types have been inferred, so they are converted in a second step.
+subtracts a mean from an input. These changes become layers of the document. The element types of the outputs are known
+only after inference, so they are converted in a second step.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _NOT_CONVERTED = {ElementType.dynamic, ElementType.string}
 
 
 def upgrade(document: Document, weights: Weights | None, report: Report) -> tuple[Document, Weights | None]:
-    """A document of version 10 as one of version 11, and the weights with the means appended; its outputs stay.
+    """Convert a document of version 10 to version 11, and append the means to the weights; outputs are unchanged.
 
-    Documents of version 11 are returned unchanged. Raises nothing; a `<pre-process>` that cannot be used is reported.
+    Documents of version 11 are returned unchanged. No error is raised; a `<pre-process>` that cannot be used is
+    reported.
     """
     if document.version >= 11:
         return document, weights
@@ -40,10 +41,10 @@ def upgrade(document: Document, weights: Weights | None, report: Report) -> tupl
 
 
 def with_outputs_converted(document: Document, types: Mapping[str, ElementType]) -> Document:
-    """An upgraded document whose outputs have the element types that OpenVINO gives those of version 10.
+    """An upgraded document with the element types that OpenVINO gives outputs of version 10.
 
-    types: the element types that the values of the Results really have, by the Result's id; what the ports declare says
-    nothing about them.
+    types: the actual element types of the values of the Results, by the Result's id, which may differ from the declared
+    ones.
     """
     upgrade = _Upgrade(document, None, raise_error)
     upgrade.convert_outputs(types)
@@ -52,7 +53,7 @@ def with_outputs_converted(document: Document, types: Mapping[str, ElementType])
 
 @dataclass
 class _Upgrade:
-    """The layers and edges while they are rewritten; `layers` by id, in the order of the file."""
+    """The layers and edges during rewriting; `layers` by id, in the order of the file."""
 
     source: Document
     weights: Weights | None
@@ -63,7 +64,7 @@ class _Upgrade:
 
     def __post_init__(self) -> None:
         for layer in self.source.layers:
-            # Edges refer to the first of several layers with one id; the others are kept, so that they are reported.
+            # Edges refer to the first of several layers with one id; the others are kept, to be reported.
             if self.layers.setdefault(layer.id, layer) is not layer:
                 self.kept.append(layer)
         self.edges = list(self.source.edges)
@@ -117,7 +118,7 @@ class _Upgrade:
                 continue
             place = edge.from_layer, edge.from_port
             if place not in converts:
-                # The port is declared as nothing: what the source declares wrongly is said at the source alone.
+                # The port has no declared type: a wrong declaration is reported only at the source.
                 given, converted = port.changed(precision=None), port.changed(precision=wanted.precision)
                 data = {"destination_type": wanted.name}
                 converts[place] = self.add_layer("Convert", f"{source.name}/Convert", source, data, [given], converted)
@@ -167,7 +168,7 @@ class _Upgrade:
         self.connect(const.id, const.outputs[0].id, subtract, 1)
 
     def mean(self, channel: RtInfo, tree: RtInfo, port: Port) -> Array:
-        """The mean of a channel as f64 [1, 1], or [height, width] if it has one for every pixel."""
+        """The mean of a channel as f64 [1, 1], or [height, width] if there is one for every pixel."""
         entry = channel.child("mean")
         assert entry is not None
         if "value" in entry.attributes:
@@ -200,7 +201,7 @@ class _Upgrade:
         return layer
 
     def insert_behind(self, layer_id: str, port_id: str, layer: Layer) -> None:
-        """Put a new layer between an output port and all of its readers."""
+        """Insert a new layer between an output port and all of its readers."""
         for index, edge in enumerate(self.edges):
             if (edge.from_layer, edge.from_port) == (layer_id, port_id):
                 self.edges[index] = edge.changed(from_layer=layer.id, from_port=layer.outputs[0].id)

@@ -1,7 +1,7 @@
-"""From bytes to a tree of XML elements, safely: what is no XML, too large, or refused markup stops here.
+"""The safe parser of XML files: other formats, too large files and refused markup are rejected here.
 
-The tree comes with the lines of its start tags. lxml's own `sourceline` is wrong past line 65,535 and names the last
-line of a tag that spans several; the lines of such files are taken from the bytes.
+The tree comes with the lines of its start tags. lxml's `sourceline` is wrong after line 65,535 and for tags of several
+lines; the lines of such files are computed from the bytes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 MAX_XML_BYTES = 128 * 2**20
-"""No network comes near this size: a layer takes half a kilobyte, and the weights are not in this file."""
+"""Far above the size of any model: a layer takes half a kilobyte, and the weights are not in this file."""
 
 _ASIDE = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _ASIDE_OR_DECLARATION = re.compile(rb"<!--|<!\[CDATA\[|<\?|<!(?:DOCTYPE|ENTITY|ELEMENT|ATTLIST|NOTATION)")
@@ -52,20 +52,20 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Python has codecs that are no character sets and some that take quadratic time: take what XML files are written in.
+# Some codecs of Python are not character sets, and some take quadratic time: only encodings of XML files are accepted.
 _CHARACTER_SETS = re.compile(
     r"utf-(8|16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[ru]|shift_jis|euc_(jp|kr)|gb(2312|k|18030)|big5"
 )
 _MOST_SOURCE_LINES = 65_534
 _UNDECLARED_ENTITY, _UNDECLARED_PREFIX = 26, 201
-# An error of its own since libxml2 2.13; before, an internal error for the depth, and no memory for texts.
+# A separate error since libxml2 2.13; earlier, an internal error for the depth, and out of memory for texts.
 _LIMITS_EXCEEDED = (114, 1, 2)
 
 
 class Markup(NamedTuple):
-    """The root element, and a function that tells the line on which the start tag of an element begins.
+    """The root element, and a function that returns the line of an element's start tag.
 
-    warnings: what other readers of IR pass over, and XML does not allow.
+    warnings: markup that other readers of IR ignore, but XML does not allow.
     """
 
     root: etree._Element
@@ -76,15 +76,15 @@ class Markup(NamedTuple):
 def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
     """The path (None for bytes) and the content of a file.
 
-    Raises ParseError IR001 where the path cannot be read, ResourceError IR006 where the file is too large.
+    Raises ParseError IR001 if the path cannot be read, ResourceError IR006 if the file is too large.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         _check_size(len(source), None)
         return None, bytes(source)
     path = None
     if is_text(source):
-        message = "this is the text of an XML file, and a path was expected"
-        hint = 'text is read as bytes: text.encode("utf-8")'
+        message = "the source is the text of an XML file, expected a path"
+        hint = 'pass text as bytes: text.encode("utf-8")'
         raise ParseError(message, code=Code.unreadable_path, hint=hint)
     try:
         path = os.fsdecode(source)
@@ -93,7 +93,7 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
         status = os.stat(path)
         # A pipe or a device may never end, and may block even when it is opened.
         if not stat.S_ISREG(status.st_mode):
-            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
             message, place = f"the path is {kind}", Location(path=path)
             raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=place)
         _check_size(status.st_size, path)
@@ -109,7 +109,7 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
 
 
 def _fetched(url: str) -> bytes:
-    from ir_exec.ir.remote import RemoteFile  # few networks are elsewhere
+    from ir_exec.ir.remote import RemoteFile  # few models are elsewhere
 
     remote = RemoteFile.open(url)
     _check_size(remote.size, url)
@@ -118,7 +118,7 @@ def _fetched(url: str) -> bytes:
 
 
 def is_text(source: object) -> bool:
-    """Whether what should be a path is the content of a file."""
+    """Return True if an argument for a path is the content of a file."""
     return isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<") and not os.path.exists(source)
 
 
@@ -145,15 +145,15 @@ def parse(raw: bytes) -> Markup:
 def _check_size(size: int, path: str | None) -> None:
     if size > MAX_XML_BYTES:
         raise ResourceError(
-            f"the file has {size:,} bytes; an .xml of IR is refused above {MAX_XML_BYTES:,}",
+            f"the file has {size:,} bytes, expected at most {MAX_XML_BYTES:,} in an .xml of IR",
             code=Code.limit_exceeded,
-            hint="is this the .bin?",
+            hint="check that this is not the .bin",
             location=Location(path=path),
         )
 
 
 def _to_utf8(raw: bytes) -> bytes:
-    """The same text in UTF-8 without a byte order mark; the lines stay the same."""
+    """Convert the text to UTF-8 without a byte order mark; the lines are unchanged."""
     encoding, skip = None, 0
     for mark, name in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
@@ -173,19 +173,17 @@ def _to_utf8(raw: bytes) -> bytes:
             raise LookupError
         text = raw[skip:].decode(encoding)
     except LookupError:
-        raise ParseError(
-            f"the file says that its encoding is {encoding!r}, which is not known", code=Code.not_well_formed
-        ) from None
+        raise ParseError(f"the file declares the unknown encoding {encoding!r}", code=Code.not_well_formed) from None
     except UnicodeError as error:
         raise ParseError(f"the file is not {encoding}: {error}", code=Code.not_well_formed) from None
     return text.encode("utf-8", "surrogatepass")
 
 
 def _without_surroundings(text: bytes) -> bytes:
-    """The text without what other readers of IR pass over: a declaration behind white space, further declarations, and
-    text behind the end.
+    """The text without markup that other readers of IR ignore.
 
-    Every other byte stays at its place. A `<` behind the end stays, and is refused later on.
+    Removed are a declaration after white space, further declarations, and text after the end. Every other byte remains
+    in place. A `<` after the end remains, and is rejected later.
     """
     if (further := _FURTHER_DECLARATIONS.match(text)) is not None:
         start, end = further.span(1)
@@ -200,22 +198,22 @@ def _without_surroundings(text: bytes) -> bytes:
 
 
 def _warnings(text: bytes) -> tuple[ParseError, ...]:
-    """IR002 as a warning for a second `<?xml ?>`, which OpenVINO's parser passes over and others refuse."""
+    """The warning IR002 for a second `<?xml ?>`, which OpenVINO's parser ignores and others reject."""
     further = _FURTHER_DECLARATIONS.match(text)
     if further is None:
         return ()
     start = text.index(b"<", further.start(1))
     place = Location(line=1 + text.count(b"\n", 0, start))
-    message = "a second XML declaration: OpenVINO reads such a file, and other tools refuse it"
-    hint = "remove all <?xml ... ?> but the first"
+    message = "a second XML declaration, expected one: OpenVINO reads such a file, other tools reject it"
+    hint = "remove all <?xml ... ?> except the first"
     return (ParseError(message, code=Code.not_well_formed, severity="warning", hint=hint, location=place),)
 
 
 def _without_asides(text: bytes) -> bytes:
-    """The text with every `<` in comments, CDATA and processing instructions blanked; refuses declarations.
+    """The text with every `<` in comments, CDATA and processing instructions blanked; rejects declarations.
 
-    A plain search for each end: a pattern with a lazy tail takes quadratic time on openings that never close. That a
-    file has none, NumPy sees in a tenth of the time.
+    Each end is found by a plain search: a pattern with a lazy tail takes quadratic time for openings that are never
+    closed. NumPy detects files without any ten times faster.
     """
     characters = np.frombuffer(text, np.uint8)
     following = characters[1:][characters[:-1] == ord("<")]
@@ -228,14 +226,14 @@ def _without_asides(text: bytes) -> bytes:
             raise _refused(f"a {match[0][2:].decode()}", text.count(b"\n", 0, match.start()) + 1)
         end = text.find(closing, match.end())
         if end < 0:
-            break  # not well-formed, as the parser will say
+            break  # not well-formed, as the parser will report
         parts += [text[position : match.start()], text[match.start() : end].replace(b"<", b" ")]
         position = end
     return b"".join([*parts, text[position:]])
 
 
 def _drop_namespace(root: etree._Element) -> None:
-    """Name every element of the root's namespace plainly: other readers of IR take no notice of `xmlns`."""
+    """Remove the root's namespace from the names of elements: other readers of IR ignore `xmlns`."""
     namespace = str(root.tag).rpartition("}")[0] + "}"
     for element in root.iter():
         element.tag = str(element.tag).removeprefix(namespace)
@@ -243,7 +241,7 @@ def _drop_namespace(root: etree._Element) -> None:
 
 def _refused(what: str, line: int) -> IRError:
     return ParseError(
-        f"the file holds {what}, which no IR file needs and which may make a reader fetch or expand things",
+        f"the file contains {what}, which IR does not need and which may make a reader fetch or expand data",
         code=Code.refused_markup,
         location=Location(line=line),
     )
@@ -266,7 +264,7 @@ def _element_tree(text: bytes, *, recover: bool = False) -> etree._Element:
     try:
         root = etree.fromstring(text, parser)
     except etree.XMLSyntaxError as error:
-        # Other readers of IR know nothing of namespaces, so an undeclared prefix is no fault of an IR file.
+        # Other readers of IR ignore namespaces, so an undeclared prefix is not a fault of an IR file.
         # Before libxml2 2.13 an attribute without an end comes first.
         first = min(parser.error_log, key=lambda entry: entry.type not in _LIMITS_EXCEEDED, default=None)
         if first is None:
@@ -283,7 +281,7 @@ def _element_tree(text: bytes, *, recover: bool = False) -> etree._Element:
 def _syntax_error(text: bytes, code: int | None, message: str | None, line: int | None) -> IRError:
     reason = (message or "unknown reason").strip()
     location = Location(line=line)
-    # So libxml2 2.9 says of attributes, as it does of those without an end.
+    # libxml2 2.9 reports this for attributes, and for attributes without an end.
     if code in _LIMITS_EXCEEDED or reason.endswith("too long"):
         return ResourceError(
             f"the file goes beyond the XML parser's limits: {reason}", code=Code.limit_exceeded, location=location
@@ -310,7 +308,7 @@ def start_tags(text: bytes) -> list[tuple[etree._Element, int]]:
 
 
 def _line_finder(root: etree._Element, text: bytes) -> Callable[[etree._Element], int]:
-    """lxml's `sourceline` where it is right, which costs nothing, else a table from the bytes."""
+    """lxml's `sourceline` if it is correct, without cost, else a table from the bytes."""
     characters = np.frombuffer(text, np.uint8)
     line_ends = characters == ord("\n")
     if np.count_nonzero(line_ends) <= _MOST_SOURCE_LINES and _lines_end_in_tags(characters, line_ends):
@@ -320,9 +318,9 @@ def _line_finder(root: etree._Element, text: bytes) -> Callable[[etree._Element]
 
 
 def _lines_end_in_tags(characters: Array, line_ends: Array) -> bool:
-    """Whether a tag ends at the end of every line, as writers of IR have it, so that no tag spans several.
+    """Return True if a tag ends at the end of every line, as writers of IR do: no tag then spans several lines.
 
-    No, where a text or an attribute may hold a `>`.
+    Return False if a text or an attribute may contain a `>`.
     """
     closes = characters == ord(">")
     if np.count_nonzero(characters == ord("<")) != np.count_nonzero(closes):
@@ -331,7 +329,7 @@ def _lines_end_in_tags(characters: Array, line_ends: Array) -> bool:
 
 
 def _starts(characters: Array) -> Array:
-    """The places of start tags; in well-formed XML without asides every `<` opens a tag."""
+    """The places of start tags; in well-formed XML without comments and the like every `<` opens a tag."""
     opens = np.flatnonzero(characters == ord("<"))
     following = characters[opens + 1]  # the last character is the root's `>`
     starts: Array = opens[(following != ord("/")) & (following != ord("?")) & (following != ord("!"))]
@@ -339,7 +337,7 @@ def _starts(characters: Array) -> Array:
 
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/v1"
-"""How a Git LFS pointer starts."""
+"""The start of a Git LFS pointer."""
 
 LFS_HINT = "fetch the real file with `git lfs pull`"
 
@@ -350,8 +348,8 @@ _HTML = re.compile(
 )
 
 _BY_FIRST_BYTES = (
-    (LFS_POINTER, "a Git LFS pointer, not the file it stands for", LFS_HINT),
-    (b"RR_UPCVO", "a network that OpenVINO has compiled and exported", "check the .xml that it was compiled from"),
+    (LFS_POINTER, "a Git LFS pointer instead of the file", LFS_HINT),
+    (b"RR_UPCVO", "a model compiled and exported by OpenVINO", "check the .xml that it was compiled from"),
     (b"\x1f\x8b", "a gzip archive", "unpack it first"),
     (b"PK\x03\x04", "a zip archive (a PyTorch checkpoint is one too)", "unpack it or convert the model to IR first"),
     (b"\xfd7zXZ\0", "an xz archive", "unpack it first"),
@@ -365,15 +363,15 @@ _BY_FIRST_BYTES = (
 )
 
 _BY_ROOT = {
-    "html": ("an HTML page: perhaps the answer of a server in place of the file", "download the file again"),
-    "error": ("a server's error message in place of the file", "download the file again"),
-    "cnndata": ("a network that OpenVINO has compiled and exported", "check the .xml that it was compiled from"),
-    "compiled_blob": ("a network that OpenVINO has compiled and exported", "check the .xml that it was compiled from"),
+    "html": ("an HTML page, possibly a server's response instead of the file", "download the file again"),
+    "error": ("a server's error message instead of the file", "download the file again"),
+    "cnndata": ("a model compiled and exported by OpenVINO", "check the .xml that it was compiled from"),
+    "compiled_blob": ("a model compiled and exported by OpenVINO", "check the .xml that it was compiled from"),
 }
 
 
 def recognise(raw: bytes) -> IRError | None:
-    """The error for content that cannot be an XML file of IR, or None where it starts as XML does."""
+    """The error for content that cannot be an XML file of IR, or None if it starts like XML."""
     start = raw[:4096]
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not text and not raw.strip():
@@ -391,7 +389,7 @@ def recognise(raw: bytes) -> IRError | None:
     if is_xml:
         return None
     if not _is_text(start):
-        return _not_ir("binary data", "is this the .bin? Pass the .xml beside it")
+        return _not_ir("binary data", "pass the .xml instead of the .bin")
     return _not_ir("text, but not XML", None)
 
 
@@ -401,7 +399,7 @@ def recognise_root(tag: str) -> IRError:
     found = _BY_ROOT.get(local_name.lower())
     if found is not None:
         return _not_ir(*found)
-    return ParseError(f"not an IR file: its root element is <{local_name[:80]}>, not <net>", code=Code.not_ir)
+    return ParseError(f"not an IR file: its root element is <{local_name[:80]}>, expected <net>", code=Code.not_ir)
 
 
 def _is_text(start: bytes) -> bool:

@@ -1,9 +1,9 @@
-"""The element structure of IR versions 2 to 7: layers with `<blobs>` in place of Const, and no opsets.
+"""The element structure of IR versions 2 to 7: layers with `<blobs>` instead of Const, and no opsets.
 
 A layer has attributes in `<data>` (`<convolution_data>` and the like in the oldest files), ports with dims, and blobs:
-named ranges of the .bin whose shape only the layer type knows. Results do not exist: what nothing reads is an output.
-Ports may have no ids, and edges no ports; both are counted then, inputs first. Facts: the parsers of the Inference
-Engine of 2018 to 2020 (`ie_format_parser.cpp`, `ie_layer_parsers.cpp`).
+named ranges of the .bin whose shape depends on the layer type. There are no Results: outputs without readers are
+outputs of the model. Ports may have no ids, and edges no ports; both are then counted, inputs first. Sources: the
+parsers of the Inference Engine of 2018 to 2020 (`ie_format_parser.cpp`, `ie_layer_parsers.cpp`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NOT_DATA = frozenset(("input", "output", "blobs", "body", "port_map", "back_edg
 
 
 class OlderPort(_Model):
-    """An input or output of a layer; `dims` holds -1 for what is no number."""
+    """An input or output of a layer; `dims` has -1 for text that is not a number."""
 
     id: _Id
     dims: tuple[_Int, ...] = ()
@@ -46,7 +46,9 @@ class OlderPort(_Model):
 
 
 class Blob(_Model):
-    """A named range of the .bin: `weights`, `biases`, `custom`. `precision` is None where the layer's holds."""
+    """A named range of the .bin: `weights`, `biases`, `custom`. `precision` is None if the layer's precision
+    applies.
+    """
 
     name: str
     offset: _Int
@@ -66,7 +68,7 @@ class OlderBackEdge(_Model):
 
 
 class OlderBody(_Model):
-    """The network inside a TensorIterator."""
+    """The graph inside a TensorIterator."""
 
     name: str = "body"
     port_map: tuple[PortMapEntry, ...] = ()
@@ -77,7 +79,7 @@ class OlderBody(_Model):
 
 
 class OlderLayer(_Model):
-    """One layer; `data` holds its attributes, those of all elements that are no ports or blobs."""
+    """One layer; `data` has its attributes, from all elements other than ports and blobs."""
 
     id: _Id
     name: str
@@ -93,7 +95,7 @@ class OlderLayer(_Model):
 
 
 class OlderDocument(_Model):
-    """A whole file; `is_complete` is false where the reader had to leave something out."""
+    """A whole file; `is_complete` is false if the reader omitted something."""
 
     name: str
     version: Annotated[int, _Number(_OLDEST, _NEWEST)]
@@ -108,7 +110,7 @@ class OlderDocument(_Model):
 
 
 def read_older_document(markup: Markup, path: str | None, report: Report) -> OlderDocument:
-    """The document without what is faulty. Reports IR006, IR007 and IR008 with layer and line."""
+    """The document without faulty elements. Reports IR006, IR007 and IR008 with layer and line."""
     walk = _OlderWalk(markup, path, report)
     plain = walk.net()
     try:
@@ -122,7 +124,7 @@ def read_older_document(markup: Markup, path: str | None, report: Report) -> Old
 
 
 class _OlderWalk:
-    """Goes once through the elements; numbers stay text."""
+    """A single walk over the elements; numbers remain text."""
 
     def __init__(self, markup: Markup, path: str | None, report: Report) -> None:
         self._root = markup.root
@@ -172,7 +174,7 @@ class _OlderWalk:
         return plain
 
     def _attributes(self, plain: Plain, element: etree._Element) -> None:
-        """Add the attributes of an element; those that several have are lists, as those of `<crop>` are."""
+        """Add the attributes of an element; attributes of repeated elements, such as `<crop>`, become lists."""
         if not plain["data"]:
             plain["data_line"] = self._line(element)
         data = plain["data"]

@@ -1,17 +1,17 @@
-"""How the elements of a constant lie in the .bin, and how they come back as an array.
+"""The packing of a constant's elements in the .bin, and its decoding to an array.
 
-Types of whole bytes lie there little endian, one after the other. Smaller ones are packed:
+Types of whole bytes are contiguous and little endian. Smaller ones are packed:
 
 - u1: eight to a byte, the first in the highest bit.
 - u2: four to a byte, the first in the lowest bits.
 - u4, i4, nf4, f4e2m1: two to a byte, the first in the low half.
-- u3: eight in three bytes; two bytes hold the lower two bits of each, the first value highest, and the third byte
-  the top bits, the first value highest.
+- u3: eight in three bytes; two bytes have the lower two bits of each, the first value highest, and the third byte the
+  top bits, the first value highest.
 - u6: four in three bytes; two bytes hold the lower four bits of each and the third byte the upper two, the first value
   highest throughout.
 - string: int32 count, int32 zero, then the int32 end of every string, then all strings' UTF-8 bytes.
 
-Older files differ: `BitOrder.of` tells from the version that wrote a file.
+Older files differ: `BitOrder.of` depends on the version that wrote a file.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ __all__ = ["CURRENT_ORDER", "BitOrder", "decode", "decode_strings", "encode", "i
 
 _GROUPS_OF_THREE_BYTES = {ElementType.u3: 8, ElementType.u6: 4}
 _CHUNK = 2**16
-"""Bytes, or groups of three, that are unpacked at a time: the steps between take little memory beside the result."""
+"""Bytes, or groups of three, unpacked at a time: intermediate arrays are small compared with the result."""
 
 
 class BitOrder(NamedTuple):
-    """Which end of a byte the first value is in; False is what OpenVINO writes today."""
+    """The end of a byte with the first value; False is the order in current OpenVINO."""
 
     high_nibble_first: bool = False
     high_pair_first: bool = False
@@ -47,7 +47,7 @@ class BitOrder(NamedTuple):
         """The order in the .bin of this document, from the runtime version in its rt_info.
 
         OpenVINO wrote 4-bit values high half first before 2024.0, and 2-bit values highest bits first before 2025.3.
-        A document that does not say who wrote it is taken as current.
+        A document without this version is treated as current.
         """
         version = document.runtime_version
         if version is None:
@@ -59,12 +59,12 @@ CURRENT_ORDER = BitOrder()
 
 
 def is_packed(element_type: ElementType) -> bool:
-    """Whether elements are smaller than a byte."""
+    """Return True if elements are smaller than a byte."""
     return 0 < element_type.bits < 8
 
 
 def packed_size(element_type: ElementType, count: int) -> int:
-    """How many bytes `count` elements take; ValueError for strings, whose size depends on the values."""
+    """The number of bytes of `count` elements; raises ValueError for strings, whose size depends on the values."""
     if element_type.bits == 0:
         raise ValueError(f"elements of type {element_type} have no fixed size")
     if element_type in _GROUPS_OF_THREE_BYTES:
@@ -78,10 +78,10 @@ def decode(
     data: bytes | memoryview | Array,
     order: BitOrder = CURRENT_ORDER,
 ) -> Array:
-    """The array of this shape in `data`, which holds `packed_size` bytes (or a string constant).
+    """Decode an array of this shape from `data`, which has `packed_size` bytes (or a string constant).
 
-    A view of `data` where its type, its place in memory and the machine's byte order allow, else a copy. Raises
-    WeightsError for strings that are damaged; trusts the caller with all else.
+    The result is a view of `data` if its type, alignment and byte order allow, else a copy. Raises WeightsError for
+    damaged strings; other arguments are not checked.
     """
     stored = np.frombuffer(data, np.uint8)
     if element_type is ElementType.string:
@@ -89,7 +89,7 @@ def decode(
     if is_packed(element_type):
         return _unpack(element_type, stored, math.prod(shape), order).reshape(shape)
     if element_type is ElementType.boolean:
-        # NumPy takes a bool of another byte than 0 and 1 for true in some places and for its byte in others.
+        # NumPy interprets a bool with a byte other than 0 and 1 inconsistently, as true or as its byte.
         return (stored.view(np.bool_) if stored.size == 0 or stored.max() <= 1 else stored != 0).reshape(shape)
     dtype = element_type.dtype
     if sys.byteorder == "big" and dtype.itemsize > 1:
@@ -98,7 +98,7 @@ def decode(
 
 
 def encode(array: Array, order: BitOrder = CURRENT_ORDER) -> bytes:
-    """The bytes of the .bin for an array; its dtype tells the element type. Unused bits are zero."""
+    """The bytes of the .bin for an array, whose dtype determines the element type. Unused bits are zero."""
     element_type = ElementType.of(array)
     flat = np.ascontiguousarray(array).reshape(-1)
     if element_type is ElementType.string:
@@ -111,7 +111,7 @@ def encode(array: Array, order: BitOrder = CURRENT_ORDER) -> bytes:
 
 
 def _viewed(stored: Array, dtype: np.dtype[Any] | str) -> Array:
-    """The bytes as elements of this dtype: copied only where they do not lie as the machine wants them."""
+    """The bytes as elements of this dtype, copied only for another alignment or byte order."""
     elements = stored.view(dtype)
     return elements if elements.flags.aligned else elements.copy()
 
@@ -132,7 +132,7 @@ def _unpack(element_type: ElementType, stored: Array, count: int, order: BitOrde
 
 @cache
 def _values_of_every_byte(element_type: ElementType, order: BitOrder) -> Array:
-    """For each of the 256 bytes its two, four or eight values, as one wider number: looking up beats shifting."""
+    """The two, four or eight values of each of the 256 bytes, as one wider number: a look-up is faster than shifts."""
     every_byte = np.arange(256, dtype=np.uint8)
     values = _fields(every_byte, element_type.bits, high_first=_high_first(element_type, order))
     if element_type is ElementType.i4:
@@ -193,16 +193,16 @@ def _pack(element_type: ElementType, values: Array, order: BitOrder) -> Array:
 
 
 def decode_strings(stored: Array, shape: tuple[int, ...]) -> Array:
-    """Strings from their storage; WeightsError IR206 where it is damaged, before memory is taken for its sake."""
+    """Decode strings; raises WeightsError IR206 for damaged data, before allocating memory for it."""
     count = math.prod(shape)
     words = _viewed(stored[: len(stored) // 4 * 4], "<i4")
     if len(words) < 2 + count or int(words[0]) != count:
-        found = f"it says {int(words[0])}" if len(words) else "it has no room for a count"
-        raise _damaged_strings(f"the shape needs {count} strings, {found}, and there are {len(stored)} bytes")
+        found = f"it says {int(words[0])}" if len(words) else "it is too short for a count"
+        raise _damaged_strings(f"the shape needs {count} strings, {found}, in {len(stored)} bytes")
     ends = words[1 : 2 + count].astype(np.int64)
     text = stored[4 * (2 + count) :]
     if ends[0] != 0 or np.any(ends[1:] < ends[:-1]) or ends[-1] > len(text):
-        raise _damaged_strings(f"the ends of the strings do not rise from 0 to at most {len(text)}")
+        raise _damaged_strings(f"the ends of the strings are not ascending from 0 to at most {len(text)}")
     raw = text.tobytes()
     result = np.empty(count, object)
     for index in range(count):

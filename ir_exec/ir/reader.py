@@ -1,8 +1,8 @@
-"""Reads an .xml of IR version 10 or 11 into a Document, and says everything that is wrong with its form.
+"""The reader of an .xml of IR version 10 or 11 to a Document; it reports all faults of its form.
 
-Elements and attributes that are not known are legal and ignored. The elements become plain nested data, which the
-models of `ir.document` validate, layer by layer. Where something is missing or unreadable the elements are gone through
-once more for data of the whole file; the fault is reported with its line, the piece is left out, and reading goes on.
+Unknown elements and attributes are legal and ignored. The elements become plain nested data, which the models of
+`ir.document` validate layer by layer. If something is missing or unreadable, a second walk collects data of the whole
+file; the fault is reported with its line, the faulty element is omitted, and reading continues.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ir_exec.ir.markup import Markup, load, parse, recognise_root
 __all__ = ["MAX_BODY_DEPTH", "read_document"]
 
 MAX_BODY_DEPTH = 32
-"""Bodies nested deeper than this are refused; real networks nest two or three."""
+"""Maximum depth of nested bodies; real models have two or three."""
 
 _BODIES = ("body", "then_body", "else_body")
 _BODY_PARTS = frozenset((*_BODIES, "port_map", "then_port_map", "else_port_map", "back_edges"))
@@ -39,7 +39,7 @@ _PORT_MAP = (
 
 
 _children: Callable[[etree._Element], list[etree._Element]] = itemgetter(slice(None))
-"""The children of an element, all at once: to step through them takes lxml longer."""
+"""The children of an element, all at once: iterating over them is slower in lxml."""
 
 
 def read_document(
@@ -50,9 +50,9 @@ def read_document(
 ) -> Document | None:
     """Read an IR file from a path or from its bytes; the weights are not touched.
 
-    on_older: called with the elements and the path of a file of versions 2 to 7, in place of IR005.
-    Faults go to `report`, which raises the first one unless the caller passes another. The result is None only where
-    there is nothing to go on with: no file, no XML, another kind of file, an IR version that is not 10 or 11.
+    on_older: called with the elements and the path of a file of versions 2 to 7, instead of IR005.
+    Faults go to `report`, which by default raises the first one. The result is None only if reading cannot continue: no
+    file, no XML, another kind of file, an IR version other than 10 and 11.
     Codes: IR001 unreadable path, IR002 not well-formed, IR003 refused markup, IR004 not IR, IR005 unsupported version,
     IR006 limits exceeded, IR007 a number or id that cannot be read, IR008 something required is missing.
     """
@@ -78,33 +78,33 @@ def read_document(
 
 
 _OLDER = range(2, 8)
-"""Versions with another layout, which `ir_exec.ir.older` reads."""
+"""Versions with a different layout, read by `ir_exec.ir.older`."""
 
 
 def is_older(root: etree._Element) -> bool:
-    """Return True if the root is that of an IR of versions 2 to 7."""
+    """Return True for the root of an IR of versions 2 to 7."""
     version = (root.get("version") or "").strip()
     return root.tag == "net" and version.isascii() and version.isdigit() and int(version[:4]) in _OLDER
 
 
 def _refuse_other_kinds(markup: Markup) -> None:
-    """Raise ParseError IR004 for XML that is no network."""
+    """Raise ParseError IR004 for XML that is not a model."""
     root = markup.root
     if root.tag != "net":
         raise recognise_root(str(root.tag)).located(Location(line=markup.line_of(root)))
-    # Execution graphs have the root, the version and the layout of IR, and describe no network that could be run.
+    # Execution graphs have the root, the version and the layout of IR, but cannot be run.
     for layer in root.iterfind("layers/layer"):
         data = layer.find("data")
         if layer.get("version") is None and data is not None and _EXECUTION_GRAPH_MARKS.intersection(data.keys()):
-            message = "not an IR file: it is an execution graph, a description of what OpenVINO made of a network"
+            message = "not an IR file: it is an execution graph, a description of a model compiled by OpenVINO"
             location = Location(line=markup.line_of(root))
-            raise ParseError(message, code=Code.not_ir, hint="check the .xml of the network itself", location=location)
+            raise ParseError(message, code=Code.not_ir, hint="check the .xml of the model itself", location=location)
         if layer.get("version") is not None:
             break
 
 
 def _read(markup: Markup, path: str | None) -> tuple[Document, list[IRError]]:
-    """The document without what is faulty, and the faults; raises ParseError IR005 for versions that are not read."""
+    """The document without faulty elements, and the faults; raises ParseError IR005 for unsupported versions."""
     walk = _ElementWalk(markup, path, _validating(Layer), _validating(Edge))
     try:
         document = Document.model_validate(walk.net(), strict=False)
@@ -131,8 +131,8 @@ def _refuse_other_versions(markup: Markup, errors: Iterable[ErrorDetails]) -> No
     location = Location(line=markup.line_of(markup.root))
     if wrong in ("greater_than_equal", "less_than_equal"):
         older = wrong == "greater_than_equal"
-        hint = "version 7 and older have another layout: convert the original model again" if older else None
-        message = f"IR version {shown(markup.root.get('version'))[1:-1]} is not supported; versions 10 and 11 are"
+        hint = "convert the original model again: version 7 and older have a different layout" if older else None
+        message = f"IR version {shown(markup.root.get('version'))[1:-1]} is not supported, expected version 10 or 11"
         raise ParseError(message, code=Code.ir_version, hint=hint, location=location)
     if wrong is not None and markup.root.find(".//blobs") is not None:
         raise ParseError("an IR of version 7 or older is not supported", code=Code.ir_version, location=location)
@@ -142,19 +142,18 @@ _Make: TypeAlias = Callable[[Plain], Any]
 
 
 def _validating(model: type[BaseModel]) -> _Make:
-    """`model_validate` without the Python around it."""
-    model.model_rebuild()  # does nothing but the first time
+    """`model_validate` without its Python wrapper."""
+    model.model_rebuild()  # has an effect only the first time
     return partial(model.__pydantic_validator__.validate_python, strict=False)
 
 
 class _ElementWalk:
     """Goes once through the elements; numbers stay text.
 
-    A required attribute that is missing is None, or stays away where the model may hold None.
+    A missing required attribute is None, or absent if the model may contain None.
 
-    layer, edge: what makes models of the data of each layer and edge. Made before the next one is gone through, they
-        find it in the cache, and its memory serves again.
-    faults: bodies that are left out because they are nested too deep.
+    layer, edge: create the models of the data of each layer and edge, immediately, while the data is in the cache and
+    before its memory is reused. faults: of bodies that are omitted because they are nested too deep.
     """
 
     def __init__(self, markup: Markup, path: str | None, layer: _Make = dict, edge: _Make = dict) -> None:
@@ -226,14 +225,14 @@ class _ElementWalk:
         return ports
 
     def _bodies(self, element: etree._Element, layer: Plain) -> list[Plain]:
-        """The bodies of a layer, put together from its children, which may stand in any order."""
+        """The bodies of a layer, collected from its children, which may be in any order."""
         if self._depth == MAX_BODY_DEPTH:
             message = f"bodies are nested deeper than {MAX_BODY_DEPTH}"
             location = Location(self._path, layer["line"], layer.get("id"), layer.get("name"), layer.get("type"))
             self.faults.append(ResourceError(message, code=Code.limit_exceeded, location=location))
             return []
         self._depth += 1
-        # Which bodies a layer has to have, its operator knows.
+        # The operator determines the required bodies of a layer.
         bodies = [self._body(element, name, body) for name in _BODIES if (body := element.find(name)) is not None]
         self._depth -= 1
         return bodies
@@ -280,11 +279,11 @@ class _ElementWalk:
 
 
 _MANY = 256
-"""Attributes from which on XPath lists them sooner than `items`, which takes quadratic time."""
+"""Minimum number of attributes for listing them by XPath instead of `items`, which takes quadratic time."""
 
 
 def attributes_of(element: etree._Element) -> dict[str, str]:
     if len(element.attrib) > _MANY:
         found: Any = element.xpath("@*")
         return {value.attrname: str(value) for value in found}
-    return dict(element.items())  # type: ignore[arg-type]  # bytes are of Python 2
+    return dict(element.items())  # type: ignore[arg-type]  # bytes are for Python 2

@@ -1,8 +1,8 @@
-"""Files by URL, as far as fsspec knows them: s3, gs, hf, http, zip, memory, and chains as `zip://a.xml::s3://b/c.zip`.
+"""Files by URL, for all protocols of fsspec: s3, gs, hf, http, zip, memory, and chains as `zip://a.xml::s3://b/c.zip`.
 
-What was fetched is kept in the user's cache folder, by URL and by what the server tells of the version, and fetched in
-blocks as it is needed. Files whose servers tell nothing of a version are kept as long as the process lives.
-`IR_EXEC_REMOTE_CACHE` names another folder, which may be deleted at any time.
+Files are fetched in blocks on demand and stored in the user's cache folder, by URL and by the version that the server
+reports. Files without a version are stored for the lifetime of the process. `IR_EXEC_REMOTE_CACHE` names another
+folder, which may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ __all__ = ["VARIABLE", "RemoteFile", "files_below", "is_there"]
 VARIABLE = "IR_EXEC_REMOTE_CACHE"
 
 BLOCK = 2**18
-"""Bytes of a block. A request takes about as long as this much on a fast line."""
+"""Bytes of a block. The latency of a request is about the transfer time of a block on a fast line."""
 
 MOST_AT_ONCE = 64
-"""Blocks of one request at most, so that memory is bounded and little is lost where a connection breaks."""
+"""Maximum number of blocks per request, to limit memory and the loss by a broken connection."""
 
 _VERSIONS = (
     *("ETag", "etag", "versionId", "version_id", "generation", "blob_id", "sha256", "md5Hash", "content_md5"),
     *("LastModified", "last_modified", "Last-Modified", "updated", "mtime", "modified", "created", "CRC"),
 )
-"""What the file systems of fsspec call that which changes with a file."""
+"""The names in fsspec's file systems of properties that change with a file."""
 
 
 def is_there(url: str) -> bool:
-    """Whether there is such a file or folder; False where that cannot be told."""
+    """Return True if the file or folder exists; False if this cannot be determined."""
     try:
         with _errors(url):
             system, place = _system(url)
@@ -51,9 +51,9 @@ def is_there(url: str) -> bool:
 
 
 def files_below(url: str) -> list[str] | None:
-    """The URLs of all files that a pattern with `*` fits, or of those in a folder; hidden ones are left out.
+    """The sorted URLs of all files that match a pattern with `*`, or are in a folder, without hidden ones.
 
-    In order; None for what is neither. Raises OSError.
+    None for anything else. Raises OSError.
     """
     name, rest = name_and_rest(url)
     with _errors(url):
@@ -72,8 +72,7 @@ def _is_hidden(path: str, top: str) -> bool:
 class RemoteFile:
     """A file that is fetched in blocks into a local one of the same size; `stored` is that file, mapped.
 
-    Several processes may fetch the same file: what they write is the same. version: what the server tells of it, None
-    where it tells nothing.
+    Several processes may fetch the same file: they write equal bytes. version: reported by the server, or None.
     """
 
     def __init__(self, url: str, system: Any, place: str, size: int, version: str | None) -> None:
@@ -83,7 +82,7 @@ class RemoteFile:
         self._system, self._place = system, place
         folder = _folder() if version is not None else tempfile.mkdtemp(prefix="remote-", dir=_temporary().name)
         key = sha256(f"{url}\0{size}\0{version}".encode("utf-8", "surrogatepass")).hexdigest()[:40]
-        # Readers of files go by the end of the name.
+        # Readers are selected by the end of the name.
         self.path = os.path.join(folder, key + suffix_of(url))
         self._content = _mapped(self.path, size)
         self._has = _mapped(os.path.join(folder, f"{key}.blocks"), -(-size // BLOCK))
@@ -92,7 +91,7 @@ class RemoteFile:
 
     @classmethod
     def open(cls, url: str) -> RemoteFile:
-        """Ask for the size and the version of a file, and fetch nothing. Raises OSError where there is none."""
+        """Query the size and the version of a file, without fetching it. Raises OSError if it does not exist."""
         with _errors(url):
             system, place = _system(url)
             facts = system.info(place)
@@ -100,7 +99,7 @@ class RemoteFile:
                 raise IsADirectoryError(errno.EISDIR, "it is a folder", url)
             told = {name: str(facts[name]) for name in _VERSIONS if facts.get(name) is not None}
             if facts.get("size") is None:
-                # Who does not tell the size sends all of it at once.
+                # A server that does not report the size sends the whole file at once.
                 content = system.cat_file(place)
                 opened = cls(url, system, place, len(content), None)
                 opened._keep(0, content)
@@ -108,7 +107,7 @@ class RemoteFile:
             return cls(url, system, place, int(facts["size"]), repr(sorted(told.items())) if told else None)
 
     def require(self, offset: int, size: int) -> None:
-        """Fetch what is not here of these bytes. Raises OSError where that fails."""
+        """Fetch the missing bytes in this range. Raises OSError on failure."""
         first, last = offset // BLOCK, -(-min(offset + size, self.size) // BLOCK)
         missing = first + np.flatnonzero(self._has[first:last] == 0)
         for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1):
@@ -120,9 +119,9 @@ class RemoteFile:
         with _errors(self.url):
             content = self._system.cat_file(self._place, start=start, end=stop)
         if len(content) == self.size:
-            start = 0  # a server that knows no ranges sends everything
+            start = 0  # a server without ranges sends everything
         elif len(content) != stop - start:
-            raise OSError(errno.EIO, f"{len(content)} bytes came where {stop - start} were asked for", self.url)
+            raise OSError(errno.EIO, f"received {len(content)} bytes, expected {stop - start}", self.url)
         self._keep(start, content)
 
     def _keep(self, start: int, content: bytes) -> None:
@@ -131,7 +130,7 @@ class RemoteFile:
 
 
 def _mapped(path: str, size: int) -> Array:
-    """A file of this size, made of zeros where there is none, as bytes to read and write."""
+    """A file of this size, created with zeros if missing, as bytes to read and write."""
     if size == 0:
         with open(path, "ab"):
             return np.empty(0, np.uint8)
@@ -176,23 +175,23 @@ def _system(url: str) -> tuple[Any, str]:
         archive, chained, rest = url.partition("::")
         if not chained:
             raise
-        # Archives are read from their end, which a server that knows no ranges does not allow: fetch the whole file.
+        # Archives are read from their end, which a server without ranges does not allow: fetch the whole file.
         found = url_to_fs(f"{archive}::simplecache::{rest}")
     return found
 
 
 @contextmanager
 def _errors(url: str) -> Iterator[None]:
-    """OSError, with a reason, for whatever a file system raises: each has exceptions of its own."""
+    """Convert all exceptions of a file system, each of which has its own, to OSError with a reason."""
     try:
         yield
     except FileNotFoundError:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url) from None
     except TimeoutError:
-        raise TimeoutError(errno.ETIMEDOUT, "there was no answer in time", url) from None
+        raise TimeoutError(errno.ETIMEDOUT, "no response in time", url) from None
     except OSError:
         raise
     except ImportError as error:
-        raise OSError(f"this kind of URL needs more to be installed: {error}") from None
+        raise OSError(f"this kind of URL requires another package: {error}") from None
     except Exception as error:
         raise OSError(f"{type(error).__name__}: {error}"[:300]) from None

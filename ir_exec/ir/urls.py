@@ -1,4 +1,4 @@
-"""Paths that may be URLs: what files are called, here and elsewhere; what fetches them comes with the first one."""
+"""Paths that may be URLs: names of local and remote files. The module that fetches them is imported on first use."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def is_url(path: object) -> bool:
-    """Whether a path is a URL, `scheme://...`; drive letters are none."""
+    """Return True if a path is a URL, `scheme://...`; drive letters are not."""
     return isinstance(path, str) and _URL.match(path) is not None
 
 
 def exists(path: str) -> bool:
-    """Whether there is such a file or folder, here or remotely; False where that cannot be told."""
+    """Return True if the local or remote file or folder exists; False if this cannot be determined."""
     if not is_url(path):
         return os.path.exists(path)
     from ir_exec.ir.remote import is_there
@@ -25,18 +25,18 @@ def exists(path: str) -> bool:
 
 
 def suffix_of(path: str) -> str:
-    """The end of a file's name, `.xml`, in lower case, without what follows it in a URL."""
+    """The suffix of a file's name, such as `.xml`, in lower case, without the rest of a URL."""
     return os.path.splitext(name_and_rest(path)[0].rstrip("/"))[1].lower()
 
 
 def replaced_suffix(path: str, suffix: str) -> str:
-    """The same path or URL with another end of the file's name."""
+    """Return the path or URL with another suffix of the file's name."""
     name, rest = name_and_rest(path)
     return os.path.splitext(name)[0] + suffix + rest
 
 
 def local_path(path: str) -> str:
-    """The path of a file with the same content: itself, or where what the URL names was fetched to. Raises OSError."""
+    """The local path of a file, to which a URL is fetched if necessary. Raises OSError."""
     if not is_url(path):
         return path
     from ir_exec.ir.remote import RemoteFile
@@ -47,7 +47,7 @@ def local_path(path: str) -> str:
 
 
 def name_and_rest(path: str) -> tuple[str, str]:
-    """The name of the file, and what follows it in a URL: the rest of a chain, or a query."""
+    """The name of the file, and the rest of a URL after it: a chain or a query."""
     if not is_url(path):
         return path, ""
     end = min((place for mark in ("::", "?", "#") if (place := path.find(mark)) > 0), default=len(path))

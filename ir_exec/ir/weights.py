@@ -1,7 +1,7 @@
-"""The .bin: a file of bytes without a header, mapped into memory and decoded piece by piece.
+"""The .bin: a file of bytes without a header, mapped into memory and decoded constant by constant.
 
-Whoever asks for a constant gives its element type, shape, offset and size as the .xml has them; here they are
-compared with each other and with the file before anything is read.
+Callers pass the element type, shape, offset and size from the .xml; these are checked against each other and the file
+before anything is read.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ __all__ = ["Weights", "default_weights_path", "forget_pages", "spare_bytes"]
 _MAX_OFFSET = 2**63 - 1
 
 _XML = b"\xef\xbb\xbf<?xml"
-"""The beginning of an .xml, with the mark of UTF-8 that it may have."""
+"""The beginning of an .xml, with an optional byte order mark."""
 
 _COPIED = 2**20
-"""Bytes of files that are read whole instead of mapped: nothing that happens to such a file afterwards matters."""
+"""Maximum bytes of files that are read instead of mapped: later changes of such a file have no effect."""
 
 _SMALL = 2**10
-"""Bytes of constants that are kept once decoded: every rule that axes and shapes have a part in asks for them."""
+"""Maximum bytes of constants that are cached once decoded: every rule for axes and shapes reads them."""
 
 
 def default_weights_path(path: str | os.PathLike[str]) -> str:
-    """Where the weights of an .xml lie: the same path, or URL, with the extension .bin."""
+    """The path, or URL, of the weights of an .xml: its path with the extension .bin."""
     return replaced_suffix(os.fspath(path), ".bin")
 
 
 def spare_bytes(element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> int:
-    """How many of a constant's bytes its elements do not need; OpenVINO reads the first ones.
+    """The number of unused bytes of a constant; OpenVINO reads the first ones.
 
-    0 for strings, and for the one byte that OpenVINO gives a constant without elements. Raises WeightsError: IR205
+    0 for strings, and for the one byte that OpenVINO writes for a constant without elements. Raises WeightsError: IR205
     offset, size or shape is negative or beyond 64 bits; IR204 the size is less than the elements need.
     """
     if not (0 <= offset <= _MAX_OFFSET and 0 <= size <= _MAX_OFFSET):
-        raise WeightsError(f"no bytes lie at offset {offset} with size {size}", code=Code.constant_offset)
+        raise WeightsError(f"invalid offset {offset} or size {size}", code=Code.constant_offset)
     if shape and min(shape) < 0:
-        raise WeightsError(f"a constant cannot have the shape {list(shape)}", code=Code.constant_offset)
+        raise WeightsError(f"the shape {list(shape)} is invalid for a constant", code=Code.constant_offset)
     count = math.prod(shape)
     is_text = element_type is ElementType.string
     needed = 4 * (2 + count) if is_text else packed_size(element_type, count)
@@ -63,21 +63,20 @@ def spare_bytes(element_type: ElementType, shape: tuple[int, ...], offset: int, 
 
 
 _Stamp: TypeAlias = tuple[int, int, int, int]
-"""Device, inode, size and time of the last change of a file."""
+"""Device, inode, size and modification time of a file."""
 
 
 class Weights:
-    """The bytes that constants are taken from; `path` is None where they did not come from a file.
+    """The bytes of constants; `path` is None if they are not from a file.
 
-    Arrays that were read keep the mapping alive, so the object may be dropped at any time. Files of up to 1 MiB are
-    read whole. Larger ones must not change while they are mapped: who reads a constant, and a run before it begins,
-    gets a WeightsError where size or time stamp are not what they were. A file that is cut short while a run looks at
-    its lost part still ends the process; the operating system gives no other way. Bytes in memory (`of_bytes`) are safe
-    from that.
+    Arrays that were read keep the mapping alive, so the object may be deleted at any time. Files of up to 1 MiB are
+    read whole. Larger ones must not change while they are mapped: reads of constants, and the start of a run, raise a
+    WeightsError if size or time stamp have changed. Truncating a file while a run reads the removed bytes still ends
+    the process; the operating system provides no alternative. Bytes in memory (`of_bytes`) are safe.
 
-    Pickled are the path and a digest of the file, and where there is no file the bytes themselves. Unpickling maps the
-    file anew, and raises WeightsError where it is not the same any more. A file of the same inode, size and time stamp
-    is the same, and is not read for its digest.
+    A pickle contains the path and a digest of the file, or the bytes themselves without a file. Unpickling maps the
+    file again, and raises WeightsError if it has changed. A file with equal inode, size and time stamp is considered
+    unchanged, without reading it for its digest.
     """
 
     __slots__ = ("_appended", "_bytes", "_decoded", "_digest", "_mapped", "_remote", "order", "path")
@@ -94,9 +93,9 @@ class Weights:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, order: BitOrder = CURRENT_ORDER) -> Self:
-        """Map a file read-only, without reading it. What a URL names is fetched in blocks, as they are needed.
+        """Map a file read-only, without reading it. URLs are fetched in blocks on demand.
 
-        Raises WeightsError: IR201 there is no such file, it cannot be read, or is an .xml; IR203 it is a Git LFS
+        Raises WeightsError: IR201 the file does not exist, cannot be read, or is an .xml; IR203 it is a Git LFS
         pointer.
         """
         name = os.fsdecode(path)
@@ -105,7 +104,7 @@ class Weights:
         try:
             if os.path.exists(name) and not os.path.isfile(name):
                 raise WeightsError(
-                    "the weights are no regular file", code=Code.weights_missing, location=Location(path=name)
+                    "the weights are not a regular file", code=Code.weights_missing, location=Location(path=name)
                 )
             with open(name, "rb") as file:
                 status = os.fstat(file.fileno())
@@ -134,7 +133,7 @@ class Weights:
         return weights
 
     def fetch(self) -> None:
-        """Fetch what is still to be fetched of weights from a URL: all at once is faster than constant by constant."""
+        """Fetch the missing bytes of weights from a URL: all at once is faster than constant by constant."""
         self._require_here(0, len(self._bytes))
 
     def _require_here(self, offset: int, size: int) -> None:
@@ -146,7 +145,7 @@ class Weights:
 
     @classmethod
     def of_bytes(cls, stored: bytes | bytearray | memoryview, *, order: BitOrder = CURRENT_ORDER) -> Self:
-        """Weights that are in memory already; they are not copied. Raises WeightsError IR203 as `open` does."""
+        """Weights in memory, without a copy. Raises WeightsError IR203 as `open` does."""
         view = np.frombuffer(stored, np.uint8)
         view.flags.writeable = False
         return cls(_not_a_pointer(view, None), None, order)
@@ -161,7 +160,7 @@ class Weights:
         return _unpickled, (b"", path, self._sha256(), self._appended.tobytes(), self.order, stamp)
 
     def _sha256(self) -> str:
-        from hashlib import sha256  # reading a network does without it
+        from hashlib import sha256  # not needed for reading a model
 
         self.require_unchanged()
         self.fetch()
@@ -171,20 +170,20 @@ class Weights:
 
     @property
     def size(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes."""
         return len(self._bytes) + len(self._appended)
 
     @property
     def file_size(self) -> int:
-        """How many bytes there are without the appended ones."""
+        """The number of bytes without the appended ones."""
         return len(self._bytes)
 
     def is_appended(self, offset: int) -> bool:
-        """Whether the bytes at an offset are appended ones."""
+        """Return True if the bytes at an offset are appended ones."""
         return len(self._bytes) <= offset < self.size
 
     def appended(self, extra: bytes) -> Weights:
-        """The same weights with more bytes behind their end; neither is copied."""
+        """Return the weights with more bytes appended; neither is copied."""
         longer = Weights(self._bytes, self.path, self.order)
         longer._mapped = self._mapped
         longer._remote = self._remote
@@ -192,15 +191,15 @@ class Weights:
         return longer
 
     def require_unchanged(self) -> None:
-        """Raise WeightsError (IR200) where the mapped file was written to, or cut short, since it was opened."""
+        """Raise WeightsError (IR200) if the mapped file was changed or truncated since it was opened."""
         if self._mapped is not None:
             self._mapped.require_unchanged()
 
     def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> int:
-        """Whether a constant can be read, without touching its bytes; how many of these its elements do not need.
+        """Check that a constant can be read, without reading it; returns the number of its unused bytes.
 
-        Raises WeightsError as `spare_bytes` does; IR202 where the constant reaches past the end of the weights, and
-        IR204 where only bytes that its elements do not need are there.
+        Raises WeightsError as `spare_bytes` does; IR202 if the constant extends past the end of the weights, and IR204
+        if only its unused bytes do.
         """
         spare = spare_bytes(element_type, shape, offset, size)
         if offset + size <= self.size or math.prod(shape) == 0:
@@ -209,13 +208,13 @@ class Weights:
             message = f"{element_type}{list(shape)} takes {size - spare} bytes, and the size is {size}, past the end"
             raise WeightsError(f"{message} of the weights", code=Code.constant_size)
         raise WeightsError(
-            f"the constant lies in bytes {offset} to {offset + size} of the weights, which end at {self.size}",
+            f"the constant is in bytes {offset} to {offset + size} of the weights, which end at {self.size}",
             code=Code.weights_short,
             hint="check that this .bin belongs to this .xml and was copied completely",
         )
 
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
-        """The constant as a read-only array of this shape: a view of the mapping where alignment allows, else a copy.
+        """The constant as a read-only array of this shape: a view of the mapping if alignment allows, else a copy.
 
         Raises WeightsError as `check` does, and IR206 for damaged strings.
         """
@@ -238,7 +237,7 @@ class Weights:
         return array
 
     def slice(self, offset: int, size: int) -> memoryview:
-        """The bytes themselves; what lies past the end is left out."""
+        """The bytes themselves, up to the end of the weights."""
         return self._stored(offset, size).data
 
     def _stored(self, offset: int, size: int) -> Array:
@@ -248,7 +247,7 @@ class Weights:
         return self._appended[offset - end :][:size] if offset >= end else self._bytes[offset : offset + size]
 
     def maps(self, array: Array) -> bool:
-        """Whether the memory of an array is the mapped file."""
+        """Return True if the memory of an array is the mapped file."""
         return self._mapped is not None and np.may_share_memory(array, self._bytes)
 
     def place_of(self, array: Array) -> int:
@@ -256,23 +255,23 @@ class Weights:
         return int(array.ctypes.data - self._bytes.ctypes.data)
 
     def holds(self, array: Array) -> bool:
-        """Whether the memory of an array is that of the weights themselves."""
+        """Return True if the memory of an array belongs to the weights."""
         return np.may_share_memory(array, self._bytes) or np.may_share_memory(array, self._appended)
 
     def forget(self, array: Array) -> None:
-        """Take a contiguous array that `maps` out of the process's memory: it is read again where it is needed."""
+        """Release the pages of a contiguous array that `maps` from memory: they are read again if needed."""
         if self._mapped is not None:
             self._mapped.forget(array.ctypes.data - self._bytes.ctypes.data, array.nbytes)
 
     def close(self) -> None:
-        """Let go of the file as soon as no array that was read from it is left; nothing can be read afterwards."""
+        """Close the file as soon as no array read from it is left; nothing can be read afterwards."""
         self._bytes = np.empty(0, np.uint8)
         self._mapped = self._remote = None
         self._decoded.clear()
 
 
 class _MappedFile:
-    """A mapped file, and what it was like when it was opened."""
+    """A mapped file, and its state when it was opened."""
 
     __slots__ = ("_inode", "_mapping", "_path", "_size", "_written")
 
@@ -298,7 +297,7 @@ class _MappedFile:
         if status is not None and (status.st_dev, status.st_ino) == self._inode:
             is_same = (status.st_size, status.st_mtime_ns) == (self._size, self._written)
         else:
-            # A file that was replaced or deleted lives on for who has it mapped.
+            # A replaced or deleted file remains valid for its mappings.
             is_same = self._mapping.size() == self._size
         if not is_same:
             message = "the weights have changed since they were opened"
@@ -306,9 +305,9 @@ class _MappedFile:
 
 
 def forget_pages(mapping: mmap.mmap, offset: int, size: int) -> None:
-    """Take bytes of a file out of the process's memory, of which there is a copy now; they are read again if needed.
+    """Release bytes of a file that were copied from the process's memory; they are read again if needed.
 
-    Files seldom align constants, so that most of some are copied: they should not be there twice.
+    Files rarely align constants, so most of some models are copied: they should not be in memory twice.
     """
     advice = getattr(mmap, "MADV_DONTNEED", None)
     start = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE
@@ -349,13 +348,13 @@ def _unreadable(path: str, error: OSError | ValueError) -> WeightsError:
 def _not_a_pointer(stored: Array, path: str | None) -> Array:
     if stored[: len(LFS_POINTER)].tobytes() == LFS_POINTER:
         raise WeightsError(
-            "the weights are a Git LFS pointer, not the file it stands for",
+            "the weights are a Git LFS pointer instead of the file",
             code=Code.weights_lfs_pointer,
             hint=LFS_HINT,
             location=Location(path=path),
         )
     if stored[: len(_XML)].tobytes().removeprefix(b"\xef\xbb\xbf").startswith((b"<?xml", b"<net ")):
         message = "the weights are an .xml, expected the .bin that belongs to it"
-        hint = "give the .bin as the weights, or none where it has the name of the .xml"
+        hint = "pass the .bin as the weights, or none if it has the name of the .xml"
         raise WeightsError(message, code=Code.weights_missing, hint=hint, location=Location(path=path))
     return stored

@@ -1,7 +1,7 @@
-"""Writes a Document and the bytes of its constants as an .xml and a .bin.
+"""The writer of a Document and the bytes of its constants to an .xml and a .bin.
 
-The document is written as it is, with one change: constants lie one after the other in the new .bin, without gaps,
-and constants of equal bytes share them.
+The document is written unchanged, with one exception: constants are contiguous in the new .bin, and constants with
+equal bytes share them.
 """
 
 from __future__ import annotations
@@ -24,31 +24,33 @@ __all__ = ["ByteRanges", "write_document"]
 
 _CHUNK = 2**22
 _ALIGNMENT = 64
-"""Bytes: large constants begin at multiples, so that who maps the file need not copy them."""
+"""Alignment of large constants in bytes, which avoids a copy when the file is mapped."""
 
 _ALIGNED_FROM = 2**12
-"""Bytes of constants that count as large: the gaps are less than two per cent of them."""
+"""Minimum bytes of a large constant: the gaps are less than 2 % of them."""
 
 _PORT_MAP_NUMBERS = ("axis", "start", "end", "stride", "part_size")
 
 
 class ByteRanges(Protocol):
-    """Where the bytes of constants come from: Weights, or whatever else can give a range of bytes."""
+    """A source of the bytes of constants: Weights, or any object with ranges of bytes."""
 
     def slice(self, offset: int, size: int) -> memoryview:
-        """The bytes from `offset` on; fewer than `size` where they end before."""
+        """The bytes at `offset`; fewer than `size` at the end."""
 
 
 def write_document(document: Document, weights: ByteRanges | None, path: str | os.PathLike[str]) -> None:
-    """Write `path`, which ends in .xml, and the .bin beside it.
+    """Write `path`, which ends in .xml, and the .bin next to it.
 
-    The file has the document's own IR version. Both files are complete before either replaces an older one. Raises
-    WeightsError (IR201 constants without weights, IR202 a constant reaches past their end, IR205 its offset or size
-    is no number) and IRError IR009 where the files cannot be written.
+    The file has the document's own IR version. Both files are complete before they replace older ones. Raises
+    WeightsError (IR201 constants without weights, IR202 a constant reaches past their end, IR205 its offset or size is
+    not a number) and IRError IR009 if the files cannot be written.
     """
     xml_path = os.fsdecode(path)
     if not xml_path.lower().endswith(".xml"):
-        raise IRError("the file to write must end in .xml", code=Code.unwritable, location=Location(path=xml_path))
+        raise IRError(
+            "the name of the file to write must end in .xml", code=Code.unwritable, location=Location(path=xml_path)
+        )
     bin_path = default_weights_path(xml_path)
     token = secrets.token_hex(4)
     new_xml, new_bin = f"{xml_path}.{token}.tmp", f"{bin_path}.{token}.tmp"
@@ -61,7 +63,7 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
         os.replace(new_bin, bin_path)
         os.replace(new_xml, xml_path)
     except (OSError, ValueError) as error:
-        # A ValueError is lxml's refusal of text that XML cannot hold, or the system's of a path.
+        # A ValueError is raised by lxml for text that XML cannot contain, or by the system for a path.
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         message = f"cannot write the file: {reason}"
         raise IRError(message, code=Code.unwritable, location=Location(path=xml_path)) from None
@@ -72,7 +74,7 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
 
 
 class _DocumentWriter:
-    """Builds the elements, and writes the bytes of each constant as it comes by."""
+    """A writer that builds the elements, and writes the bytes of each constant on the way."""
 
     def __init__(self, weights: ByteRanges | None, bin_file: IO[bytes]) -> None:
         self._weights = weights
@@ -133,7 +135,7 @@ class _DocumentWriter:
                 etree.SubElement(back_edges, "edge", {"from-layer": edge.from_layer, "to-layer": edge.to_layer})
 
     def _with_new_offset(self, layer: Layer) -> Mapping[str, str]:
-        """The attributes of a constant, whose bytes are in the new .bin afterwards."""
+        """The attributes of a constant after its bytes are written to the new .bin."""
         data = layer.data
         if "offset" not in data and "size" not in data:
             return data
@@ -145,13 +147,11 @@ class _DocumentWriter:
         return {**data, "offset": str(offset)}
 
     def _stored(self, offset: int, size: int, *, is_empty: bool) -> int:
-        """Where these bytes of the old weights are in the new ones; a constant without elements has any bytes."""
+        """The offset in the new weights of these old bytes; a constant without elements has arbitrary bytes."""
         if is_empty:
             content = memoryview(bytes(min(size, 1)))
         elif self._weights is None:
-            raise WeightsError(
-                "the constant has bytes, and there are no weights to take them from", code=Code.weights_missing
-            )
+            raise WeightsError("the constant has bytes, expected weights to read them from", code=Code.weights_missing)
         else:
             content = self._weights.slice(offset, size)
             if len(content) < size:
@@ -170,11 +170,11 @@ class _DocumentWriter:
 
 def _range(data: Mapping[str, str]) -> tuple[int, int]:
     texts = [data.get(name, "") for name in ("offset", "size")]
-    # Nineteen digits are enough for every number of 64 bits, and Python refuses very long ones.
+    # Nineteen digits are enough for every 64-bit number, and Python rejects very long ones.
     if not all(text.isascii() and text.isdigit() and len(text) <= 19 for text in texts):
         shown = ", ".join(repr(text[:40]) for text in texts)
         raise WeightsError(
-            f"offset and size of the constant are no numbers from 0 on: {shown}", code=Code.constant_offset
+            f"offset and size of the constant are not numbers of 0 or more: {shown}", code=Code.constant_offset
         )
     return int(texts[0]), int(texts[1])
 
@@ -212,7 +212,7 @@ def _tree(parent: etree._Element, tree: RtInfo) -> None:
     try:
         element = etree.SubElement(parent, tree.name, dict(tree.attributes))
     except ValueError:
-        # Names that XML does not allow are told by an attribute.
+        # Names that XML does not allow are written in an attribute.
         element = etree.SubElement(parent, "info", {"name": tree.name, **tree.attributes})
     element.text = tree.text or None
     for child in tree.children:

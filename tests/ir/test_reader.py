@@ -323,7 +323,7 @@ DAMAGE = {
     "no layers": ("layers>", "sheets>", "IR008", 2, None, "<net> has no <layers>"),
     "no edges": ("edges>", "ledges>", "IR008", 2, None, "<net> has no <edges>"),
     "no version of the net": (' version="11"', "", "IR008", 2, None, "<net> has no attribute version"),
-    "version is no number": ('version="11"', 'version="eleven"', "IR007", 2, None, "version 'eleven'"),
+    "version is no number": ('version="11"', 'version="eleven"', "IR007", 2, None, "the version is 'eleven'"),
     "no layer id": ('<layer id="1"', "<layer", "IR008", 13, None, "<layer> has no attribute id"),
     "no layer name": (' name="y"', "", "IR008", 13, "1", "<layer> has no attribute name"),
     "no layer type": (' type="ReLU"', "", "IR008", 13, "1", "<layer> has no attribute type"),
@@ -345,7 +345,7 @@ DAMAGE = {
     "dim is empty": ("<dim>2</dim>", "<dim/>", "IR007", 8, "0", "''"),
     "dim has an underscore": ("<dim>2</dim>", "<dim>1_0</dim>", "IR007", 8, "0", "'1_0'"),
     "dim is no ASCII digit": ("<dim>2</dim>", "<dim>٢</dim>", "IR007", 8, "0", "'٢'"),
-    "dim is beyond 64 bits": ("<dim>2</dim>", "<dim>9223372036854775808</dim>", "IR007", 8, "0", "64 bits"),
+    "dim is beyond 64 bits": ("<dim>2</dim>", "<dim>9223372036854775808</dim>", "IR007", 8, "0", "64-bit"),
     "dim has thousands of digits": ("<dim>2</dim>", f"<dim>{NINES}</dim>", "IR007", 8, "0", "9..."),
 }
 

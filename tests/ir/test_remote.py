@@ -244,7 +244,7 @@ def test_a_server_that_does_not_answer_in_time(memory: Any, monkeypatch: pytest.
 
     monkeypatch.setattr(memory, "info", late)
     (error,) = ir_exec.check_model("memory://net/lstm.xml").errors
-    assert "no answer in time" in error.message
+    assert "no response in time" in error.message
 
 
 def test_a_missing_bin(memory: Any) -> None:

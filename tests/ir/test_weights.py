@@ -171,7 +171,7 @@ def test_what_is_no_weights_file(tmp_path: Path) -> None:
         assert caught.value.location.path == str(tmp_path / name)
         found[name] = caught.value.code
     assert found == {"lfs.bin": "IR203", "folder.bin": "IR201", "missing.bin": "IR201", "nul\0.bin": "IR201"}
-    for name, message in (("folder.bin", "the weights are no regular file"), ("missing.bin", "does not exist")):
+    for name, message in (("folder.bin", "not a regular file"), ("missing.bin", "does not exist")):
         with pytest.raises(WeightsError, match=message):
             Weights.open(tmp_path / name)
     with pytest.raises(WeightsError, match=naming("LFS")) as caught:
