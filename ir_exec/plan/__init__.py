@@ -1,1 +1,1 @@
-"""The compiler: from a graph to a plan, the steps that run for a set of input shapes."""
+"""The compiler: it makes the plan of a graph, the steps that run for a set of input shapes."""

@@ -1,8 +1,8 @@
-"""From a graph to a plan: the passes in their order, and what they know of the graph whose plans they make.
+"""The compiler of plans: the passes in their order, and the state shared by all plans of a graph.
 
-A pass is a record with a function that changes a `PlanGraph`. `PASSES` has all in their order: passes of scope `model`
-run once, with the first plan; those of scope `shapes` for each set of input shapes. A plan for an observer runs the
-layers of the file, so that only passes run for it that are `always` needed.
+A pass is a record with a function that changes a `PlanGraph`. `PASSES` has all of them in their order: passes of scope
+`model` run once, with the first plan; those of scope `shapes` for each set of input shapes. A plan for an observer runs
+the layers of the file, so only passes marked `always` run for it.
 """
 
 from __future__ import annotations
@@ -51,16 +51,18 @@ if TYPE_CHECKING:
 __all__ = ["ALL_PASSES", "PASSES", "Compiler", "Pass", "PassFailedError", "Tier", "selection_of"]
 
 Tier: TypeAlias = Literal["plain", "auto", "full"]
-"""How much plans are changed: not at all; by all passes, with packed weights that are kept once there were enough runs;
-or by all, with packed weights that are kept at once."""
+"""The optimization of plans: none, all passes, or all with packed weights stored immediately.
+
+Otherwise packed weights are stored after enough runs.
+"""
 
 
 class Draft(PlanGraph):
-    """The plan while it is made.
+    """A plan under construction.
 
-    inputs: the types of the Parameters. is_for_runs: False where an observer sees every layer: then its steps reuse no
-    buffers. results: the numbers of the outputs. kept: bytes in `slots` that belong to this plan alone. prologue: what
-    a loop runs before its first iteration. finished: the plan.
+    inputs: the types of the Parameters. is_for_runs: False if an observer sees every layer; its steps then reuse no
+    buffers. results: the numbers of the outputs. kept: bytes in `slots` that belong to this plan only. prologue: the
+    steps of a loop before its first iteration. finished: the plan.
     """
 
     def __init__(
@@ -82,12 +84,12 @@ class Draft(PlanGraph):
 
 @dataclass(frozen=True)
 class Pass:
-    """A change that a plan goes through.
+    """A change of plans.
 
-    exactness: whether results keep every bit, or may be rounded in another order. scope: once for a graph, or for each
-    set of input shapes. needs: passes that must come before. always: it runs for observers too, and without `optimize`;
-    such passes cannot be left out. for_runs: it runs without `optimize` too. computes: it runs layers of the model,
-    whose errors are those of a run. what: one line for people.
+    exactness: results are bit-identical, or may be rounded in another order. scope: once for a graph, or for each set
+    of input shapes. needs: passes that must run before. always: it runs for observers too, and without `optimize`; such
+    passes cannot be disabled. for_runs: it runs without `optimize` too. computes: it runs layers of the model, whose
+    errors are errors of a run. what: a description of one line.
     """
 
     name: str
@@ -102,18 +104,18 @@ class Pass:
 
 
 class PassFailedError(RuntimeError):
-    """A pass that can be left out failed, which is a fault of this library; raised in its tests alone."""
+    """An optional pass failed, which is a fault of this library; raised only in its tests."""
 
 
 @dataclass
 class Compiler:
-    """Makes the plans of one graph.
+    """The compiler of the plans of one graph.
 
-    setting: what all plans share. types: of all values for the declared input types, where they are known. expand:
-    whether constants that take more memory than the weights they come from are kept. tier: which passes run. fixed: the
-    numbers of inputs that are the same in many runs. run: runs a plan on its slots. folded: the values that are
-    constants; constants: their arrays by number, has_layout: whether they have the order in which they are read.
-    matrices, filters: constants that nodes hold themselves.
+    setting: shared by all plans. types: of all values for the declared input types, if known. expand: constants that
+    take more memory than the weights they are computed from are stored. tier: which passes run. fixed: the numbers of
+    inputs that are equal in many runs. run: runs a plan on its slots. folded: the values that are constants; constants:
+    their arrays by number, has_layout: they are in the memory order in which they are read. matrices, filters:
+    constants held by nodes.
     """
 
     graph: Graph
@@ -135,16 +137,16 @@ class Compiler:
     compressed: CompressedWeights | None = None
     kernels: dict[Node, Kernel | None] = field(default_factory=dict)
     failed: str | None = None
-    """Why a plan was made without values that follow from the input shapes; the run says what is wrong."""
+    """The reason for a plan without values that follow from the input shapes; the run reports the fault."""
     broken: dict[str, str] = field(default_factory=dict)
     """The passes that failed, with their errors; plans are made without them."""
     is_strict: ClassVar[bool] = False
-    """Raise PassFailedError where a pass fails, in place of a plan without it."""
+    """Raise PassFailedError if a pass fails, instead of making a plan without it."""
 
     def compile_plan(self, inputs: list[TensorType], is_for_runs: bool) -> Plan:
         """The plan for inputs of these types.
 
-        Raises what inference raises, and ResourceError where tensors of known sizes are over the budget.
+        Raises the errors of inference, and ResourceError if tensors of known sizes exceed the budget.
         """
         given = {node.outputs[0]: type for node, type in zip(self.graph.parameters, inputs, strict=True)}
         types = self.inferred(given)
@@ -155,7 +157,7 @@ class Compiler:
                 return self.compile_plan(inputs, is_for_runs)
             if not (is_for_runs and self.tier != "plain") or self.constants is None:
                 raise
-            # What fails here fails in the run, or in the plan below.
+            # A failure here recurs in the run, or in the plan below.
             self.failed = str(error)
             return self._compiled(inputs, types, is_for_runs, left_out=_FOLLOWS_SHAPES)
 
@@ -179,9 +181,9 @@ class Compiler:
         return self.selection.allows(one.name) and one.name not in self.broken
 
     def _ran(self, one: Pass, draft: Draft) -> bool:
-        """Run a pass. False where it failed, after which the plan is made anew without it.
+        """Run a pass; returns False if it failed, and the plan must be made again without it.
 
-        Raises what the layers raise that a pass runs, and any error of a pass that no plan does without.
+        Raises the errors of layers that a pass runs, and any error of a required pass.
         """
         try:
             one.run(self, draft)
@@ -198,21 +200,21 @@ class Compiler:
         import logging  # passes do not fail
 
         self.broken[one.name] = f"{type(error).__name__}: {error}"
-        logging.getLogger("ir_exec.plan").warning("pass %s failed, left out", one.name, exc_info=error)
+        logging.getLogger("ir_exec.plan").warning("pass %s failed and is disabled", one.name, exc_info=error)
         if one.scope == "model":
-            # It may have changed a part of the constants.
+            # It may have changed some of the constants.
             self.folded, self.constants, self.has_layout = set(), None, False
             self.matrices, self.filters, self.room.packed_bytes = None, None, 0
             self.kernels.clear()
 
     def pack(self) -> None:
-        """Keep packed weights. No result changes; the memory for them was counted with the first plan."""
+        """Store packed weights. Results do not change; the memory for them was counted with the first plan."""
         for packed in (self.matrices, self.filters):
             if packed is not None:
                 packed.pack()
 
     def _unpacked(self) -> bool:
-        """Do without packed copies, from the first pass on, if there are any; True where there were."""
+        """Discard packed copies, starting with the first pass; returns True if there were any."""
         taken = self.room.packed_bytes
         self.selection = self.selection.leaving_out("prepack_weights", "transform_filters")
         if not taken or self.constants is None:
@@ -240,14 +242,14 @@ class Compiler:
         return self.room.packed_bytes + sum(owner.nbytes for owner in owners.values() if owner.base is None)
 
     def with_constants(self, node: Node) -> Kernel | None:
-        """`Op.with_constants` of a node, called once: all plans have the same constants."""
+        """`Op.with_constants` of a node, called once: constants are equal in all plans."""
         op = self.ops.get(node, node.op)
         if self.constants is None or op is None:
             return None
         if node not in self.kernels:
             arrays = [self.constants[value.number] for value in node.values_in]
             known = {position: array for position, array in enumerate(arrays) if array is not None}
-            # What is not contiguous lies in another order already.
+            # An array that is not contiguous already has another memory order.
             size = sum(array.nbytes for array in known.values() if array.flags.c_contiguous)
             better = op.with_constants(known) if size <= self.room.left else None
             if better is not None:
@@ -260,12 +262,12 @@ class Compiler:
         return [node for node in self.graph.nodes if not isinstance(node.op, (Parameter, Result))]
 
     def is_folded(self, node: Node) -> bool:
-        """Whether the outputs of a node are constants."""
+        """Return True if the outputs of a node are constants."""
         return bool(node.outputs) and node.outputs[0] in self.folded
 
 
 def _fusing(name: str, rules: Sequence[FusionRule]) -> Callable[[Compiler, Draft], None]:
-    """The function of a pass that puts one node in the place of several, wherever one of its rules matches."""
+    """The function of a pass that replaces several nodes by one, wherever one of its rules matches."""
 
     def run(compiler: Compiler, draft: Draft) -> None:
         for graph in (draft, draft.prologue):
@@ -304,7 +306,7 @@ PASSES: tuple[Pass, ...] = (
         "fold_constants",
         "bit-exact",
         "model",
-        "compute what depends on weights alone",
+        "compute values that depend on weights only",
         fold_constants,
         always=True,
     ),
@@ -312,7 +314,7 @@ PASSES: tuple[Pass, ...] = (
         "prepack_weights",
         "rounding",
         "model",
-        "multiply by constant matrices in panels, as BLAS reads them",
+        "multiply by constant matrices prepacked in panels for BLAS",
         prepack_weights,
         ("fold_constants",),
     ),
@@ -320,7 +322,7 @@ PASSES: tuple[Pass, ...] = (
         "transform_filters",
         "rounding",
         "model",
-        "transform filters as Winograd's algorithm reads them, and make one convolution of several",
+        "transform filters for Winograd's algorithm, and merge several convolutions",
         transform_filters,
         ("fold_constants",),
     ),
@@ -328,7 +330,7 @@ PASSES: tuple[Pass, ...] = (
         "relayout_constants",
         "bit-exact",
         "model",
-        "copy constants whose elements are scattered or not aligned",
+        "copy constants that are scattered or not aligned",
         relayout_constants,
         ("fold_constants",),
         always=True,
@@ -337,7 +339,7 @@ PASSES: tuple[Pass, ...] = (
         "sink_large_constants",
         "bit-exact",
         "shapes",
-        "read a constant that is not kept right before its first reader",
+        "read a constant that is not stored right before its first reader",
         sink_large_constants,
         ("fold_constants",),
         always=True,
@@ -346,7 +348,7 @@ PASSES: tuple[Pass, ...] = (
         "use_packed_weights",
         "rounding",
         "shapes",
-        "multiply by weights as prepack_weights and transform_filters hold them",
+        "multiply by weights prepacked by prepack_weights and transform_filters",
         use_packed_weights,
         ("prepack_weights", "transform_filters", "sink_large_constants"),
         for_runs=True,
@@ -355,7 +357,7 @@ PASSES: tuple[Pass, ...] = (
         "use_compressed_weights",
         "rounding",
         "shapes",
-        'multiply by compressed weights block by block, with weights="keep"',
+        'multiply by compressed weights chunk by chunk, with weights="keep"',
         use_compressed_weights,
         ("sink_large_constants",),
         for_runs=True,
@@ -373,7 +375,7 @@ PASSES: tuple[Pass, ...] = (
         "fold_shapes",
         "bit-exact",
         "shapes",
-        "compute what follows from the input shapes",
+        "compute values that follow from the input shapes",
         fold_shapes,
         ("eliminate_known_values",),
         computes=True,
@@ -382,7 +384,7 @@ PASSES: tuple[Pass, ...] = (
         "hoist_gather_past_matmul",
         "rounding",
         "shapes",
-        "in loops: multiply the whole before a part of it is gathered",
+        "in loops: multiply a whole value before gathering from it",
         hoist_gather_past_matmul,
         ("fold_shapes",),
     ),
@@ -390,7 +392,7 @@ PASSES: tuple[Pass, ...] = (
         "hoist_loop_invariants",
         "bit-exact",
         "shapes",
-        "in loops: compute once what every iteration would compute again",
+        "in loops: compute once the values that are equal in every iteration",
         hoist_loop_invariants,
         ("fold_shapes",),
     ),
@@ -400,9 +402,9 @@ PASSES: tuple[Pass, ...] = (
     fusion_pass(
         "fuse_activation", "rounding", "Gelu, Swish, HSwish and Clamp of several layers as one step", *ACTIVATIONS
     ),
-    fusion_pass("fuse_attention", "rounding", "attention block by block, without all scores in memory", ATTENTION),
+    fusion_pass("fuse_attention", "rounding", "attention chunk by chunk, without all scores in memory", ATTENTION),
     fusion_pass("fuse_quantization", "bit-exact", "FakeQuantize with known limits in place", QUANTIZATION),
-    fusion_pass("fuse_padding", "bit-exact", "the zeros of a Pad as those of its convolution", PADDING),
+    fusion_pass("fuse_padding", "bit-exact", "the zeros of a Pad as padding of its convolution", PADDING),
     Pass(
         "select_kernels",
         "bit-exact",
@@ -413,16 +415,16 @@ PASSES: tuple[Pass, ...] = (
         always=True,
     ),
 )
-"""Every pass, in the order in which they run."""
+"""Every pass, in the order of execution."""
 
 ALL_PASSES = PassSelection()
-"""What a model is compiled with where nobody chooses."""
+"""The default passes of a compiled model."""
 
 
 def selection_of(passes: str | None) -> PassSelection:
-    """The selection that a text says, `-fuse_attention,-prepack_weights`; EvaluationError (IR704) for unknown names."""
+    """Parse a selection such as `-fuse_attention,-prepack_weights`; raises EvaluationError IR704 for unknown names."""
     return PassSelection.parse(passes, [one.name for one in PASSES if not one.always])
 
 
 _FOLLOWS_SHAPES = frozenset({"fold_shapes", "hoist_gather_past_matmul", "hoist_loop_invariants"})
-"""Passes without which a plan is made where what follows from the input shapes cannot be computed."""
+"""Passes that are disabled if values that follow from the input shapes cannot be computed."""

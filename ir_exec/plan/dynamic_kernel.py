@@ -1,4 +1,4 @@
-"""Layers whose types show themselves only in the run, where they are inferred from the arrays."""
+"""Layers whose types are known only in the run, where they are inferred from the arrays."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
 __all__ = ["DynamicKernel"]
 
 _REMEMBERED_BYTES = 2**8
-"""Bytes of an input whose elements counted, up to which they are compared with those of other runs."""
+"""Maximum bytes of an input whose elements were used for comparing them between runs."""
 
 _REMEMBERED = 2**7
-"""Kinds of arrays that a layer remembers. A cache that grows comes through the same sizes for every text."""
+"""Maximum number of kinds of arrays stored per layer. A growing cache has the same sizes for every text."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """Arrays that were found right.
+    """Accepted arrays.
 
-    size: the bytes of the outputs. kernel: what computes the outputs. is_settled: whether no better one is looked for.
+    size: the bytes of the outputs. kernel: for the outputs. is_settled: no better one is searched.
     """
 
     size: int
@@ -37,14 +37,14 @@ class _Seen:
 
 
 class DynamicKernel:
-    """A kernel that infers the types of the outputs first, and raises what `infer` finds wrong with the arrays.
+    """A kernel that first infers the types of the outputs, and raises the errors of `infer` for the arrays.
 
-    It infers nothing when the arrays are as others before, and finds the kernel for their types when it sees such
-    arrays for the second time. Several threads may call.
+    Inference is skipped for arrays like previous ones; the kernel for their types is selected at their second
+    occurrence. Several threads may call.
 
-    kernel: for arrays of any types. better: whether `Op.kernel` may take its place. fixed: the inputs, by position,
-    that are the same arrays in every call. constants: further inputs whose elements `Op.kernel` may rely on.
-    at_once: take `Op.kernel` for the first arrays of their types already.
+    kernel: for arrays of any types. better: `Op.kernel` may replace it. fixed: the inputs, by position, that are the
+    same arrays in every call. constants: further inputs whose elements `Op.kernel` may rely on. at_once: use
+    `Op.kernel` already for the first arrays of their types.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class DynamicKernel:
         self._constants = frozenset(constants)
         self._fixed = {position: TensorType.of(array) for position, array in fixed.items()}
         self._varying = [position for position in range(len(node.values_in)) if position not in fixed]
-        # The inputs, among the others, whose elements have counted.
+        # The other inputs whose elements were used.
         self._read: tuple[int, ...] = ()
         self._seen: dict[tuple[Any, ...], _Seen] = {}
 
@@ -76,7 +76,7 @@ class DynamicKernel:
         return self.accepted(arrays)(*arrays)
 
     def accepted(self, arrays: Sequence[Array]) -> Callable[..., Any]:
-        """The kernel for these arrays; raises what is wrong with them."""
+        """The kernel for these arrays; raises their faults."""
         key = self._key(arrays)
         seen = None if key is None else self._seen.get(key)
         if seen is None:
@@ -88,7 +88,7 @@ class DynamicKernel:
         return seen.kernel
 
     def _key(self, arrays: Sequence[Array]) -> tuple[Any, ...] | None:
-        """What counts of arrays; None where it is too much to be remembered."""
+        """The relevant properties of arrays; None if they are too large to store."""
         read = self._read
         key: list[Any] = [read]
         for position in self._varying:
@@ -121,7 +121,7 @@ class DynamicKernel:
         return seen
 
     def _kernel_for(self, arrays: Sequence[Array]) -> Callable[..., Any]:
-        """`Op.kernel`, which may rely on the elements that the key of these arrays has."""
+        """`Op.kernel`, which may rely on the elements in the key of these arrays."""
         types = [self._fixed.get(position) or TensorType.of(array) for position, array in enumerate(arrays)]
         found: Callable[..., Any] = self._op.kernel(*_with_values(types, self._fixed.keys() | set(self._read)))
         return found
@@ -136,18 +136,18 @@ class DynamicKernel:
         if not all(type.shape.is_static for type in outputs):
             self._better = False
         sizes = [byte_size(type) for type in outputs]
-        # What may be a view of an input, and is not larger than one, is counted when it is there.
+        # An output that may be a view of an input, and is not larger than one, is counted when it exists.
         least = max(map(byte_size, types), default=0) if op.may_alias else -1
         return sum([size for size in sizes if size > least])
 
 
 def _with_values(types: Sequence[TensorType], positions: Container[int]) -> list[TensorType]:
-    """The types, with the values of the inputs at these positions alone."""
+    """The types, with values only for the inputs at these positions."""
     return [type if position in positions else type.without_values() for position, type in enumerate(types)]
 
 
 def _watched(array: Array, position: int, read: set[int]) -> TensorType:
-    """The type of an array, which notes in `read` that its elements were looked at."""
+    """The type of an array, which records in `read` that its elements were used."""
 
     def bounds() -> Bounds:
         read.add(position)

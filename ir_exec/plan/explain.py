@@ -1,4 +1,4 @@
-"""Why a layer runs as it does: for each step the kernel that computes it, and the pass that made it."""
+"""Explanation of a plan: for each step the kernel that computes it, and the pass that made it."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ class _PlanRecord(BaseModel):
 
 
 class LayerPlan(_PlanRecord):
-    """What becomes of a layer.
+    """The plan of a layer.
 
-    fate: `step` for a layer that runs, by itself or as the last of several; `fused` for one that another step computes;
-    `constant`, `folded` for those that are computed once; `known from shapes` for those that follow from the input
-    shapes; `left out` for those that nobody reads.
-    into: the layer whose step computes it. variant: the kernel. made_by: the pass that decided it; reason: what that
-    pass does, or why the kernel is taken. alternatives: variants that apply too, or that do not and why.
-    in_place_of: the input whose memory the output takes.
+    fate: `step` for a layer that runs, alone or as the last of several; `fused` for a layer computed by another step;
+    `constant`, `folded` for layers computed once; `known from shapes` for layers that follow from the input shapes;
+    `left out` for layers without readers.
+    into: the layer whose step computes it. variant: the kernel. made_by: the pass that determined it; reason: the
+    effect of that pass, or the reason for the kernel. alternatives: other variants, with the reason for those that do
+    not apply.
+    in_place_of: the input whose memory the output reuses.
     """
 
     name: str
@@ -62,7 +63,7 @@ class LayerPlan(_PlanRecord):
 class NearMatch(_PlanRecord):
     """A fusion whose pattern matched in part, and was skipped.
 
-    layer: one that matched, or reads what does not. expected, found: what is there.
+    layer: one that matched, or that reads a mismatch. expected, found: the expected and the actual value.
     """
 
     layer: str
@@ -71,10 +72,10 @@ class NearMatch(_PlanRecord):
 
 
 class PassPlan(_PlanRecord):
-    """What a pass did to the plan.
+    """The effect of a pass on the plan.
 
-    layers: how many layers it decided about. skipped: what it nearly changed. error: why it failed; the plan is made
-    without it then.
+    layers: the number of affected layers. skipped: its near matches. error: the reason for its failure; the plan is
+    then made without it.
     """
 
     name: str
@@ -87,9 +88,9 @@ class PassPlan(_PlanRecord):
 class PlanReport(_PlanRecord):
     """The plan for a set of input shapes.
 
-    steps: how many run. layers: every layer of the network, in its order; those of bodies are planned by themselves.
-    passes: those that decided about a layer, skipped a fusion or failed, in their order.
-    note: why values that follow from the input shapes could not be computed beforehand.
+    steps: the number of steps. layers: every layer of the model, in its order; bodies are planned separately. passes:
+    the passes that affected a layer, skipped a fusion or failed, in their order. note: the reason if values that follow
+    from the input shapes were not precomputed.
     """
 
     format: Literal[1] = 1
@@ -114,7 +115,7 @@ def reported_plan(compiler: Compiler, plan: Plan) -> PlanReport:
     found = {node: layer for step, is_once in every for node, layer in _of_step(step, names, is_once=is_once)}
     for packed, name in ((compiler.matrices, "panels"), (compiler.filters, "transformed filters")):
         for node in found.keys() & (set() if packed is None else packed.left_out):
-            others = (*found[node].alternatives, f"{name}: no room for packed weights")
+            others = (*found[node].alternatives, f"{name}: not enough memory for packed weights")
             found[node] = found[node].model_copy(update={"alternatives": others})
     layers = [found.get(node) or _not_run(compiler, plan, node, names) for node in names]
     passes = tuple(_passes(compiler, plan, layers, names))
@@ -140,7 +141,7 @@ def _near_match(found: Skipped, names: Mapping[Node, str]) -> NearMatch:
 
 
 def layer_names(graph: Graph) -> Iterator[tuple[Node, str]]:
-    """The layers that compute something by their names, with the id where several have one name."""
+    """The layers that compute something by their names, with the id if several have one name."""
     seen: set[str] = set()
     for node in graph.nodes:
         if not isinstance(node.op, (Parameter, Result)):
@@ -190,7 +191,7 @@ def _of_step(step: Step, names: Mapping[Node, str], *, is_once: bool) -> Iterato
 
 
 def _choice(step: Step) -> KernelChoice | None:
-    """Why a kernel is taken, and what else there is; None for kernels without variants."""
+    """The reason for a kernel, and the alternatives; None for kernels without variants."""
     kernel: Any = step.evaluate
     while isinstance(kernel, partial) and not hasattr(kernel, "choice"):
         kernel = kernel.args[0] if getattr(kernel.func, "__name__", "") == "overwrite_input" else kernel.func
@@ -222,7 +223,7 @@ def shown_variant(step: Step) -> str:
 
 
 def shown_kernel(kernel: Any) -> tuple[str, int | None]:
-    """The name of a kernel, and the input whose memory its output takes."""
+    """The name of a kernel, and the input whose memory its output reuses."""
     place = None
     if isinstance(kernel, partial) and getattr(kernel.func, "__name__", "") == "overwrite_input":
         kernel, place = kernel.args[0], kernel.args[1]

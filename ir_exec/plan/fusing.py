@@ -1,4 +1,4 @@
-"""Fusions by rules: a pattern, and the operator of the step that takes the place of its nodes."""
+"""Fusions by rules: a pattern, and the operator of the step that replaces its nodes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["FusionRule", "fuse"]
 
 @dataclass(frozen=True)
 class FusionRule:
-    """One node in the place of those that a pattern matches.
+    """A node that replaces the nodes matched by a pattern.
 
-    pattern: how the output of the last of them is computed. inputs: the names in the pattern of what the new node
-    reads, in order; those of absent steps are left out. operator: makes the operator of the new node; a reason where
-    there is none. anchors: the kinds of nodes by which people know the pattern: plans without them are not searched,
-    and where one of them is in a pattern that matches in part, the reason is kept.
+    pattern: the computation of the last output. inputs: the names in the pattern of the new node's inputs, in order,
+    without absent steps. operator: makes the operator of the new node, or a reason against it. anchors: the kinds of
+    nodes that characterize the pattern: plans without them are not searched, and if one of them is in a partial match,
+    the reason is stored.
     """
 
     pattern: NodePattern
@@ -30,7 +30,7 @@ class FusionRule:
 
 
 def fuse(graph: PlanGraph, pass_name: str, rules: Sequence[FusionRule]) -> None:
-    """Apply the rules wherever they match, the last nodes first, so that the longest pattern is found first."""
+    """Apply the rules wherever they match, the last nodes first, to find the longest pattern first."""
     present = {graph.kind(node) for node in graph.nodes}
     by_kind: dict[str, list[FusionRule]] = {}
     for rule in rules:
@@ -58,7 +58,7 @@ def fuse(graph: PlanGraph, pass_name: str, rules: Sequence[FusionRule]) -> None:
 
 
 def _keep_longest(reasons: dict[Node, Mismatch], graph: PlanGraph, rule: FusionRule, found: Mismatch) -> None:
-    """Keep the reason behind most nodes for each anchor."""
+    """Keep the reason after the most matched nodes for each anchor."""
     for node in found.passed:
         if graph.kind(node) in rule.anchors:
             before = reasons.get(node)

@@ -1,4 +1,4 @@
-"""The nodes of a plan that is being made, what passes ask about them, and the node that stands for several."""
+"""The nodes of a plan under construction, their queries for passes, and the node that replaces several."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ __all__ = [
 
 
 def is_known(op: Op) -> bool:
-    """Whether an operator is one of this library, whose formula may be relied on."""
+    """Return True for an operator of this library, with a known formula."""
     return type(op).__module__.startswith("ir_exec.ops.")
 
 
 def is_users(op: Op) -> bool:
-    """Whether an operator is neither one of this library nor one of its rewrites."""
+    """Return True for an operator that is neither of this library nor one of its rewrites."""
     return not type(op).__module__.startswith("ir_exec.")
 
 
 def changed(op: Op, cls: type[Op], values: Mapping[str, Any]) -> Op:
-    """An operator of this class with the attributes of another one, but for these."""
+    """An operator of this class with the attributes of another one, except for these."""
     found = cls.__new__(cls)
     vars(found).update({**vars(op), **values})
     return found
 
 
 class PlanGraph:
-    """The nodes of a plan, before there are steps; passes change it.
+    """The nodes of a plan before the steps are made; passes change it.
 
-    types: of every value of the graph. slots: what is known of the values before a run. keep: the numbers of the values
-    that are there at its end. operator: what runs for a node. skipped: what passes nearly changed, and why not.
+    types: of every value of the graph. slots: the values known before a run. keep: the numbers of the values kept at
+    its end. operator: the operator that runs for a node. skipped: near matches of passes, with the reasons.
     """
 
     def __init__(
@@ -75,21 +75,21 @@ class PlanGraph:
                 self._readers.setdefault(value.number, []).append(node)
 
     def holds(self, node: Node) -> bool:
-        """Whether the node has not been replaced."""
+        """Return True if the node has not been replaced."""
         return node not in self._replaced
 
     def replace(self, fusion: Fusion, made_by: str = "") -> None:
-        """Put one node in the place of the last of the nodes; the others go. made_by: the pass that does so."""
+        """Replace the last of the nodes by one node, and remove the others. made_by: the pass that does so."""
         self._replaced |= dict.fromkeys(fusion.nodes)
         self._replaced[fusion.nodes[-1]] = fusion.fused(made_by)
 
     def set_nodes(self, nodes: Sequence[Node]) -> None:
-        """Put other nodes in the place of all."""
+        """Replace all nodes."""
         self.nodes = list(nodes)
         self._enter()
 
     def settle(self) -> None:
-        """Make the list of nodes anew after replacements."""
+        """Rebuild the list of nodes after replacements."""
         if self._replaced:
             placed = [self._replaced.get(node, node) for node in self.nodes]
             self.nodes = [node for node in placed if node is not None]
@@ -97,10 +97,10 @@ class PlanGraph:
             self._enter()
 
     def kind(self, node: Node) -> str:
-        """The type by whose formula a pattern knows the node; "" for operators of others and for changed ones.
+        """The type that patterns match the node by; "" for custom operators and for changed ones.
 
-        By its name, since importing the class would load modules of operators that the network does not have. Operators
-        that passes have made have the name of their class.
+        It is a name, since importing the class would load modules of operators that the model does not have. Operators
+        made by passes have the name of their class.
         """
         found = self._kinds.get(node)
         if found is None:
@@ -111,23 +111,23 @@ class PlanGraph:
 
     @staticmethod
     def plan_kind(cls: type[Op]) -> str:
-        """The kind of nodes whose operator a pass has made, "" for other classes."""
+        """The kind of nodes with an operator made by a pass, "" for other classes."""
         return f"plan.{cls.__name__}" if cls.__module__.startswith("ir_exec.plan.") else ""
 
     def producer(self, value: Value) -> Node | None:
-        """The node of the plan that computes the value; None where that has been replaced, or is none of the plan."""
+        """The node of the plan that computes the value; None if it was replaced, or is not in the plan."""
         node = self._makers.get(value.number)
         return None if node in self._replaced else node
 
     def reader_besides(self, value: Value, nodes: Collection[Node]) -> str | None:
-        """What reads a value besides these nodes, in words; None where nothing does."""
+        """A description of another reader of a value than these nodes; None if there is none."""
         if value.number in self.keep:
             return "an output of the plan"
         others = [node for node in self._readers.get(value.number, ()) if node not in nodes]
         return f'{others[0].type} "{others[0].name}"' if others else None
 
     def described(self, value: Value) -> str:
-        """A value in words, for reasons."""
+        """A description of a value, for reasons."""
         array = self.known(value)
         if array is not None:
             return f"the number {array.item():g}" if array.size == 1 else f"a constant, {TensorType.of(array)}"
@@ -137,7 +137,7 @@ class PlanGraph:
         return self.types[value.number]
 
     def known(self, value: Value) -> Array | None:
-        """The value, where it is known before a run."""
+        """The value, if it is known before a run."""
         return self.slots[value.number]
 
     def number(self, value: Value) -> float | None:
@@ -146,13 +146,13 @@ class PlanGraph:
         return None if array is None or array.size != 1 else float(array.reshape(()))
 
     def only_reader(self, value: Value) -> Node | None:
-        """The one node that reads the value, where nothing else does."""
+        """The only node that reads the value, if there is just one reader."""
         readers = self._readers.get(value.number, [])
         return readers[0] if len(readers) == 1 and value.number not in self.keep else None
 
 
 def is_vector(vector: TensorType, data: TensorType) -> bool:
-    """Whether the first has one element for each place along the last axis of the data, and its element type."""
+    """Return True if the first has an element for each place along the last axis of the data, and its element type."""
     if vector.shape.dims is None or data.shape.dims is None or not 0 < len(vector.shape) <= len(data.shape):
         return False
     *others, last = vector.shape
@@ -162,7 +162,7 @@ def is_vector(vector: TensorType, data: TensorType) -> bool:
 
 @dataclass(eq=False, slots=True, repr=False)
 class FusedNode(Node):
-    """A node of a plan that is in no graph.
+    """A node of a plan that is not in the graph.
 
     members: the nodes of the graph that it computes, in the order of the plan. made_by: the pass that made it.
     """
@@ -174,7 +174,8 @@ class FusedNode(Node):
 class Skipped(NamedTuple):
     """A fusion whose pattern matched in part.
 
-    pass_name: the pass. node: one that matched, or reads what does not. expected, found: what is there.
+    pass_name: the pass. node: one that matched, or that reads a mismatch. expected, found: the expected and the actual
+    value.
     """
 
     pass_name: str
@@ -184,9 +185,9 @@ class Skipped(NamedTuple):
 
 
 class Fusion(NamedTuple):
-    """What takes the place of several nodes of a plan.
+    """The replacement of several nodes of a plan.
 
-    nodes: the last one behind all others; no other node reads an output of any but that. op: computes its outputs from
+    nodes: the last one follows all others; only its outputs are read by other nodes. op: computes its outputs from
     `inputs`.
     """
 
@@ -195,7 +196,7 @@ class Fusion(NamedTuple):
     inputs: Sequence[Value]
 
     def fused(self, made_by: str = "") -> FusedNode:
-        """One node, with the place in the file of the last one. made_by: the pass that makes it."""
+        """The fused node, with the location of the last one. made_by: the pass that makes it."""
         last = self.nodes[-1]
         members = [one for node in self.nodes for one in (node.members if isinstance(node, FusedNode) else (node,))]
         return FusedNode(

@@ -1,4 +1,4 @@
-"""The memory budget, the memory of a run, and which buffer a value lies in."""
+"""The memory budget, the memory of a run, and the buffers of values."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ FALLBACK = 64 * 2**30
 class MemoryPlan:
     """The memory of a run in bytes, as far as sizes are known before it.
 
-    constants: decoded and folded weights, which stay in memory from the first run on, without views of the mapped file
-        and matrices of it that are packed for BLAS in their place.
-    peak: the most that all other tensors take at one time, without the inputs.
+    constants: decoded and folded weights, which remain in memory after the first run, without views of the mapped file
+    and matrices of it that are replaced by packed ones. peak: the maximum of all other tensors at one time, without the
+    inputs.
     layer: the name of the layer at the peak.
     """
 
@@ -46,14 +46,14 @@ def default_budget() -> int:
 
 @cache
 def keep_some_freed_memory() -> None:
-    """Let glibc keep up to 64 MiB of what tensors leave behind for those that follow; elsewhere do nothing.
+    """Make glibc keep up to 64 MiB of freed tensors for later ones; elsewhere do nothing.
 
-    glibc takes tensors of more than 128 KiB from the system and gives them back when they are freed, and the system
-    fills each new one with zeros, page by page. It learns from what is freed: from then on tensors of up to that size
-    come from its heap, of which it keeps twice that size. 32 MiB are the most that it learns from; no page of them is
-    touched here. It does not learn where the user has chosen its settings.
+    By default glibc allocates tensors of more than 128 KiB from the system and returns them when they are freed, and
+    the system fills each new one with zeros, page by page. Its threshold adapts to freed blocks: later tensors of up to
+    that size are allocated from its heap, of which it keeps twice that size. The maximum is 32 MiB; no page of them is
+    touched here. The threshold is fixed if the user has set it.
     """
-    # Other systems have no such name; where there is no room for it, there is none to keep either.
+    # Other systems have no such name; without enough memory for it, there is none to keep either.
     with suppress(AttributeError, ValueError, OSError, MemoryError):
         if os.confstr("CS_GNU_LIBC_VERSION"):
             np.empty(2**25 - 2**16, np.uint8)
@@ -65,11 +65,11 @@ def byte_size(type: TensorType) -> int:
 
 
 class Buffers:
-    """The buffers of all values, for a walk through the nodes in their order; a buffer is named by its first value.
+    """The buffers of all values, for a walk over the nodes in their order; a buffer is named by its first value.
 
     The outputs of an operator with `may_alias` may share the buffers of any inputs, unless an output is larger than
-    every input; the outputs of all other operators have buffers of their own. Weights, variables and values from bodies
-    lie in buffers of others. A buffer is free after the last use of the last value in it, unless it is one of others.
+    every input; the outputs of all other operators have separate buffers. Weights, variables and values from bodies are
+    in foreign buffers. A buffer is free after the last use of the last value in it, unless it is foreign.
     """
 
     def __init__(self, nodes: list[Node], types: Types, keep: Collection[int], dying: list[list[int]]) -> None:
@@ -90,16 +90,16 @@ class Buffers:
             self._freed.setdefault(last, []).append(owner)
 
     def _enter_owners(self, node: Node, types: Types) -> None:
-        assert node.op is not None, "networks with unsupported operators are refused before"
+        assert node.op is not None, "models with unsupported operators are rejected before"
         inputs = [self._of(value.number) for value in node.values_in]
         handed_on = frozenset[int]().union(*inputs) if node.op.may_alias else frozenset[int]()
         if node.op.evaluate_context:
             handed_on |= {_OTHERS}
-            # A variable or a body may keep what it was given.
+            # A variable or a body may keep its inputs.
             for owner in frozenset[int]().union(*inputs):
                 self._last[owner] = len(self._nodes)
         if node.op.evaluate_context == {"weights"}:
-            # What is decoded from the file is free after its last use.
+            # Constants decoded from the file are free after their last use.
             handed_on |= {node.outputs[0].number}
         given = [types[value.number] for value in node.values_in]
         largest = max(map(byte_size, given), default=0) if all(type.shape.is_static for type in given) else math.inf
@@ -114,11 +114,11 @@ class Buffers:
         return self._owners.get(number, frozenset([_OTHERS]))
 
     def size(self, number: int) -> int:
-        """The known bytes of a value's own buffer, 0 where it lies in buffers of others."""
+        """The known bytes of a value's own buffer, 0 in foreign buffers."""
         return self._sizes.get(number, 0)
 
     def enter(self, index: int) -> int:
-        """The bytes in use when node `index` has computed its outputs."""
+        """The bytes in use after node `index` has computed its outputs."""
         self._live += sum(self._sizes.get(value.number, 0) for value in self._nodes[index].outputs)
         return self._live
 
@@ -127,7 +127,7 @@ class Buffers:
         self._live -= sum(self._sizes.get(owner, 0) for owner in self._freed.get(index, ()))
 
     def may_overwrite(self, index: int, position: int) -> bool:
-        """Whether an input's buffer belongs to the run, and neither another input nor a node after `index` reads it."""
+        """Return True if an input's buffer belongs to the run and is not read by another input or later node."""
         values = self._nodes[index].values_in
         owners = self._of(values[position].number)
         others = (self._of(value.number) for place, value in enumerate(values) if place != position)
@@ -139,11 +139,11 @@ class Buffers:
 
 
 _OTHERS = -1
-"""The buffers of others: of the caller, the weights, variables and bodies."""
+"""The foreign buffers: of the caller, the weights, variables and bodies."""
 
 
 def read_only(array: Array) -> Array:
-    """A view that cannot be written to, or the array itself where it already cannot."""
+    """A read-only view, or the array itself if it is read-only."""
     if array.flags.writeable:
         array = array.view()
         array.flags.writeable = False

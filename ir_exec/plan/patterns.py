@@ -1,6 +1,6 @@
-"""Declarative patterns of nodes for fusions, and the reason where one does not match.
+"""Declarative patterns of nodes for fusions, and the reasons for mismatches.
 
-A pattern describes how a value is computed. Python's operators combine patterns:
+A pattern describes the computation of a value. Python's operators combine patterns:
 
     x, weight = anything("x"), anything("weight")
     mean = op("ReduceMean", x * x | x**2, number("axis"))
@@ -9,10 +9,10 @@ A pattern describes how a value is computed. Python's operators combine patterns
 
 `+` and `*` match their operands in either order, `|` tries alternatives from left to right, and a Python number matches
 a known value of one element. A name that occurs twice matches one value. `where` adds a condition with its text, and
-`perhaps` a step that may be absent.
+`perhaps` an optional step.
 
-One step replaces all nodes of a match. Every pattern therefore requires that no other node reads what they compute, but
-for the last one, and that no input of the step is computed by one of them.
+One step replaces all nodes of a match. Every pattern therefore requires that only the last node's output has other
+readers, and that no input of the step is computed by one of the nodes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ __all__ = [
 
 
 class Match(NamedTuple):
-    """What a pattern has matched so far.
+    """The partial match of a pattern.
 
     values: the values by their names in the pattern. nodes: the nodes, the last of the plan first. inputs: the named
     values that no node of the pattern computes.
@@ -61,17 +61,17 @@ class Match(NamedTuple):
     def known(self, name: str) -> Array:
         """The array of a value that is known before the run."""
         array = self.graph.known(self.values[name])
-        assert array is not None, "the pattern matches known values alone"
+        assert array is not None, "the pattern matches known values only"
         return array
 
     def number(self, name: str) -> float:
-        """The one element of a value that is known before the run."""
+        """The only element of a value that is known before the run."""
         return float(self.known(name).reshape(()))
 
     def node(self, value: Value) -> Node:
         """The node of the pattern that computes a value."""
         node = self.graph.producer(value)
-        assert node is not None, "the pattern is that of a node"
+        assert node is not None, "the pattern is the pattern of a node"
         return node
 
     def operator(self, value: Value) -> Any:
@@ -80,9 +80,10 @@ class Match(NamedTuple):
 
 
 class Mismatch(NamedTuple):
-    """Why a pattern does not match.
+    """The reason for a mismatch.
 
-    node: one that did, which is the wrong one or reads it. passed: all that did. expected, found: what is there.
+    node: one that matched, which is the wrong one or reads it. passed: all that matched. expected, found: the expected
+    and the actual value.
     """
 
     node: Node
@@ -92,14 +93,14 @@ class Mismatch(NamedTuple):
 
 
 Condition: TypeAlias = Callable[[Match, Value], bool]
-"""Tests a value in the match that has led to it."""
+"""A test of a value in its match."""
 
 
 class NodePattern:
-    """The way in which a value is computed.
+    """The computation of a value.
 
-    expected: the kind of value in words, for reasons. kinds: the kinds of nodes whose output may match; empty for
-    patterns that match other values too. needs_known: whether only values match that are known before the run.
+    expected: a description of the value, for reasons. kinds: the kinds of nodes whose output may match; empty for
+    patterns that match other values too. needs_known: only values known before the run match.
     """
 
     expected: str
@@ -107,11 +108,11 @@ class NodePattern:
     needs_known = False
 
     def walk(self, search: _Search, value: Value, found: Match) -> Iterator[Match]:
-        """Yield every match of the value that goes on from `found`."""
+        """Yield every match of the value that extends `found`."""
         raise NotImplementedError
 
     def may_match(self, graph: PlanGraph, value: Value) -> bool:
-        """Return False where the kind of the value alone excludes a match."""
+        """Return False if the kind of the value excludes a match."""
         if self.needs_known:
             return graph.known(value) is not None
         if not self.kinds:
@@ -120,15 +121,15 @@ class NodePattern:
         return node is not None and graph.kind(node) in self.kinds
 
     def named(self, name: str) -> NodePattern:
-        """The same, and a name for the value; where the name occurs again it matches this value alone."""
+        """Return the pattern with a name for the value; further occurrences of the name match only this value."""
         return _Named(self, name)
 
     def where(self, expected: str, test: Condition) -> NodePattern:
-        """The same under a condition, with its text."""
+        """Return the pattern with a condition and its text."""
         return _Where(self, expected, test)
 
     def of_rank(self, name: str) -> NodePattern:
-        """The same with as many axes as a named value: a known number may have more than what it is added to."""
+        """Return the pattern for as many axes as a named value: a known number may have more than the other operand."""
 
         def test(match: Match, value: Value) -> bool:
             rank = match.type(name).rank
@@ -137,7 +138,7 @@ class NodePattern:
         return self.where(f"as many axes as {name}", test)
 
     def perhaps(self, step: Callable[[NodePattern], NodePattern]) -> NodePattern:
-        """The same with one more step, or without it."""
+        """Return the pattern with one more optional step."""
         return step(self) | self
 
     def __or__(self, other: NodePattern) -> NodePattern:
@@ -191,7 +192,7 @@ def number(name: str) -> NodePattern:
 
 
 def near(expected: float) -> NodePattern:
-    """A number with the seven digits with which files hold them."""
+    """A number with the seven digits stored in files."""
 
     def test(array: Array) -> bool:
         return array.size == 1 and isclose(float(array.reshape(())), expected, rel_tol=1e-6)
@@ -210,8 +211,8 @@ _COMMUTATIVE = frozenset({"Add", "Multiply", "Maximum", "Minimum", "SquaredDiffe
 def op(kinds: str | type[Op], *inputs: NodePattern | float) -> NodePattern:
     """The output of an operator of this library.
 
-    kinds: its type, `A|B` for one of two, or the class of an operator of a plan. inputs: what it reads, all of it; no
-    patterns stand for any inputs.
+    kinds: its type, `A|B` for one of two, or the class of an operator of a plan. inputs: all of its inputs; without
+    patterns any inputs match.
     """
     names = kinds.split("|") if isinstance(kinds, str) else [PlanGraph.plan_kind(kinds)]
     patterns = tuple(one if isinstance(one, NodePattern) else _exactly(one) for one in inputs)
@@ -234,7 +235,7 @@ class _Anything(NodePattern):
 
 
 class _Known(NodePattern):
-    """A value that is known before the run, and whose array fits."""
+    """A value that is known before the run, with a matching array."""
 
     needs_known = True
 
@@ -251,7 +252,7 @@ class _Known(NodePattern):
 
 
 class _WrappedPattern(NodePattern):
-    """One pattern with something more."""
+    """A pattern with an addition."""
 
     def __init__(self, pattern: NodePattern) -> None:
         self.pattern = pattern
@@ -331,7 +332,7 @@ class _NodeOf(NodePattern):
                     yield from self._read(search, ordered, 0, found)
 
     def _may_read(self, search: _Search, given: Sequence[Value], found: Match) -> bool:
-        """Return False where one of the inputs is of another kind, whatever the others are."""
+        """Return False if one of the inputs is of another kind, for any others."""
         for pattern, value in zip(self._inputs, given, strict=True):
             if not pattern.may_match(search.graph, value):
                 search.miss(found, value, pattern.expected)
@@ -347,7 +348,7 @@ class _NodeOf(NodePattern):
 
 
 class _Search:
-    """A search for one match, which remembers how far it came."""
+    """A search for one match, which records its progress."""
 
     def __init__(self, graph: PlanGraph) -> None:
         self.graph = graph
@@ -357,9 +358,9 @@ class _Search:
         self._seen: str | None = None
 
     def miss(self, found: Match, value: Value, expected: str, seen: str | None = None) -> None:
-        """Record what was expected of a value. The reason is the record behind most nodes.
+        """Record the expectation for a value. The reason is the record after the most matched nodes.
 
-        seen: what reads the value, where all nodes match; such a record goes before others.
+        seen: the reader of the value, if all nodes match; such a record takes precedence.
         """
         is_whole = seen is not None and self._seen is None
         if len(found.nodes) > len(self._passed) or (is_whole and len(found.nodes) == len(self._passed)):
@@ -368,7 +369,7 @@ class _Search:
             self._expected.append(expected)
 
     def is_closed(self, found: Match) -> bool:
-        """Return True if only the nodes of a match read what they compute, and its inputs are computed by others."""
+        """Return True if only the nodes of a match read their outputs, and its inputs are computed by others."""
         for node in found.nodes[1:]:
             for value in node.outputs:
                 reader = self.graph.reader_besides(value, found.nodes)
@@ -382,7 +383,7 @@ class _Search:
         return True
 
     def reason(self) -> Mismatch | None:
-        """None where not even the first node matched."""
+        """The reason for the mismatch; None if not even the first node matched."""
         if self._value is None:
             return None
         node = self.graph.producer(self._value)
@@ -393,7 +394,7 @@ class _Search:
 
 
 def match(pattern: NodePattern, graph: PlanGraph, node: Node) -> Match | Mismatch | None:
-    """The first match that ends in a node; a reason where its first nodes match, and None where none does."""
+    """The first match that ends in a node; a reason if its first nodes match, and None if none does."""
     search = _Search(graph)
     for found in pattern.walk(search, node.outputs[0], Match(graph)):
         if search.is_closed(found):

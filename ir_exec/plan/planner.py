@@ -1,9 +1,9 @@
-"""Plans: which nodes run for a set of input shapes, in which order, by which kernels, in whose memory.
+"""Plans: the nodes that run for a set of input shapes, their order, kernels and memory.
 
-Planning takes many times as long as running a small network. Inputs that always have the same shapes, or a few sets of
-them, are planned once for each set. A decoder with a growing cache, though, has new shapes for every token. So shapes
-that are seen for the first time run by the open plan, in which every dim that has differed so far is unknown, and
-layers that depend on it infer their types during the run. Shapes that are seen again get a plan of their own.
+Planning takes many times longer than running a small model. Inputs that always have the same shapes, or a few sets of
+them, are planned once for each set. A decoder with a growing cache, however, has new shapes for every token. New shapes
+therefore run with the open plan, in which every dim that has differed so far is dynamic, and layers that depend on it
+infer their types during the run. Repeated shapes get a separate plan.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 __all__ = ["MAX_PLANS", "Context", "Input", "Instrument", "Kernel", "Plan", "Planner", "Plans", "Setting", "Step"]
 
 Context: TypeAlias = Mapping[str, Any]
-"""What operators may ask for beyond their inputs: `weights`, `state`."""
+"""The context of operators in addition to their inputs: `weights`, `state`."""
 
 Kernel: TypeAlias = Callable[..., Any]
-"""Computes the outputs of a node from the arrays of its inputs."""
+"""A function that computes the outputs of a node from the arrays of its inputs."""
 
 OVERWRITE_FROM = 2**14
-"""Bytes of an output from which on it pays to reuse the buffer of an input."""
+"""Minimum bytes of an output for reusing the buffer of an input."""
 
 
 class DynamicStepMemory(NamedTuple):
-    """The memory around a step whose own memory shows itself in the run alone.
+    """The memory during a step whose own memory is known only in the run.
 
-    beside: bytes of the tensors of known size that exist beside its outputs. outputs: the known bytes of each output.
+    beside: bytes of the tensors of known size in addition to its outputs. outputs: the known bytes of each output.
     """
 
     beside: int
@@ -56,11 +56,10 @@ class Step:
     """One node in the loop.
 
     inputs, outputs: slots, which are the numbers of the values. dying: slots that are empty after this step.
-    held: None where planning has counted all memory of the step.
-    members: the nodes that it computes, `node` last, where a rewrite has put several into one step.
-    op: what computes them. made_by: the pass that did so, "" for a layer of the file. request: what its kernel was
-    chosen for; None where no variant could be taken.
-    fetch: the arrays of the inputs, from the slots.
+    held: None if planning has counted all memory of the step.
+    members: the nodes that it computes, `node` last, if a rewrite has fused several. op: the operator that computes
+    them. made_by: the pass that did so, "" for a layer of the file. request: for which its kernel was selected; None if
+    there are no variants. fetch: returns the arrays of the inputs from the slots.
     """
 
     node: Node
@@ -76,7 +75,7 @@ class Step:
     fetch: Callable[[list[Array | None]], Sequence[Any]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        # A quarter of the time of a loop over the slots, which small layers notice. One key alone gives no sequence.
+        # Four times faster than a loop over the slots, which matters for small layers. A single key gives no sequence.
         first = self.inputs[0] if self.inputs else 0
         self.fetch = (
             itemgetter(*self.inputs) if len(self.inputs) > 1 else itemgetter(slice(first, first + len(self.inputs)))
@@ -84,19 +83,19 @@ class Step:
 
 
 Instrument: TypeAlias = Callable[[Step], Step]
-"""Makes of each step of a plan the one that runs in its place, for instance one that takes its time."""
+"""A function that returns a replacement for each step of a plan, for instance one that measures its time."""
 
 
 @dataclass(slots=True)
 class Plan:
     """The steps for one set of input shapes.
 
-    slots: what every slot holds when a run begins: constants, and values that follow from the input shapes.
-    results: the slots that hold the outputs at the end.
-    prologue: what runs in the first iteration of a loop alone, before the steps; they read its results.
+    slots: the contents of every slot at the start of a run: constants, and values that follow from the input shapes.
+    results: the slots of the outputs at the end. prologue: runs only in the first iteration of a loop, before the
+    steps, which read its results.
     skipped: fusions whose patterns matched in part.
-    live: for each step the bytes of all tensors of known size that exist when it has computed its outputs, without the
-        inputs of the network and the constants. peak: the most of it. Both with the bytes that the plan keeps.
+    live: for each step the bytes of all tensors of known size that exist after it has computed its outputs, without the
+    inputs of the model and the constants. peak: the maximum of it. Both include the bytes that the plan stores.
     """
 
     steps: list[Step]
@@ -108,7 +107,7 @@ class Plan:
     skipped: Sequence[Skipped] = ()
 
     def require_room(self, limits: Limits) -> None:
-        """Raise ResourceError at the first layer at which a run by this plan is over the budget."""
+        """Raise ResourceError at the first layer at which a run of this plan exceeds the budget."""
         try:
             limits.require(self.peak)
         except ResourceError:
@@ -118,12 +117,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all plans of a graph share.
+    """The settings shared by all plans of a graph.
 
-    bodies: the running bodies of the nodes that have any.
-    with_constants: the kernel of a node whose constant inputs make a better one than `evaluate`, None for other nodes.
-    ops: operators that run in place of those of their nodes.
-    instrument: what every step goes through, those of bodies too.
+    bodies: the running bodies of nodes with bodies.
+    with_constants: the kernel of a node if its constant inputs allow a better one than `evaluate`, else None. ops:
+    operators that replace the operators of nodes. instrument: applied to every step, including those of bodies.
     """
 
     context: Context
@@ -135,17 +133,17 @@ class Setting:
 
     def operator(self, node: Node) -> Op:
         op = self.ops.get(node, node.op)
-        assert op is not None, "networks with unsupported operators are refused before"
+        assert op is not None, "models with unsupported operators are rejected before"
         return op
 
 
 class Planner:
-    """Makes one plan.
+    """The maker of one plan.
 
-    nodes: what runs, in this order. types: of every value of the graph.
-    slots: what a run begins with. results: the slots whose values are there at its end.
-    overwrite: whether steps may reuse the buffers of dead values, and leave out outputs that no later layer reads.
-    kept: bytes in `slots` that belong to this plan alone.
+    nodes: run in this order. types: of every value of the graph. slots: the contents at the start of a run. results:
+    the slots with values at its end. overwrite: steps may reuse the buffers of dead values, and omit outputs that no
+    later layer reads.
+    kept: bytes in `slots` that belong to this plan only.
     """
 
     def __init__(
@@ -172,7 +170,7 @@ class Planner:
         self._buffers = Buffers(nodes, types, self._keep, self._dying)
 
     def plan(self) -> Plan:
-        """The plan; raises ResourceError where tensors of known shapes alone are over the budget."""
+        """The plan; raises ResourceError if tensors of known shapes exceed the budget."""
         plan = Plan([], self._slots, self._results)
         for index, node in enumerate(self._nodes):
             live = self._kept + self._buffers.enter(index)
@@ -210,7 +208,7 @@ class Planner:
         return all(self._types[number].shape.is_static for number in numbers)
 
     def _kernel(self, index: int, op: Op, context: Context) -> tuple[Kernel, KernelRequest | None]:
-        """What computes a node whose types planning has proven, and what it was chosen for."""
+        """The kernel of a node with types proven by planning, and the request it was selected for."""
         node = self._nodes[index]
         better = self._kernel_for_any(node, op, context)
         if better is not None:
@@ -224,7 +222,7 @@ class Planner:
         return kernel if position is None else partial(overwrite_input, kernel, position), request
 
     def _checked(self, node: Node, op: Op, context: Context) -> Kernel:
-        """What computes a node whose types are inferred from the arrays of the run."""
+        """The kernel of a node with types inferred from the arrays of the run."""
         better = self._kernel_for_any(node, op, context)
         slots = [self._slots[value.number] for value in node.values_in]
         fixed = {position: array for position, array in enumerate(slots) if array is not None}
@@ -232,7 +230,7 @@ class Planner:
         return DynamicKernel(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed)
 
     def _kernel_for_any(self, node: Node, op: Op, context: Context) -> Kernel | None:
-        """What is to be called instead of `evaluate` and of `kernel`, whatever the types are."""
+        """The function to call instead of `evaluate` and `kernel`, for any types."""
         if op.evaluate_context:
             return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
         return None if isinstance(node, FusedNode) else self._setting.with_constants(node)
@@ -244,7 +242,7 @@ class Planner:
         return KernelRequest(inputs, unread if self._overwrite else frozenset())
 
     def _overwritten_input(self, index: int, op: Op) -> int | None:
-        """The input whose memory becomes that of the output, None where there is no such input."""
+        """The input whose memory becomes that of the output, None if there is no such input."""
         node = self._nodes[index]
         output = self._types[node.outputs[0].number]
         if self._overwrite and op.inplace_inputs and byte_size(output) >= OVERWRITE_FROM:
@@ -264,35 +262,36 @@ def _at_layer(node: Node, require: Callable[[int], None], size: int) -> None:
 
 def overwrite_input(kernel: Kernel, position: int, *arrays: Array) -> Any:
     out = arrays[position]
-    # A view that was made by broadcasting says by its flag that its elements are not its own.
+    # A view made by broadcasting has a flag that its elements are shared.
     return kernel(*arrays, out=out if out.flags.c_contiguous and out.flags.writeable else None)
 
 
 MAX_PLANS = 32
-"""The most plans that a graph keeps."""
+"""Maximum number of plans that a graph stores."""
 
 GROWTH = 2
-"""How many times the bytes of the largest planned inputs the open plan may take: only planning counts memory."""
+"""Maximum ratio of inputs of the open plan to the largest planned inputs in bytes: only planning counts memory."""
 
 SMALL = 2**16
 """Bytes of inputs that may always be exceeded."""
 
 Input: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
-"""The dtype and the shape of an array that is given to a graph."""
+"""The dtype and the shape of an array passed to a graph."""
 
 
 class Plans:
     """The plans of one graph.
 
-    Several threads may ask at once; one of them plans at a time.
+    Several threads may call; one of them plans at a time.
 
-    make: makes a plan for inputs of these types; the flag says whether its steps may reuse buffers.
+    make: makes a plan for inputs of these types; with the flag its steps may reuse buffers.
     max_memory: the budget of a run, in bytes.
     """
 
     def __init__(self, make: Callable[[list[TensorType], bool], Plan], max_memory: int) -> None:
         self._make = make
-        # What grows with the square of an input's size takes four times as much, and the open plan reuses less memory.
+        # Tensors that grow with the square of an input's size take four times as much, and the open plan reuses less
+        # memory.
         self._ample = max_memory // (4 * GROWTH**2)
         self._exact: dict[Any, Plan] = {}
         self._recent: dict[Any, None] = {}
@@ -303,11 +302,11 @@ class Plans:
 
     @property
     def made(self) -> list[Plan]:
-        """The plans that are kept, the open one last."""
+        """The stored plans, the open one last."""
         return [*self._exact.values(), *([] if self._open is None else [self._open])]
 
     def get(self, inputs: list[Input], *, observed: bool) -> Plan:
-        """The plan to run by.
+        """The plan to run.
 
         An observer may keep the arrays that it sees, so a plan for it reuses no buffers.
         """
@@ -339,7 +338,7 @@ class Plans:
         return plan
 
     def _may_stay_open(self, inputs: list[Input]) -> bool:
-        """Whether the inputs have the dtypes and ranks of a plan, and are not too much larger."""
+        """Return True if the inputs have the dtypes and ranks of a plan, and are not too much larger."""
         return (
             self._planned_bytes is not None
             and _bytes(inputs) <= GROWTH * self._planned_bytes + SMALL

@@ -1,4 +1,4 @@
-"""Passes that compute before a run what every run would compute, and keep constants as kernels read them.
+"""Passes that precompute values before a run, and store constants in the form that kernels read.
 
 The functions are those of `PASSES` in `ir_exec/plan/compiler.py`, in their order.
 """
@@ -47,11 +47,11 @@ __all__ = [
 ]
 
 _GIVEN = np.empty(0)
-"""Stands for the value of an input while a plan is made."""
+"""A placeholder for the value of an input during planning."""
 
 
 def fold_constants(compiler: Compiler, draft: Draft) -> None:
-    """Compute what depends on no input, no variable and no random number."""
+    """Compute values that depend on no input, variable or random number."""
     if compiler.constants is not None:
         return
     graph = compiler.graph
@@ -76,7 +76,7 @@ def fold_constants(compiler: Compiler, draft: Draft) -> None:
 def prepack_weights(compiler: Compiler, draft: Draft) -> None:
     """Multiply by matrices that only MatMul reads in panels.
 
-    The declared shapes say by how many rows, so that results do not depend on the sizes of the first run.
+    The number of rows is taken from the declared shapes: results do not depend on the sizes of the first run.
     """
     constants = compiler.constants
     if compiler.matrices is not None or constants is None or not any(map(may_be_panelled, constants)):
@@ -89,11 +89,11 @@ def prepack_weights(compiler: Compiler, draft: Draft) -> None:
 
 
 def transform_filters(compiler: Compiler, draft: Draft) -> None:
-    """Multiply by transformed filters, by declared shapes, as by matrices, and make one of several convolutions."""
+    """Multiply by transformed filters, for declared shapes, as for matrices, and merge several convolutions."""
     constants = compiler.constants
     if compiler.filters is not None or constants is None or not may_have_sums(compiler.graph):
         return
-    from ir_exec.plan.passes.conv_weights import PackedFilters  # networks without convolutions do without
+    from ir_exec.plan.passes.conv_weights import PackedFilters  # not needed without convolutions
 
     types = _declared_types(compiler, draft)
     compiler.filters = PackedFilters(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
@@ -103,7 +103,7 @@ def transform_filters(compiler: Compiler, draft: Draft) -> None:
 
 
 def _compute_for_observers(compiler: Compiler, constants: Sequence[Array | None], values: Collection[Value]) -> None:
-    """Let what leads to values that nodes hold run where the layers of the file do."""
+    """Run the layers that compute values held by nodes in plans that run the layers of the file."""
     again = set(values)
     for node in reversed(compiler.graph.nodes):
         if not again.isdisjoint(node.outputs):
@@ -112,7 +112,7 @@ def _compute_for_observers(compiler: Compiler, constants: Sequence[Array | None]
 
 
 def _declared_types(compiler: Compiler, draft: Draft) -> Types:
-    """The types for the declared input shapes; those of the plan where a body declares what does not fit."""
+    """The types for the declared input shapes; the types of the plan if a body's declarations do not match."""
     faults: list[IRError] = []
 
     def settle(node: Node, inferred: list[TensorType] | None, found: list[IRError]) -> list[TensorType]:
@@ -126,7 +126,7 @@ def _declared_types(compiler: Compiler, draft: Draft) -> Types:
 
 
 def relayout_constants(compiler: Compiler, draft: Draft) -> None:
-    """Copy constants whose elements are scattered, and those of ONNX files that are not aligned."""
+    """Copy constants with scattered elements, and constants of ONNX files that are not aligned."""
     constants = compiler.constants
     assert constants is not None, "they are folded before"
     if compiler.has_layout:
@@ -139,7 +139,7 @@ def relayout_constants(compiler: Compiler, draft: Draft) -> None:
             continue
         is_aligned = array.flags.aligned or not compiler.expand
         if not is_aligned or (is_scattered(array) and compiler.room.is_own(array)):
-            # One at a time: the array before is freed.
+            # One at a time: the previous array is freed.
             ordered[number] = _kept(array.copy())
             if not is_aligned:
                 compiler.room.leave_file(array)
@@ -148,7 +148,7 @@ def relayout_constants(compiler: Compiler, draft: Draft) -> None:
 
 
 def sink_large_constants(compiler: Compiler, draft: Draft) -> None:
-    """Begin with the layers of the file, each constant that is not kept right before its first reader."""
+    """Begin with the layers of the file, each constant that is not stored right before its first reader."""
     assert compiler.constants is not None, "they are folded before"
     draft.slots = compiler.constants.copy()
     waiting: dict[Value, Node] = {}
@@ -165,7 +165,7 @@ def sink_large_constants(compiler: Compiler, draft: Draft) -> None:
 
 
 def use_packed_weights(compiler: Compiler, draft: Draft) -> None:
-    """Put nodes that hold a packed weight in the place of those that read it."""
+    """Replace nodes that read a packed weight by nodes that hold it."""
     results = [node.values_in[0] for node in compiler.graph.results]
     for packed in (compiler.matrices, compiler.filters):
         if packed is not None:
@@ -173,11 +173,11 @@ def use_packed_weights(compiler: Compiler, draft: Draft) -> None:
 
 
 def use_compressed_weights(compiler: Compiler, draft: Draft) -> None:
-    """Multiply by compressed weights, and gather from them, block by block, where they are not expanded."""
+    """Multiply by compressed weights, and gather from them, chunk by chunk, if they are not expanded."""
     if compiler.expand or compiler.weights is None:
         return
     if compiler.compressed is None:
-        from ir_exec.plan.passes.compressed_weights import CompressedWeights  # few networks run on their stored weights
+        from ir_exec.plan.passes.compressed_weights import CompressedWeights  # few models run on compressed weights
 
         compiler.compressed = CompressedWeights(
             compiler.graph, compiler.weights, draft.types, compiler.folded, compiler.setting.operator
@@ -187,11 +187,11 @@ def use_compressed_weights(compiler: Compiler, draft: Draft) -> None:
 
 
 def eliminate_known_values(compiler: Compiler, draft: Draft) -> None:
-    """Leave out what inference knows already, and what nobody reads."""
+    """Remove values known from inference, and unused values."""
     slots = draft.slots
     for node in draft.nodes:
         if isinstance(node.op, Const):
-            # It is too large to be kept.
+            # It is too large to store.
             continue
         values = [draft.types[value.number].value for value in node.outputs] if node.op else []
         if all(value is not None for value in values):
@@ -208,11 +208,11 @@ def eliminate_known_values(compiler: Compiler, draft: Draft) -> None:
 
 
 def fold_shapes(compiler: Compiler, draft: Draft) -> None:
-    """Compute what follows from the input shapes, as far as there is room.
+    """Compute values that follow from the input shapes, within the memory limit.
 
-    Raises what the layers raise that are computed for it, and ResourceError where the run around has no room.
+    Raises the errors of the computed layers, and ResourceError if the memory of the enclosing run is insufficient.
     """
-    # Without `expand` these are left to be computed in every run.
+    # Without `expand` these are computed in every run.
     weights = frozenset() if compiler.expand else constant_values(compiler.graph)
     room = compiler.room.left_for_settled
     now, kept, later = partition_precomputable(
@@ -225,7 +225,7 @@ def fold_shapes(compiler: Compiler, draft: Draft) -> None:
 
 
 def _settle(compiler: Compiler, nodes: list[Node], kept: list[int], draft: Draft) -> int:
-    """Run the nodes and put the values of these numbers into the slots; the bytes of memory that they take."""
+    """Run the nodes and store the values of these numbers in the slots; returns their bytes of memory."""
     size = 0
     plan = Planner(compiler.setting, nodes, draft.types, draft.slots.copy(), kept, overwrite=True).plan()
     compiler.run(plan, plan.slots)
@@ -244,14 +244,14 @@ def _settle(compiler: Compiler, nodes: list[Node], kept: list[int], draft: Draft
 
 
 def hoist_gather_past_matmul(compiler: Compiler, draft: Draft) -> None:
-    """Multiply a value that is the same in all iterations before a part of it is gathered in each."""
+    """Multiply a value that is equal in all iterations before gathering from it in each."""
     if compiler.fixed:
         nodes, draft.types = hoist_past_matmul(draft, draft.types, compiler.fixed, compiler.room.left_for_settled)
         draft.set_nodes(nodes)
 
 
 def hoist_loop_invariants(compiler: Compiler, draft: Draft) -> None:
-    """Compute in the first iteration alone what the others would compute again."""
+    """Compute values only in the first iteration that the others would compute again."""
     if not compiler.fixed:
         return
     known = draft.slots.copy()
@@ -267,14 +267,14 @@ def hoist_loop_invariants(compiler: Compiler, draft: Draft) -> None:
 
 
 def _compact(array: Array, room: WeightMemoryBudget) -> Array:
-    """An array that keeps no larger one in memory, and is read fast."""
+    """An array that keeps no larger one in memory, and is fast to read."""
     owner = owner_of(array)
     is_part = owner.flags.writeable and owner.nbytes > array.nbytes
     return array.copy() if is_part or (is_scattered(array) and not room.is_stored(array)) else array
 
 
 def _kept(array: Array) -> Array:
-    """A constant, safe from layers and from callers who get it as an output; the run counts its memory no more."""
+    """A constant protected from writes by layers and callers; the run no longer counts its memory."""
     owner = owner_of(array)
     if owner.flags.writeable:
         current_limits().keep(owner, planned=owner.nbytes)

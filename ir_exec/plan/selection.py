@@ -1,4 +1,4 @@
-"""Which passes make plans: all, all but some, or some alone. With it one finds the pass that changes a number."""
+"""The selection of passes: all, all except some, or only some. It helps to find the pass that changes a number."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ __all__ = ["PassSelection"]
 
 @dataclass(frozen=True, slots=True)
 class PassSelection:
-    """only: the passes that run, None for all. without: passes that do not."""
+    """only: the passes that run, None for all. without: passes that do not run."""
 
     only: frozenset[str] | None = None
     without: frozenset[str] = frozenset()
 
     def allows(self, name: str) -> bool:
-        """Whether a pass of this name runs."""
+        """Return True if a pass of this name runs."""
         return name not in self.without and (self.only is None or name in self.only)
 
     def leaving_out(self, *names: str) -> PassSelection:
-        """The same without these passes."""
+        """Return the selection without these passes."""
         return PassSelection(self.only, self.without | set(names))
 
     @classmethod
     def parse(cls, text: str | None, names: Iterable[str]) -> PassSelection:
-        """`-a,-b` leaves passes out, `a,b` runs these alone. names: of the passes that can be chosen.
+        """Parse `-a,-b`, which disables passes, or `a,b`, which runs only these.
+
+        names: of the passes that can be selected.
 
         Raises EvaluationError (IR704) for a name that no pass has.
         """

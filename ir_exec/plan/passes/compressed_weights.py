@@ -1,8 +1,8 @@
-"""Nodes that work on weights as they are stored, in place of those that would expand them first.
+"""Nodes that work on compressed weights, instead of nodes that expand them first.
 
-Files say compressed weights as a chain of layers behind a constant: Convert, Subtract a zero point, Multiply by a
-scale, Reshape the groups of a row into one, Convert. Where MatMul multiplies by the end of such a chain, or Gather
-takes rows of it, one node does it with the constant itself. Chains of other forms stay as they are.
+Files express compressed weights as a chain of layers after a constant: Convert, Subtract a zero point, Multiply by a
+scale, Reshape the groups of a row into one, Convert. If MatMul multiplies by the end of such a chain, or Gather takes
+rows of it, one node does so with the constant itself. Other chains are unchanged.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _FLOATS = element_types("f16 bf16 f32")
 
 
 class _Chain(NamedTuple):
-    """A constant and what layers make of it: (codes - zero) * scale, seen in another shape, perhaps transposed.
+    """A constant and its expansion by layers: (codes - zero) * scale, in another shape, possibly transposed.
 
-    first: the element type to which the codes are converted first, which may round them.
+    first: the element type of the first conversion of the codes, which may round them.
     """
 
     codes: Const
@@ -49,10 +49,10 @@ class _Chain(NamedTuple):
 
 
 class CompressedWeights:
-    """The chains of one graph whose ends are not kept as constants.
+    """The chains of one graph whose ends are not stored as constants.
 
-    types: of every value, as the run has it. kept: the values that are.
-    operator: what runs for a node.
+    types: of every value, in the run. kept: the values stored as constants. operator: the operator that runs for a
+    node.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class CompressedWeights:
                         self._found[node] = found
 
     def replaced(self, nodes: list[Node], results: Collection[Value]) -> list[Node]:
-        """The nodes of a plan with those that work on stored weights, without the layers that nobody reads then.
+        """The nodes of a plan with nodes for compressed weights, without layers that are then unused.
 
-        results: what is read at the end.
+        results: the values read at the end.
         """
         return replaced(nodes, self._found, results)
 
@@ -151,7 +151,7 @@ class CompressedWeights:
         return _Chain(codes, first, numbers.get("Subtract"), numbers.get("Multiply"), shape, is_transposed)
 
     def _is_exact(self, node: Node) -> bool:
-        """Whether a Convert keeps every value, or rounds those of a table."""
+        """Return True if a Convert keeps every value, or rounds values of a table."""
         target: ElementType = vars(node.op)["destination_type"]
         if target is ElementType.f32:
             return True
@@ -160,7 +160,7 @@ class CompressedWeights:
         return target in _FLOATS and kind is not None and (kind is target or 0 < kind.bits <= 8)
 
     def _constant(self, value: Value) -> Array | None:
-        """A constant behind conversions, as it is stored; integers of less than a byte as bytes."""
+        """A constant before conversions, as stored; integers of less than a byte as bytes."""
         node = self._made.get(value)
         while node is not None and node.type == "Convert" and self._is_exact(node):
             node = self._made.get(node.values_in[0])
@@ -174,10 +174,10 @@ class CompressedWeights:
         return array.view(np.int8 if kind.is_signed else np.uint8) if is_packed(kind) else array
 
     def _matrix(self, chain: _Chain, *, in_rows: bool) -> CompressedMatrix | None:
-        """The stored matrix [rows, columns] of a chain, all axes but the last being rows."""
+        """The stored matrix [rows, columns] of a chain; all axes except the last are rows."""
         stored, shape = chain.codes.shape.static, chain.shape
         rows, columns = prod(shape[:-1]), shape[-1]
-        # The groups are an axis of their own, before the last one or before those of the rows.
+        # The groups are a separate axis, before the last one or before the axes of the rows.
         if stored[-1] != columns and not (in_rows and prod(stored[:-2]) == rows):
             return None
         if not in_rows and len(stored) not in (2, 3):
@@ -188,7 +188,7 @@ class CompressedWeights:
             return None
         kind = chain.codes.element_type
         if stored[-1] % 2 and kind.bits in (4, 16) and (kind.bits == 4 or len(stored) > 2):
-            # Elements in the same word would be of different groups.
+            # Elements in one word would belong to different groups.
             return None
         order = self._weights.order
         table = None
@@ -206,13 +206,15 @@ class CompressedWeights:
         )
 
     def _stored(self, op: Const) -> Array:
-        # As bytes, since files seldom align constants, and an array that is not aligned would be copied.
+        # As bytes, since files rarely align constants, and an array that is not aligned would be copied.
         size = packed_size(op.element_type, prod(op.shape.static))
         return np.frombuffer(self._weights.slice(op.offset, size), np.uint8)
 
     def _by_group(self, numbers: Array | None, stored: tuple[int, ...], rows: int, in_rows: bool) -> Array | None:
-        """Numbers for elements of the shape `stored` as [rows, groups] or [groups, columns]; ValueError where they
-        differ within a group."""
+        """Numbers for elements of the shape `stored` as [rows, groups] or [groups, columns].
+
+        Raises ValueError for unequal numbers in a group.
+        """
         if numbers is None:
             return None
         if numbers.ndim > len(stored):
@@ -223,7 +225,7 @@ class CompressedWeights:
 
 
 class CompressedMatMul(HoldsInput):
-    """MatMul of `a` by a matrix that is stored compressed; it is no operator of any file."""
+    """MatMul of `a` by a compressed matrix; it is not an operator of files."""
 
     inputs = (In("a"),)
 
@@ -235,7 +237,7 @@ class CompressedMatMul(HoldsInput):
     def __init__(
         self, op: Op, shape: Shape, matrix: CompressedMatrix, batch: tuple[int, ...], is_transposed: bool
     ) -> None:
-        """op: the MatMul. shape: of its b. batch: the axes before those of the matrices."""
+        """op: the MatMul. shape: of its b. batch: the axes before the matrices."""
         vars(self).update(_op=op, _shape=shape, _matrix=matrix, _batch=batch, _is_transposed=is_transposed)
 
     def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
@@ -268,7 +270,7 @@ class CompressedMatMul(HoldsInput):
 
 
 class CompressedGather(HoldsInput):
-    """Gather of rows of a matrix that is stored compressed; it is no operator of any file."""
+    """Gather of rows of a compressed matrix; it is not an operator of files."""
 
     inputs = (In("indices"),)
 
@@ -285,7 +287,7 @@ class CompressedGather(HoldsInput):
 
     def evaluate(self, indices: Array) -> Array:
         matrix = self._matrix
-        # The Gather itself says which row stands for which index, and what is wrong with one.
+        # The Gather itself maps indices to rows and reports faulty ones.
         numbers = np.arange(1, matrix.rows + 1)[:, np.newaxis]
         places = self._op.evaluate(numbers, indices, self._axis)[..., 0]
         rows = take_rows(matrix, np.maximum(places.reshape(-1) - 1, 0))

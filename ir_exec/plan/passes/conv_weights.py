@@ -1,5 +1,8 @@
-"""Convolutions that have their constant filters themselves: transformed once, see `kernels.conv.winograd`, or those of
-all convolutions, scales and normalizations of one input whose sum a network needs, as one."""
+"""Convolutions that hold their constant filters.
+
+Filters are transformed once, see `kernels.conv.winograd`, or merged from all convolutions, scales and normalizations of
+one input that a model sums.
+"""
 
 from __future__ import annotations
 
@@ -26,22 +29,22 @@ from ir_exec.types import Array, ElementType, Shape, TensorType
 __all__ = ["ChannelSum", "PackedFilters", "channel_sums", "filter_form"]
 
 CONVOLUTIONS = {"Convolution": 2, "GroupConvolution": 3}
-"""How many axes their filters have before the spatial ones."""
+"""The number of filter axes before the spatial ones."""
 
 _BY_CHANNEL = {*CONVOLUTIONS, BATCH_NORM, "Add", "Subtract", "Multiply"}
 
 _MOST_SUMMANDS = 64
-"""The layers and summands of a sum at most, so that finding it takes no time that matters."""
+"""Maximum number of layers and summands of a sum, to bound the time of the search."""
 
 _LARGE = 1e30
-"""From here on sums of filters, and of their products, may be infinite."""
+"""Magnitude at which sums of filters, and of their products, may become infinite."""
 
 
 class PackedLayout(NamedTuple):
-    """How a constant is held.
+    """The storage of a constant.
 
-    size: the elements of f32 that it takes once it is packed. beside: whether it is kept as it is too. hold: takes the
-    constant, and returns what the operator of a node that reads it becomes.
+    size: its elements of f32 once packed. beside: the original is kept too. hold: takes the constant, and returns a
+    function that converts the operator of a reader.
     """
 
     size: int
@@ -57,10 +60,10 @@ class _Holder(NamedTuple):
 
 
 class PackedFilters(PackedWeights):
-    """The filters of one graph by which only convolutions multiply, transformed, or summed up to those of one.
+    """The filters of one graph that only convolutions read, transformed, or summed to the filters of one convolution.
 
-    constants: the constants by number; what the nodes hold leaves it. types: of every value, for the declared shapes.
-    operator: what runs for a node.
+    constants: the constants by number; constants held by nodes are removed. types: of every value, for the declared
+    shapes. operator: the operator that runs for a node.
     """
 
     def __init__(
@@ -88,7 +91,7 @@ class PackedFilters(PackedWeights):
                 if array is not None and total is not None and not form.beside:
                     room.leave_file(array)
                 self.values.append(held)
-            # It is freed before the next ones are summed up.
+            # It is freed before the next ones are summed.
             del array
             for node in nodes:
                 op = holder.makes(operator(node))
@@ -98,9 +101,9 @@ class PackedFilters(PackedWeights):
                 self.hold(Fusion(members, op, node.values_in[:1]), "transform_filters")
 
     def pack(self) -> None:
-        """Keep all filters transformed, each in the place of what it was made of."""
+        """Store all filters transformed, each instead of its original."""
         waiting = [one for one in self.transformed if not one.is_packed]
-        # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
+        # One array for all: the system allocates large ones in large pages, which is 5x faster.
         memory = np.empty(sum(prod(one.shape) for one in waiting), np.float32)
         end = 0
         for transformed in waiting:
@@ -112,7 +115,7 @@ class PackedFilters(PackedWeights):
 
 
 class _WantedFilters(NamedTuple):
-    """How filters are packed, who reads them, the sum that its reader is then, and how many windows they meet."""
+    """The packing of filters, their readers, the sum that replaces a reader, and the number of windows."""
 
     form: PackedLayout
     nodes: list[Node]
@@ -123,7 +126,7 @@ class _WantedFilters(NamedTuple):
 def _wanted(
     graph: Graph, constants: Sequence[Array | None], types: Types, operator: Callable[[Node], Op]
 ) -> dict[Value, _WantedFilters]:
-    """What is packed; what saves most for its memory, by the number of windows, comes first."""
+    """The filters to pack; the largest savings for the memory, by the number of windows, come first."""
     wanted = {}
     readers = readers_of(graph)
     sums = channel_sums(graph.nodes, readers, constants, types, operator)
@@ -151,10 +154,10 @@ def _may_be_transformed(array: Array) -> bool:
 
 
 class ChannelSum(NamedTuple):
-    """One input, convolved or as it is, times numbers for each output channel, summed up; + shift.
+    """The sum of one input, convolved or unchanged, times numbers for each output channel; + shift.
 
-    nodes: all, the last one last. widest: the convolution whose windows hold those of all others. filters: of each
-    summand, constants, None for the input as it is; corners: where in the windows of `widest` they begin; factors:
+    nodes: all, in order. widest: the convolution whose windows contain the windows of all others. filters: of each
+    summand, constants, None for the unchanged input; corners: the place of their windows in those of `widest`; factors:
     [outputs] or [1]; f64. shift: [outputs or 1, 1, ...]; f32.
     """
 
@@ -171,7 +174,7 @@ class ChannelSum(NamedTuple):
         return [node.values_in[1] for node in self.nodes if node.type in CONVOLUTIONS]
 
     def scaled(self, constants: Sequence[Array | None]) -> Array:
-        """What the filters of `widest` must be for it to compute all but the shift."""
+        """The filters with which `widest` computes everything except the shift."""
         arrays = [None if value is None else constants[value.number] for value in self.filters]
         filters = constants[self.widest.values_in[1].number]
         assert filters is not None, "they are constants"
@@ -187,7 +190,7 @@ class ChannelSum(NamedTuple):
         return total.astype(np.float32).reshape(filters.shape)
 
     def form(self, filters: Array) -> PackedLayout:
-        """Filters as they are, scaled."""
+        """Scaled filters that are not transformed."""
 
         def hold(array: Array) -> _Holder:
             return _Holder(lambda op: PackedConvolution(op, Shape(array.shape), array), None)
@@ -208,9 +211,9 @@ def channel_sums(
     types: Types,
     operator: Callable[[Node], Op],
 ) -> dict[Node, ChannelSum]:
-    """For each node that is a part of one the largest sum to which a convolution and its only readers lead.
+    """The largest sum for each node in one, from a convolution and its only readers.
 
-    readers: of every value. One convolution and a shift are none, nor is what might become infinite.
+    readers: of every value. One convolution with a shift is not a sum, nor is one that might become infinite.
     """
     sums: dict[Node, ChannelSum] = {}
     for node in nodes:
@@ -228,7 +231,7 @@ def channel_sums(
 
 
 class _Summands:
-    """What makes up a value that follows by channels from the data of a convolution."""
+    """The summands of a value that depends by channels on the data of a convolution."""
 
     def __init__(
         self,
@@ -251,7 +254,7 @@ class _Summands:
         self._shift = np.zeros(1)
 
     def take(self, value: Value, factor: Array) -> bool:
-        """Take what makes up the value, times a factor; False where there is anything else, or too much."""
+        """Add the summands of the value, times a factor; returns False for other or too many ones."""
         if value is self._data:
             self._terms.append((None, factor))
             return True
@@ -288,7 +291,7 @@ class _Summands:
         return True
 
     def up_to(self, last: Node) -> ChannelSum | None:
-        """All of it; None where it is no convolution, less than a sum, or something else reads a part of it."""
+        """The sum; None if it is not a convolution, not a sum, or has other readers."""
         inner = [node for node in self._nodes if node is not last]
         is_read = any(reader not in self._nodes for node in inner for reader in self._readers[node.outputs[0]])
         is_sum = len(self._terms) > 1 or any(node.type == BATCH_NORM for node in self._nodes)
@@ -324,7 +327,7 @@ class _Summands:
         return vector if vector is not None and vector.size in (1, self._outputs) else None
 
     def _corner(self, node: Node | None, widest: Node) -> list[int] | None:
-        """Where in the windows of a convolution those of another one begin; None where they are not in them all."""
+        """The place of another convolution's windows in the windows of one; None if they are not contained."""
         if node is widest:
             return [0] * self._axes
         outer, own = self._windows(widest), self._windows(node)
@@ -342,7 +345,7 @@ class _Summands:
         return corner
 
     def _windows(self, node: Node | None) -> list[tuple[int, ...]] | None:
-        """Stride, dilation, size, and padding at both ends along each axis; None where it depends on the image."""
+        """Stride, dilation, size, and padding at both ends along each axis; None if it depends on the image."""
         ones, zeros = [1] * self._axes, [0] * self._axes
         if node is None:
             return list(zip(ones, ones, ones, zeros, zeros, strict=True))
@@ -357,9 +360,9 @@ class _Summands:
 def filter_form(
     value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
 ) -> PackedLayout | None:
-    """How filters are packed; None where a convolution is not faster with transformed ones.
+    """The packing of filters; None if a convolution is not faster with transformed ones.
 
-    nodes: what reads them.
+    nodes: the readers.
     """
     kinds = {node.type for node in nodes}
     if kinds not in ({"Convolution"}, {"GroupConvolution"}):
@@ -377,7 +380,7 @@ def filter_form(
         windows = prod([dim.hi if dim.is_static else inf for dim in counts])
         if steps - {1} or not is_worth_transforming(grouped, windows):
             return None
-    # Others cannot be had again from the sums into which they are transformed.
+    # Others cannot be recovered from the sums that they are transformed to.
     if not _are_usual(array):
         return None
 
@@ -401,15 +404,17 @@ def _only_reader(node: Node, readers: Mapping[Value, Sequence[Node]]) -> Node | 
 
 
 def _by_channel(array: Array, rank: int) -> Array | None:
-    """A constant with one element for each channel of images, or one for all, as a vector; None for another one."""
+    """A constant with one element for each channel of images, or one for all, as a vector; None for others."""
     channels = array.ndim - rank + 1 if array.ndim <= rank else rank
     is_one = channels < rank and array.size == (array.shape[channels] if channels >= 0 else 1)
     return array.reshape(-1).astype(np.float64) if is_one else None
 
 
 class PackedConvolution(HoldsInput):
-    """Convolution or GroupConvolution with constant filters, which may be transformed, and perhaps a number for each
-    output that is added; it is no operator of any file."""
+    """Convolution or GroupConvolution with constant filters; it is not an operator of files.
+
+    The filters may be transformed, and a number may be added to each output.
+    """
 
     type_name = "Convolution"
     inputs = (In("data"),)
@@ -428,7 +433,7 @@ class PackedConvolution(HoldsInput):
         *,
         transformed: TransformedFilters | None = None,
     ) -> None:
-        """op: the convolution. shape: of its filters. filters: themselves, None where they are never needed so."""
+        """op: the convolution. shape: of its filters. filters: the original ones, None if they are never needed."""
         vars(self).update(_op=op, _shape=shape, _filters=filters, _transformed=transformed, _shift=None)
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:

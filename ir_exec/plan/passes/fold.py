@@ -1,5 +1,4 @@
-"""Values that depend on weights alone, or on the shapes of inputs too, and are computed once; and what the iterations
-of a loop can compute together before the first."""
+"""Precomputed values, which depend on weights or input shapes only, and values of loops computed once."""
 
 from __future__ import annotations
 
@@ -33,17 +32,17 @@ __all__ = [
 ]
 
 SMALL = 2**12
-"""Bytes: constants up to this size are kept whatever they come from."""
+"""Maximum bytes of constants that are always stored."""
 
 
 def foldable(
     graph: Graph, types: Types, *, expand_weights: bool, small: Callable[[Node], int] | None = None
 ) -> set[Value]:
-    """The values that depend on no input, no variable and no random number.
+    """The values that depend on no input, variable or random number.
 
-    Without `expand_weights` only those that take no more memory than the weights they come from: the others, for
-    instance f32 from u4, are computed in every run and freed again.
-    types: of every value, as the run has it. small: bytes up to which the outputs of a node may take more memory.
+    Without `expand_weights`, only values that take at most the memory of the weights they are computed from: others,
+    for instance f32 from u4, are computed in every run and freed again.
+    types: of every value, in the run. small: maximum bytes of a node's outputs that may take more memory.
     """
     constant: set[Value] = set()
     stored: dict[Value, int] = {}
@@ -64,7 +63,7 @@ def foldable(
 
 
 def constant_values(graph: Graph) -> set[Value]:
-    """The values that depend on no input, no variable and no random number, whatever memory they take."""
+    """The values that depend on no input, variable or random number, of any size."""
     constant: set[Value] = set()
     for node in graph.nodes:
         if _is_constant(node, constant):
@@ -82,12 +81,15 @@ def _is_constant(node: Node, constant: set[Value]) -> bool:
 
 
 LARGE = 2**16
-"""Bytes of a constant from which on the pages that held it in the file are let go."""
+"""Minimum bytes of a constant whose pages in the file are released."""
 
 
 def letting_go(step: Step, weights: Weights) -> Step:
-    """The step with its last look at the file: pages of large constants that only this step reads leave the process's
-    memory after it, unless its output is a view of them."""
+    """The step with a release of file pages.
+
+    Pages of large constants that only this step reads leave the process's memory after it, unless its output is a view
+    of them.
+    """
     stored = step.node.op if isinstance(step.node.op, Const) else None
     dying = tuple([place for place, slot in enumerate(step.inputs) if slot in step.dying])
     if not dying and (stored is None or stored.size < LARGE):
@@ -109,10 +111,10 @@ def _let_go(weights: Weights, evaluate: Kernel, stored: Const | None, dying: Seq
 
 
 class Settled(NamedTuple):
-    """How the nodes of a plan are divided.
+    """The partition of the nodes of a plan.
 
-    now: those to compute before all runs, in order. kept: the numbers of the values of them that runs read.
-    later: those that run, in order; what is computed now but not kept is among them where they read it.
+    now: nodes to compute before all runs, in order. kept: the numbers of their values that runs read. later: nodes to
+    run, in order, including nodes computed now whose values are read but not stored.
     """
 
     now: list[Node]
@@ -129,17 +131,17 @@ def partition_precomputable(
     passing: Set[Value],
     room: int,
 ) -> Settled:
-    """Which nodes of a plan depend only on what is known before a run.
+    """Partition the nodes of a plan by their dependence on values known only in a run.
 
-    slots: what is known. results: the numbers of what is read at the end. passing: what is not kept. room: bytes that
-    the kept values may take together; those that the last nodes read come first.
+    slots: the known values. results: the numbers of the values read at the end. passing: values that are not stored.
+    room: maximum bytes of all stored values; values read by the last nodes come first.
     """
     known = {value for node in nodes for value in node.values_in if slots[value.number] is not None}
     early = set()
     for node in nodes:
         if isinstance(node.op, Const) or not _is_constant(node, known):
             continue
-        # Sizes that show themselves in the run alone cannot be compared with the room.
+        # Sizes known only in the run cannot be compared with the maximum.
         if all(types[value.number].shape.is_static for value in node.outputs):
             early.add(node)
             known.update(node.outputs)
@@ -172,7 +174,7 @@ def partition_precomputable(
 
 
 def is_scattered(array: Array) -> bool:
-    """Whether neither rows nor columns are contiguous, and every element has a place of its own."""
+    """Return True if neither rows nor columns are contiguous, and no elements share memory."""
     if array.flags.c_contiguous:
         return False
     strides = array.squeeze().strides
@@ -180,12 +182,11 @@ def is_scattered(array: Array) -> bool:
 
 
 def hoist_past_matmul(draft: PlanGraph, types: Types, fixed: Collection[int], room: int) -> tuple[list[Node], Types]:
-    """The nodes of a draft with every Gather behind the MatMul that multiplies what it takes from a fixed value by a
-    known matrix, and the types of their values.
+    """Move every Gather from a fixed value after the MatMul of its result by a known matrix; returns nodes and types.
 
-    No `FusionRule`: two nodes change places, and what is fixed differs from loop to loop.
+    This is not a `FusionRule`: two nodes are exchanged, and the fixed values differ between loops.
 
-    fixed: the numbers of values that are the same in every iteration. room: bytes that a product may take.
+    fixed: the numbers of values that are equal in every iteration. room: maximum bytes of a product.
     """
     types, ordered = types.copy(), draft.nodes.copy()
     for place, node in enumerate(draft.nodes):
@@ -203,7 +204,7 @@ def hoist_past_matmul(draft: PlanGraph, types: Types, fixed: Collection[int], ro
 
 
 def _product(draft: PlanGraph, node: Node, fixed: Collection[int]) -> Node | None:
-    """The MatMul of what a Gather takes from a fixed value, along another axis than the last, and a known matrix."""
+    """The MatMul of a Gather from a fixed value, not along its last axis, by a known matrix."""
     if draft.kind(node) != "Gather" or node.values_in[0].number not in fixed:
         return None
     product = draft.only_reader(node.outputs[0])

@@ -1,4 +1,4 @@
-"""Gelu, Swish, HSwish and Clamp, which exporters of ONNX files write as two to nine layers.
+"""Gelu, Swish, HSwish and Clamp, which ONNX exporters write as two to nine layers.
 
 The results are rounded fewer times.
 """
@@ -58,7 +58,7 @@ def _rule(
 
 
 def _activation(name: str, **attributes: str | float) -> Op:
-    from ir_exec.ops.activation import functions  # most networks have none of these layers
+    from ir_exec.ops.activation import functions  # most models have none of these layers
 
     found: Op = getattr(functions, name)(**attributes)
     return found

@@ -23,9 +23,10 @@ _FLOATS = element_types("f32 f64")
 
 
 class Attending(Op):
-    """output = softmax(query @ transposed key * scale + mask) @ value, for shapes that are known.
+    """output = softmax(query @ transposed key * scale + mask) @ value, for known shapes.
 
-    query: [..., L, E]. key: [..., S, E], or [..., E, S] if it is by columns. value: [..., S, Ev], or [..., Ev, S].
+    query: [..., L, E]. key: [..., S, E], or [..., E, S] if it is stored by columns. value: [..., S, Ev], or [..., Ev,
+    S].
     mask: broadcasts to the scores [..., L, S]. output: [..., L, Ev].
     """
 
@@ -41,7 +42,7 @@ class Attending(Op):
     _output: TensorType
 
     def __init__(self, scale: float, by_columns: tuple[bool, bool], output: TensorType) -> None:
-        """by_columns: whether key is, and value."""
+        """by_columns: key, and value, are stored by columns."""
         vars(self).update(_scale=scale, _by_columns=by_columns, _output=output)
 
     def infer(
@@ -67,7 +68,7 @@ check_contract(Attending, "Attending")
 
 
 def _is_product(match: Match, value: Value) -> bool:
-    """Return True for batches of matrices of known shapes, the first of them as they are."""
+    """Return True for batches of matrices of known shapes, the first of them not transposed."""
     node = match.node(value)
     types = [match.graph.type(one) for one in (*node.values_in, value)]
     is_plain = not match.operator(value).transpose_a
@@ -94,7 +95,7 @@ def _product(first: NodePattern, second: NodePattern) -> NodePattern:
 
 _SCORES = (
     _product(anything("query"), anything("key"))
-    .where("scores that the cache of a core does not hold", _is_large)
+    .where("scores that exceed the cache of a core", _is_large)
     .named("scores")
 )
 _DIVISOR = number("divisor").where("a divisor other than 0", lambda match, value: match.graph.number(value) != 0)
@@ -122,7 +123,7 @@ ATTENTION = FusionRule(
     operator=_attending,
     anchors=frozenset({"SoftMax", "Softmax"}),
 )
-"""softmax(query @ key · factor + mask) @ value, where the cache of a core does not hold all scores.
+"""softmax(query @ key · factor + mask) @ value, if all scores exceed the cache of a core.
 
 Queries are multiplied by the factor, not scores.
 """

@@ -1,4 +1,4 @@
-"""Normalization whose vectors are known before a run, as one step in place."""
+"""Normalization with vectors known before a run, as one step in place."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ check_contract(BatchNorm, "BatchNorm")
 def known_vectors(
     op: Any, node: Node, known: Callable[[Value], Array | None]
 ) -> tuple[Value, Array, Array, Array] | None:
-    """The data of a BatchNormInference, and its mean, scale and beta; None where one of its vectors is not known."""
+    """The data of a BatchNormInference, and its mean, scale and beta; None if one of its vectors is not known."""
     inputs = dict(zip([declared.name for declared in op.inputs], node.values_in, strict=True))
     data = inputs.pop("data")
     arrays = {name: array for name, value in inputs.items() if (array := known(value)) is not None}
@@ -97,4 +97,4 @@ KNOWN_BATCH_NORM = FusionRule(
     operator=_batch_norm,
     anchors=frozenset({BATCH_NORM}),
 )
-"""A BatchNormInference with known vectors; its versions differ in the place of the data. The results are the same."""
+"""A BatchNormInference with known vectors; its versions differ in the position of the data. The results are equal."""

@@ -21,7 +21,7 @@ _FLOATS = element_types("f32 f64")
 class RMSNorm(Op):
     """output = data / sqrt(mean of data² along the last axis + epsilon) · weight.
 
-    weight: one dim other than 1 at most, the last, which is that of data; 1 without it.
+    weight: at most one dim other than 1, the last, equal to the last of data; by default 1.
     """
 
     inputs = (In("data", types=_FLOATS), In("weight", types=_FLOATS, like="data", optional=True))
@@ -39,9 +39,9 @@ check_contract(RMSNorm, "RMSNorm")
 
 
 class LayerNorm(Op):
-    """output = (data - mean) / sqrt(variance + epsilon) · weight + bias, mean and variance those along the last axis.
+    """output = (data - mean) / sqrt(variance + epsilon) · weight + bias, with mean and variance along the last axis.
 
-    weight, bias: one dim other than 1 at most, the last, which is that of data.
+    weight, bias: at most one dim other than 1, the last, equal to the last of data.
     """
 
     inputs = (
@@ -63,7 +63,7 @@ check_contract(LayerNorm, "LayerNorm")
 
 
 def _is_along_last(match: Match, value: Value) -> bool:
-    """Return True if the one axis of a node is known to be the last of its data, and that has elements."""
+    """Return True if the only axis of a node is known to be the last of its data, and is not empty."""
     data, axes = match.node(value).values_in
     axis, dims = match.graph.number(axes), match.graph.type(data).shape.dims or ()
     return axis in (-1, len(dims) - 1) and bool(dims) and dims[-1].is_static and dims[-1].lo > 0
@@ -75,7 +75,7 @@ def _keeps_axis(match: Match, value: Value) -> bool:
 
 def _mean(data: NodePattern) -> NodePattern:
     mean = op("ReduceMean", data, anything()).where("a mean along the last axis", _is_along_last)
-    return mean.where("an axis that stays", _keeps_axis)
+    return mean.where("an axis that is kept", _keeps_axis)
 
 
 def _vector(name: str) -> NodePattern:
@@ -104,9 +104,9 @@ RMS_NORM = FusionRule(
     operator=lambda match: RMSNorm(epsilon=match.number("epsilon")),
     anchors=frozenset({"ReduceMean"}),
 )
-"""x / √(mean of x² + epsilon), perhaps times a weight.
+"""x / √(mean of x² + epsilon), optionally times a weight.
 
-The squares are added up in another order, and the quotient is rounded once where the layers round twice.
+The squares are summed in another order, and the quotient is rounded once instead of twice.
 """
 
 _MVN = op("MVN", _X, anything()).where("a normalization along the last axis", _is_along_last)
@@ -123,10 +123,10 @@ LAYER_NORM = FusionRule(
     operator=lambda match: LayerNorm(epsilon=_epsilon(match)),
     anchors=frozenset({"ReduceMean", "MVN"}),
 )
-"""An MVN along the last axis times a weight, perhaps plus a bias; the RMSNorm of x - mean; or, as TensorFlow writes it,
-x · scale + (bias - mean · scale) with scale = weight / √(variance + epsilon).
+"""An MVN along the last axis times a weight, optionally plus a bias; or the RMSNorm of x - mean; or in TensorFlow, x ·
+scale + (bias - mean · scale) with scale = weight / √(variance + epsilon).
 
-The squares are added up in another order.
+The squares are summed in another order.
 """
 
 

@@ -1,4 +1,4 @@
-"""Zeros around an image that the convolution which reads it adds itself."""
+"""Padding of an image by a Pad, moved into the convolution that reads it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["PADDING"]
 
 
 def _is_spatial(match: Match, value: Value) -> bool:
-    """Return True if a Pad adds elements, and along spatial axes alone."""
+    """Return True if a Pad adds elements, along spatial axes only."""
     begins, ends = match.known("begins"), match.known("ends")
     is_around = min(*begins, *ends) >= 0 and not any([*begins[:2], *ends[:2]])
     return is_around and match.type("x").rank == len(begins)
@@ -55,5 +55,5 @@ PADDING = FusionRule(
 )
 """A Pad that adds known numbers of zeros along spatial axes for one convolution with finite filters.
 
-The results are the same.
+The results are equal.
 """

@@ -1,4 +1,4 @@
-"""Quantization whose limits are known before a run, with the activation before it, as one step in place."""
+"""Quantization with limits known before a run, and the activation before it, as one step in place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["QUANTIZATION", "Quantized"]
 
 
 class Quantized(Op):
-    """FakeQuantize with limits that are known, none of them reversed."""
+    """FakeQuantize with known limits, none of them reversed."""
 
     inputs = (In("data", types=element_types("f32")),)
     inplace_inputs = ("data",)
@@ -51,7 +51,7 @@ def _is_in_order(match: Match, value: Value) -> bool:
 
 
 def _contains(match: Match, value: Value) -> bool:
-    """Return True if the limits of the input lie between those of the activation, which are 0 and infinity for ReLU."""
+    """Return True if the limits of the input are within those of the activation, which are 0 and infinity for ReLU."""
     if "activated" not in match.values:
         return True
     activation = match.operator(match.values["activated"])
@@ -60,7 +60,7 @@ def _contains(match: Match, value: Value) -> bool:
 
 
 def _quantized(match: Match) -> Quantized:
-    from ir_exec.kernels.quantize import level_numbers  # few networks have quantizations
+    from ir_exec.kernels.quantize import level_numbers  # few models have quantizations
 
     limits = [_limit(match, name) for name in _LIMITS]
     levels = level_numbers(limits, match.operator(match.values["quantized"]).levels - 1, match.type("x").rank or 0)
@@ -82,8 +82,7 @@ QUANTIZATION = FusionRule(
     operator=_quantized,
     anchors=frozenset({"FakeQuantize"}),
 )
-"""A FakeQuantize of f32 with known limits, perhaps behind a ReLU or Clamp that changes nothing that is not clipped to
-the same level.
+"""A FakeQuantize of f32 with known limits, optionally after a ReLU or Clamp. The results are equal.
 
-The results are the same.
+The activation may only change values that are clipped to the same level.
 """

@@ -1,11 +1,10 @@
-"""Nodes that hold one of their inputs themselves, in place of those of the file that read it: matrices of MatMul in
-panels, filters of convolutions transformed.
+"""Nodes that hold one of their inputs: matrices of MatMul in panels, transformed filters of convolutions.
 
-A constant that only such nodes read is kept by them, and no longer as an array of the graph: where a run is observed,
-which then runs the layers of the file, it is computed anew in every run.
+A constant that only such nodes read is stored by them, and no longer as an array of the graph: an observed run, which
+runs the layers of the file, computes it again.
 
-From the first run on matrices are multiplied in panels and filters transformed, which every run makes anew as it needs
-them; they are kept once there were enough runs, which changes no bit. Sums of filters are kept at once.
+Starting with the first run, matrices are multiplied in panels and filters transformed. Every run first does so on
+demand; the results are stored after enough runs, without changing a bit. Sums of filters are stored immediately.
 """
 
 from __future__ import annotations
@@ -44,28 +43,28 @@ __all__ = [
 
 
 COPIED_SHARE = 4
-"""The part of the constants, one of so many, by which packing and copies in a second memory layout add to them."""
+"""The divisor of the size of the constants that limits the memory added by packing and copies in a second layout."""
 
 COPIED_ALWAYS = 2**22
-"""Bytes that may always be kept in a second memory layout: a tenth of what the process takes without a network."""
+"""Bytes that may always be stored in a second memory layout: a tenth of the memory of the process without a model."""
 
 SETTLED_SHARE = 4
-"""The part of the constants, one of so many, that values may take which follow from the input shapes of all plans."""
+"""The divisor of the size of the constants that limits values that follow from the input shapes of all plans."""
 
 SETTLED_ALWAYS = 2**23
 """Bytes that they may always take: masks and tables of positions take 4 KB to 6 MB in transformers."""
 
 SETTLED_OF_BUDGET = 32
-"""The part of the memory, one of so many, that they never exceed: a run counts only those of its own plan."""
+"""The divisor of the memory that always limits them: a run counts only those of its own plan."""
 
 PACKED_SHARE = 4
-"""The part of the memory, one of so many, that matrices of a mapped file may take which are packed."""
+"""The divisor of the memory that limits packed matrices of a mapped file."""
 
 
 def replaced(nodes: Sequence[Node], found: Mapping[Node, Node], results: Collection[Value]) -> list[Node]:
-    """The nodes of a plan with those that hold an input themselves, without the layers that nobody reads then.
+    """The nodes of a plan with nodes that hold an input, without layers that are then unused.
 
-    found: for a node what takes its place. results: what is read at the end.
+    found: the replacement of a node. results: the values read at the end.
     """
     spared = {value for node in found for value in node.values_in if value not in found[node].inputs}
     kept: list[Node] = []
@@ -80,7 +79,7 @@ def replaced(nodes: Sequence[Node], found: Mapping[Node, Node], results: Collect
 
 
 class HoldsInput(Op):
-    """Does what an operator `_op` of the file does, with one input that it has itself."""
+    """The base of replacements for an operator `_op` of the file that hold one input."""
 
     _op: Op
 
@@ -95,15 +94,15 @@ class HoldsInput(Op):
         return self._op.multiply_adds(inputs, outputs)
 
     def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
-        """The types of all inputs of the operator from those that are left."""
+        """The types of all inputs of the operator from the remaining ones."""
         raise NotImplementedError
 
 
 class WeightMemoryBudget:
-    """The memory that constants of one graph may take in another order than that of the file.
+    """The memory for constants of one graph in another order than in the file.
 
-    weights: where constants come from. may_leave_file: whether matrices of a mapped file may become the process's own.
-    left: bytes by which the constants may still grow. packed_bytes: of all that is packed, or will be.
+    weights: the source of constants. may_leave_file: matrices of a mapped file may be copied to private memory. left:
+    bytes by which the constants may still grow. packed_bytes: of all constants that are or will be packed.
     """
 
     def __init__(self, weights: Weights | None, budget: Budget, *, may_leave_file: bool) -> None:
@@ -116,35 +115,35 @@ class WeightMemoryBudget:
         self._settled: WeakValueDictionary[int, Array] = WeakValueDictionary()
 
     def enter(self, constants: Iterable[Array | None]) -> None:
-        """Make room for copies of some of these, and beside them."""
+        """Reserve memory for copies of some of these, in addition to the originals."""
         size = sum(array.nbytes for array in constants if array is not None)
         self.left = max(size // COPIED_SHARE, COPIED_ALWAYS)
         self._most_settled = min(max(size // SETTLED_SHARE, SETTLED_ALWAYS), self._most_settled)
 
     @property
     def left_for_settled(self) -> int:
-        """Bytes that a new plan may keep of what follows from its input shapes; plans that are gone take none."""
+        """Bytes that a new plan may store of values that follow from its input shapes; deleted plans take none."""
         return self._most_settled - sum(array.nbytes for array in self._settled.values())
 
     def settle(self, owner: Array) -> None:
-        """Count the memory of values that a plan keeps, for as long as it lives."""
+        """Count the memory of values that a plan stores, for its lifetime."""
         self._settled[id(owner)] = owner
 
     def is_own(self, array: Array) -> bool:
-        """Whether an array has memory that is neither that of the weights nor another array's."""
+        """Return True if an array's memory belongs neither to the weights nor to another array."""
         owner = owner_of(array)
         is_whole = owner.base is None and owner.nbytes == array.nbytes
         return is_whole and not self.is_stored(array)
 
     def is_stored(self, array: Array) -> bool:
-        """Whether an array has the memory of the weights."""
+        """Return True if an array's memory belongs to the weights."""
         return self._weights is not None and self._weights.holds(array)
 
     def takes_packed(self, array: Array, size: int, *, beside: bool) -> bool:
-        """Make room for a constant that is packed into so many bytes; False where there is none.
+        """Reserve memory for a constant packed into this many bytes; returns False if there is not enough.
 
-        It takes the place of an array of the process's own, and of pages of a file, which are let go; only what it
-        takes more than these counts as growth. beside: whether the constant stays.
+        It replaces a private array, or pages of a file, which are released; only the additional memory counts as
+        growth. beside: the constant is kept.
         """
         is_mapped, is_own = self._is_mapped(array), self.is_own(array)
         growth = max(size - array.nbytes, 0) if (is_mapped or is_own) and not beside else size
@@ -157,7 +156,7 @@ class WeightMemoryBudget:
         return True
 
     def leave_file(self, array: Array) -> None:
-        """Let the pages of a constant go that is packed now."""
+        """Release the pages of a constant that is now packed."""
         if self._weights is not None and self._is_mapped(array):
             self._weights.forget(array)
 
@@ -166,9 +165,9 @@ class WeightMemoryBudget:
 
 
 class PackedWeights:
-    """What constants of one graph become: the nodes that hold them, in place of those that read them.
+    """The packed constants of one graph: the nodes that hold them, instead of the nodes that read them.
 
-    values: the constants that these nodes hold. left_out: nodes whose constant had no room.
+    values: the constants held by these nodes. left_out: nodes whose constant exceeded the memory.
     """
 
     def __init__(self) -> None:
@@ -177,23 +176,23 @@ class PackedWeights:
         self._found: dict[Node, Node] = {}
 
     def pack(self) -> None:
-        """Keep what every run makes anew."""
+        """Store the packed constants that every run would make again."""
         raise NotImplementedError
 
     def hold(self, fusion: Fusion, made_by: str) -> None:
-        """Put one node in the place of the last of these."""
+        """Replace the last of these by one node."""
         self._found[fusion.nodes[-1]] = fusion.fused(made_by)
 
     def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
-        """`replaced`, with the nodes that multiply by what is packed."""
+        """`replaced`, with the nodes that multiply by packed constants."""
         return replaced(nodes, self._found, results) if self._found else list(nodes)
 
 
 class PackedMatrices(PackedWeights):
-    """The matrices of one graph by which only MatMul multiplies, where it is fastest with panels.
+    """The matrices of one graph that only MatMul reads, if panels are fastest.
 
-    constants: the constants by number; what the nodes hold leaves it. types: of every value, for the declared shapes.
-    operator: what runs for a node.
+    constants: the constants by number; constants held by nodes are removed. types: of every value, for the declared
+    shapes. operator: the operator that runs for a node.
     """
 
     def __init__(
@@ -208,7 +207,7 @@ class PackedMatrices(PackedWeights):
         self._room = room
         self.packed_matrices: list[PackedMatrix] = []
         wanted = [one for one in readers_of(graph).items() if may_be_panelled(constants[one[0].number])]
-        # Each element saves as much in every run, so that the order counts for memory alone.
+        # Each element saves the same time in every run, so the order matters only for memory.
         for value, nodes in sorted(wanted, key=lambda one: -types[one[0].number].shape.size.hi):
             array = constants[value.number]
             assert array is not None, "it is a constant"
@@ -227,7 +226,7 @@ class PackedMatrices(PackedWeights):
                 self.hold(Fusion([node], op, node.values_in[:1]), "prepack_weights")
 
     def pack(self) -> None:
-        """Keep the panels of all matrices, each in the place of the matrix."""
+        """Store the panels of all matrices, each instead of the matrix."""
         # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
         stored = [one for one in self.packed_matrices if one.matrix is not None and self._room.is_stored(one.matrix)]
         memory = np.empty(sum(prod(one.shape) for one in stored), np.float32)
@@ -240,12 +239,12 @@ class PackedMatrices(PackedWeights):
                 self._room.leave_file(array if array.flags.c_contiguous else array.T)
         for packed in self.packed_matrices:
             if not packed.is_packed:
-                # Each takes the memory of the one before.
+                # Each reuses the memory of the previous one.
                 packed.pack(np.empty(prod(packed.shape), np.float32))
 
 
 def may_have_sums(graph: Graph) -> bool:
-    """Whether there are convolutions that may be one with other layers."""
+    """Return True if there are convolutions that may be merged with other layers."""
     return any(node.type in ("Convolution", "GroupConvolution") for node in graph.nodes)
 
 
@@ -269,7 +268,7 @@ def may_be_panelled(array: Array | None) -> TypeGuard[Array]:
 
 
 def is_of_floats(node: Node, op: Op, types: Types) -> bool:
-    """Whether an operator of this library calculates with f32 alone."""
+    """Return True if an operator of this library computes in f32 only."""
     kinds = {types[one.number].element_type for one in (*node.values_in, *node.outputs)}
     return is_known(op) and kinds == {ElementType.f32}
 
@@ -281,7 +280,7 @@ class _Order(NamedTuple):
 def _order_of(
     value: Value, nodes: Sequence[Node], array: Array, types: Types, operator: Callable[[Node], Op]
 ) -> _Order | None:
-    """How all nodes multiply by a constant; None where one of them does not, or is not better off with panels."""
+    """The orientation in which all nodes multiply by a constant; None if one does not, or panels are slower."""
     if not machine().has_small_kernels:
         return None
     orders = {_order(node, value, array.shape, types, operator) for node in nodes}
@@ -292,8 +291,7 @@ def _order_of(
 def _order(
     node: Node, value: Value, shape: tuple[int, ...], types: Types, operator: Callable[[Node], Op]
 ) -> bool | None:
-    """Whether a MatMul multiplies by the transposed value; None where it does anything else, or is not better off with
-    panels."""
+    """Return True if a MatMul multiplies by the transposed value; None for other uses, or if panels are slower."""
     op = operator(node)
     if node.type != "MatMul" or node.inputs[0] is value or not is_of_floats(node, op, types):
         return None
@@ -302,13 +300,13 @@ def _order(
     product = types[node.outputs[0].number].shape.size
     if not product.is_static and inner * columns < 8 * thresholds.PANELLED_ELEMENTS:
         return None
-    # Of a single row, and of products that are not long, BLAS copies nothing.
+    # For a single row, and for products that are not long, BLAS copies nothing.
     is_copied = product.hi > columns and product.hi * inner > thresholds.STRIP_MULTIPLICATIONS
     return is_transposed if is_copied and columns >= thresholds.STRIP_COLUMNS else None
 
 
 class PackedMatMul(HoldsInput):
-    """MatMul of `a` by a constant matrix in the order in which BLAS reads it; it is no operator of any file."""
+    """MatMul of `a` by a constant matrix in the order in which BLAS reads it; it is not an operator of files."""
 
     type_name = "MatMul"
     inputs = (In("a"),)
@@ -317,15 +315,15 @@ class PackedMatMul(HoldsInput):
     _matrix: PackedMatrix
 
     def __init__(self, op: Op, shape: Shape, matrix: PackedMatrix) -> None:
-        """op: the MatMul. shape: of its b. matrix: b as it is multiplied, in panels."""
+        """op: the MatMul. shape: of its b. matrix: b in panels."""
         vars(self).update(_op=op, _shape=shape, _matrix=matrix)
 
     @property
     def choice(self) -> KernelChoice:
-        """Why panels are taken, and whether they are kept already."""
-        kept = "kept" if self._matrix.is_packed else "copied in every run until there were enough runs"
+        """The reason for panels, and their state."""
+        kept = "kept" if self._matrix.is_packed else "copied in every run until enough runs are counted"
         return KernelChoice(
-            f"BLAS multiplies panels as they lie; they are {kept}.", ("product: slower from memory",), "panels"
+            f"BLAS multiplies panels without a copy; they are {kept}.", ("product: slower from memory",), "panels"
         )
 
     def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
