@@ -108,7 +108,7 @@ def register(cls: type[Op], type_name: str, since: int) -> None:
     """Add the class of a type introduced in opset `since`; raises TypeError if another class is registered."""
     versions = classes_of_type.setdefault(type_key(type_name), {})
     if since in versions:
-        raise TypeError(f"{type_name}-{since} is registered as {versions[since].__name__}, expected no class")
+        raise TypeError(f"{type_name}-{since} is registered as {versions[since].__name__}, not as {cls.__name__}")
     versions[since] = cls
     resolve.cache_clear()
 
@@ -121,7 +121,7 @@ def register_extension(cls: type[Op], type_name: str, version: str) -> None:
         raise TypeError(f"{type_name} of {version} is an operator of OpenVINO, which {cls.__name__} cannot replace")
     if (key, version) in EXTENSIONS:
         other = EXTENSIONS[key, version].__name__
-        raise TypeError(f"{type_name} of {version!r} is registered as {other}, expected no class")
+        raise TypeError(f"{type_name} of {version!r} is registered as {other}, not as {cls.__name__}")
     EXTENSIONS[key, version] = cls
     resolve.cache_clear()
 
