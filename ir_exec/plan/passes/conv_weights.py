@@ -19,7 +19,14 @@ from ir_exec.ops import In, Op
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.plan.graph import Fusion
 from ir_exec.plan.passes.fuse_batch_norm import BATCH_NORM, known_vectors
-from ir_exec.plan.passes.prepack import HoldsInput, PackedWeights, WeightMemoryBudget, is_of_floats, readers_of
+from ir_exec.plan.passes.prepack import (
+    HoldsInput,
+    PackedWeights,
+    WeightMemoryBudget,
+    is_of_floats,
+    memory_of,
+    readers_of,
+)
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
@@ -71,8 +78,7 @@ class PackedFilters(PackedWeights):
         operator: Callable[[Node], Op],
         room: WeightMemoryBudget,
     ) -> None:
-        super().__init__()
-        self._room = room
+        super().__init__(room)
         self.transformed: list[TransformedFilters] = []
         for value, (form, nodes, total, _) in _wanted(graph, constants, types, operator).items():
             array = constants[value.number]
@@ -100,15 +106,11 @@ class PackedFilters(PackedWeights):
     def pack(self) -> None:
         """Keep all filters transformed, each in the place of what it was made of."""
         waiting = [one for one in self.transformed if not one.is_packed]
-        # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
-        memory = np.empty(sum(prod(one.shape) for one in waiting), np.float32)
-        end = 0
-        for transformed in waiting:
-            start, end = end, end + prod(transformed.shape)
+        for transformed, memory in zip(waiting, memory_of([one.shape for one in waiting]), strict=True):
             filters = transformed.filters
-            transformed.pack(memory[start:end])
+            transformed.pack(memory)
             if filters is not None:
-                self._room.leave_file(filters)
+                self.room.leave_file(filters)
 
 
 class _WantedFilters(NamedTuple):

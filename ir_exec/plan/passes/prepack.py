@@ -10,7 +10,7 @@ them; they are kept once there were enough runs, which changes no bit. Sums of f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import NamedTuple, TypeGuard
 from weakref import WeakValueDictionary
@@ -168,10 +168,11 @@ class WeightMemoryBudget:
 class PackedWeights:
     """What constants of one graph become: the nodes that hold them, in place of those that read them.
 
-    values: the constants that these nodes hold. left_out: nodes whose constant had no room.
+    values: the constants that these nodes hold. left_out: nodes whose constant had no room. room: where they count.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, room: WeightMemoryBudget) -> None:
+        self.room = room
         self.values: list[Value] = []
         self.left_out: set[Node] = set()
         self._found: dict[Node, Node] = {}
@@ -189,6 +190,19 @@ class PackedWeights:
         return replaced(nodes, self._found, results) if self._found else list(nodes)
 
 
+def memory_of(shapes: Sequence[Sequence[int]]) -> Iterator[Array]:
+    """Flat f32 memory for each shape, all of it one array.
+
+    The system gives large arrays in large pages, which takes a fifth of the time.
+    """
+    sizes = [prod(shape) for shape in shapes]
+    memory = np.empty(sum(sizes), np.float32)
+    end = 0
+    for size in sizes:
+        start, end = end, end + size
+        yield memory[start:end]
+
+
 class PackedMatrices(PackedWeights):
     """The matrices of one graph by which only MatMul multiplies, where it is fastest with panels.
 
@@ -204,8 +218,7 @@ class PackedMatrices(PackedWeights):
         operator: Callable[[Node], Op],
         room: WeightMemoryBudget,
     ) -> None:
-        super().__init__()
-        self._room = room
+        super().__init__(room)
         self.packed_matrices: list[PackedMatrix] = []
         wanted = [one for one in readers_of(graph).items() if may_be_panelled(constants[one[0].number])]
         # Each element saves as much in every run, so that the order counts for memory alone.
@@ -228,16 +241,12 @@ class PackedMatrices(PackedWeights):
 
     def pack(self) -> None:
         """Keep the panels of all matrices, each in the place of the matrix."""
-        # One array for all: the system gives large ones in large pages, which takes a fifth of the time.
-        stored = [one for one in self.packed_matrices if one.matrix is not None and self._room.is_stored(one.matrix)]
-        memory = np.empty(sum(prod(one.shape) for one in stored), np.float32)
-        end = 0
-        for packed in stored:
-            start, end = end, end + prod(packed.shape)
+        stored = [one for one in self.packed_matrices if one.matrix is not None and self.room.is_stored(one.matrix)]
+        for packed, memory in zip(stored, memory_of([one.shape for one in stored]), strict=True):
             array = packed.matrix
-            packed.pack(memory[start:end])
+            packed.pack(memory)
             if array is not None:
-                self._room.leave_file(array if array.flags.c_contiguous else array.T)
+                self.room.leave_file(array if array.flags.c_contiguous else array.T)
         for packed in self.packed_matrices:
             if not packed.is_packed:
                 # Each takes the memory of the one before.
