@@ -70,7 +70,7 @@ def speeds() -> str:
             "",
             f"Peak memory is {_times(memory['geometric_mean'])} lower over {len(memory['rows'])} models, and "
             f"{_times(model['f16, memory']['ratio'])} lower for a language model of 1.1",
-            f"billion weights in f16. CPU: {_machine(_read('engines'))}.",
+            f"billion weights in f16. {_measured('engines', 'networks', 'gather_scatter', 'cold', 'memory', 'llm')}",
         ]
     )
 
@@ -161,6 +161,14 @@ def _read(name: str) -> dict[str, Any]:
 
 def _by_name(name: str) -> dict[str, Row]:
     return {row["name"]: row for row in _read(name)["rows"]}
+
+
+def _measured(*names: str) -> str:
+    """The machines of these benchmarks, and the days on which they ran."""
+    machines = [_read(name)["machine"] for name in names]
+    cpus = sorted({f"{one['processor']} with {one['vectors']}, {one['cores']} cores" for one in machines})
+    days = sorted({one["date"] for one in machines})
+    return f"CPU: {'; '.join(cpus)}. Measured {' to '.join(dict.fromkeys((days[0], days[-1])))}."
 
 
 def _machine(found: dict[str, Any]) -> str:

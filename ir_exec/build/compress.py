@@ -96,7 +96,7 @@ class Compression:
     format: a name of `FORMATS`, "int8", "int4", or "f16". group_size: elements that share a scale; -1 for whole rows;
     None for what is usual in the format. ratio: the share of the elements of inner layers that get a format of 4 bits,
     the others get int8_asym. all_layers: treat embeddings and the last layer as all others, with formats of 4 bits.
-    layers: formats by patterns of names of constants, before everything else; "keep" leaves a weight as it is.
+    layers: formats by patterns of constant names; they take precedence. "keep" leaves a weight unchanged.
     """
 
     format: str = "int8"

@@ -38,7 +38,7 @@ from ir_exec.check import (
 from ir_exec.check.releases import Release
 from ir_exec.cli.config import Config, extension_option, find_config, import_extensions, prefixes, read_config
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
-from ir_exec.cli.options import MODEL, complete_releases, complete_rules, read_shapes, shape_option
+from ir_exec.cli.options import MODEL, complete_releases, complete_rules, format_option, read_shapes, shape_option
 from ir_exec.cli.parallel import Bar, Question, check_all, pool_for, worker_options
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled, terminal_width
 from ir_exec.codes import Code
@@ -97,14 +97,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
 @click.option("--fix", "fixes", is_flag=True, help="Rewrite wrong declared dims and precisions.")
 @click.option("--declare", is_flag=True, help="With --fix or --diff: declare again what is below an edited attribute.")
 @click.option("--diff", "diffs", is_flag=True, help="Show what --fix would change, and change nothing.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", *FORMATS, "html"]),
-    default="text",
-    show_default=True,
-    help="text is for people; schemas/report.schema.json describes json.",
-)
+@format_option(*FORMATS, "html", help="text is for people; schemas/report.schema.json describes json.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @click.option("--quiet", is_flag=True, help="In text, show errors only.")
 @click.option("--statistics", is_flag=True, help="In text, show how often each rule was broken.")

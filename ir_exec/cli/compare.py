@@ -21,9 +21,18 @@ from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.folder import TokenOptions, compare_folder
-from ir_exec.cli.options import MODEL, REFERENCE, FiniteRange, ToleranceType, read_tolerances, tolerances_of
+from ir_exec.cli.options import (
+    MODEL,
+    REFERENCE,
+    FiniteRange,
+    ToleranceType,
+    format_option,
+    read_tolerances,
+    tolerances_of,
+)
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.progress import LayerBar
+from ir_exec.cli.rendering import rendered
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, terminal_width
 from ir_exec.debug import Comparison, compare
@@ -175,14 +184,7 @@ _WIDE = 120
     show_default=True,
     help="What f16 and bf16 are computed in, or: what if each layer were rounded to f16 or bf16?",
 )
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "csv", "html", "junit"]),
-    default="text",
-    show_default=True,
-    help="text is for people; schemas/compare.schema.json describes json.",
-)
+@format_option("json", "csv", "html", "junit", help="text is for people; schemas/compare.schema.json describes json.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
@@ -343,16 +345,10 @@ def _pairs(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _rendered(report: Comparison | Comparisons, output_format: str, model: str, weights: str | None) -> str:
-    if output_format == "json":
-        return report.model_dump_json(indent=1) + "\n"
-    if output_format == "csv":
-        return report.to_csv()
-    if output_format == "html":
-        from ir_exec.view import html_of, view  # other formats do without the page
+    def text() -> str:
+        return junit(report) if output_format == "junit" else _printable_lines(str(report)) + "\n"
 
-        with errors_as_messages(exit_code=UNUSABLE):
-            return html_of(view(model, weights=weights, compare=report))
-    return junit(report) if output_format == "junit" else _printable_lines(str(report)) + "\n"
+    return rendered(report, output_format, text, "compare", model, weights, UNUSABLE)
 
 
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:

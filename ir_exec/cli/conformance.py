@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import FiniteRange
+from ir_exec.cli.options import FiniteRange, format_option
 from ir_exec.cli.parallel import Bar
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, styled
@@ -40,14 +40,7 @@ from ir_exec.printable import printable
     help="Write the smallest case of each type that fails: .xml, .bin, .inputs.npz, .outputs.npz.",
 )
 @click.option("--baseline", metavar="FILE.json", type=click.Path(), help="An earlier report: only new failures count.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "html", "junit"]),
-    default="text",
-    show_default=True,
-    help="text is for people; schemas/conformance.schema.json describes json.",
-)
+@format_option("json", "html", "junit", help="text is for people; schemas/conformance.schema.json describes json.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @click.option("--all", "every", is_flag=True, help="In text, show every case that fails.")
 def command(

@@ -9,7 +9,7 @@ import click
 
 from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, top_option
+from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.diffs.listing import listed
@@ -22,14 +22,7 @@ from ir_exec.printable import printable
 @click.option("--weights-a", metavar="FILE.bin", type=click.Path(), help="Weights of A other than those beside it.")
 @click.option("--weights-b", metavar="FILE.bin", type=click.Path(), help="Weights of B other than those beside it.")
 @click.option("--rt-info", is_flag=True, help="Compare rt_info of layers as well.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "html"]),
-    default="text",
-    show_default=True,
-    help="text is for people; schemas/diff.schema.json describes json.",
-)
+@format_option("json", "html", help="text is for people; schemas/diff.schema.json describes json.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write what differs.")
 @top_option
 @click.option(

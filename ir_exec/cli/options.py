@@ -33,6 +33,7 @@ __all__ = [
     "complete_operators",
     "complete_releases",
     "complete_rules",
+    "format_option",
     "left_out",
     "listed_rows",
     "read_shapes",
@@ -55,6 +56,12 @@ def shape_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
     """The option --shape, whose texts are the argument `shapes`."""
     note = 'without NAME where there is one input; "NAME=1,3" is the same'
     return click.option("--shape", "shapes", multiple=True, metavar='"NAME[1,?,2..8]"', help=f"{help} ({note}).")
+
+
+def format_option(*formats: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option --format, `text` by default, whose value is the argument `output_format`."""
+    choices = click.Choice(["text", *formats])
+    return click.option("--format", "output_format", type=choices, default="text", show_default=True, help=help)
 
 
 def read_shapes(texts: Sequence[str]) -> dict[str, Shape] | None:

@@ -12,10 +12,11 @@ from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import MODEL, FiniteRange, left_out, rows_of, top_option
+from ir_exec.cli.options import MODEL, FiniteRange, format_option, left_out, rows_of, top_option
 from ir_exec.cli.plan_output import EnginePlan, show_partition, show_plan
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import Steps
+from ir_exec.cli.rendering import rendered
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import Unusable, check_hint, echo, errors_as_messages, show
 from ir_exec.debug.profiles.engine_profile import EngineProfile
@@ -64,12 +65,10 @@ _LEAST_SHARE = 0.01
     type=click.Path(),
     help="Write one run for Perfetto (ui.perfetto.dev) or chrome://tracing.",
 )
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "csv", "html"]),
-    default="text",
-    show_default=True,
+@format_option(
+    "json",
+    "csv",
+    "html",
     help="text is for people; schemas/profile.schema.json and plan.schema.json describe json; csv has a row a layer.",
 )
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
@@ -169,16 +168,7 @@ def _partition(compiled: CompiledModel) -> PartitionReport:
 
 
 def _rendered(report: Profile, output_format: str, model: str, weights: str | None) -> str:
-    if output_format == "json":
-        return report.model_dump_json(indent=1) + "\n"
-    if output_format == "csv":
-        return report.to_csv()
-    if output_format == "html":
-        from ir_exec.view import html_of, view  # other formats do without the page
-
-        with errors_as_messages():
-            return html_of(view(model, weights=weights, profile=report))
-    return str(report) + "\n"
+    return rendered(report, output_format, lambda: f"{report}\n", "profile", model, weights)
 
 
 def _show(report: Profile, most: int | None, every: bool) -> None:

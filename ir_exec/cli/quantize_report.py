@@ -13,8 +13,9 @@ from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import MODEL, FiniteRange, left_out, rows_of, top_option
+from ir_exec.cli.options import MODEL, FiniteRange, format_option, left_out, rows_of, top_option
 from ir_exec.cli.progress import Steps
+from ir_exec.cli.rendering import rendered
 from ir_exec.cli.tables import table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled
 from ir_exec.debug.comparison.report_text import number
@@ -41,14 +42,7 @@ from ir_exec.types import Array
 @click.option(
     "--mixed", metavar="FILE.json", type=click.Path(), help="Write formats by layers for `ir-exec edit --weights`."
 )
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "csv", "html"]),
-    default="text",
-    show_default=True,
-    help="text is for people; schemas/quantization.schema.json describes json.",
-)
+@format_option("json", "csv", "html", help="text is for people; schemas/quantization.schema.json describes json.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
@@ -131,16 +125,10 @@ def _formats(report: QuantizationReport) -> str:
 
 
 def _rendered(report: QuantizationReport, output_format: str, model: str, weights: str | None) -> str:
-    if output_format == "json":
-        return report.model_dump_json(indent=1) + "\n"
-    if output_format == "csv":
-        return report.to_csv()
-    if output_format == "html":
-        from ir_exec.view import html_of, view  # other formats do without the page
+    def text() -> str:
+        return "".join(f"{printable(line)}\n" for line in report.lines())
 
-        with errors_as_messages(exit_code=UNUSABLE):
-            return html_of(view(model, weights=weights, compare=report))
-    return "".join(f"{printable(line)}\n" for line in report.lines())
+    return rendered(report, output_format, text, "compare", model, weights, UNUSABLE)
 
 
 def _show(report: QuantizationReport, most: int | None) -> None:

@@ -14,7 +14,7 @@ from ir_exec.build.cutting import is_counted
 from ir_exec.check import counted, printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
-from ir_exec.cli.options import MODEL, FiniteRange
+from ir_exec.cli.options import MODEL, FiniteRange, format_option
 from ir_exec.cli.pass_output import reduce_passes
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
@@ -66,14 +66,7 @@ timeout_option = click.option(
 @click.option("--passes", "asks_passes", is_flag=True, help="Find the passes of the compiler that change the outputs.")
 @click.option("--rtol", type=FiniteRange(min=0), metavar="X", help="With --passes: the relative tolerance of outputs.")
 @click.option("--atol", type=FiniteRange(min=0), metavar="X", help="With --passes: the absolute tolerance of outputs.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="With --passes: schemas/passes.schema.json describes json.",
-)
+@format_option("json", help="With --passes: schemas/passes.schema.json describes json.")
 @outcomes
 @timeout_option
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run the command at most so often.")

@@ -17,7 +17,7 @@ from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, tel
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.engine import engine_options
-from ir_exec.cli.options import MODEL, FiniteRange
+from ir_exec.cli.options import MODEL, FiniteRange, format_option
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import LayerBar
@@ -83,14 +83,7 @@ from ir_exec.types import STRING, Array, ElementType, Shape
     help="Of the outputs: statistics, their elements, or the five largest of each row with their indices.",
 )
 @click.option("--labels", metavar="FILE", type=click.Path(), help="For top5: a name for each index, one a line.")
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text is for people; schemas/run.schema.json describes json.",
-)
+@format_option("json", help="text is for people; schemas/run.schema.json describes json.")
 def command(
     model: str,
     asked: Asked,

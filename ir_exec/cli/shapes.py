@@ -6,7 +6,7 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.config import extension_option, load_extensions
-from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, top_option
+from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show
 from ir_exec.debug.input_sizes.shaping import InputDim, ShapesReport, shapes
@@ -17,14 +17,7 @@ from ir_exec.model import read_model
 @click.argument("model", metavar="MODEL", type=MODEL)
 @click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
 @extension_option
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="text is for people; schemas/shapes.schema.json describes json.",
-)
+@format_option("json", help="text is for people; schemas/shapes.schema.json describes json.")
 @top_option
 @click.option("--all", "every", is_flag=True, help="In a terminal too, show every dim, not the first hundred.")
 def command(

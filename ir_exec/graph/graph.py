@@ -140,6 +140,25 @@ class Graph:
             for body in node.bodies:
                 yield from body.graph.all_nodes(unreachable=unreachable)
 
+    def scopes(
+        self, *, unreachable: bool = False, scope: tuple[str, ...] = ()
+    ) -> Iterator[tuple[tuple[str, ...], Graph]]:
+        """This graph and those of all bodies, outer graphs first, each with its scope.
+
+        Args:
+            unreachable: include the bodies of unreachable nodes.
+            scope: the names that lead to this graph, two for each body: the layer that holds it, and the body.
+        """
+        yield scope, self
+        holders = self.holder_names()
+        for node in (*self.nodes, *self.unreachable) if unreachable else self.nodes:
+            for body in node.bodies:
+                yield from body.graph.scopes(unreachable=unreachable, scope=(*scope, holders[node], body.name))
+
+    def node_paths(self) -> dict[Node, str]:
+        """The path of every node, including nodes of bodies: `loop/body/name`."""
+        return {node: "/".join((*scope, node.name)) for scope, graph in self.scopes() for node in graph.nodes}
+
     def holder_names(self) -> dict[Node, str]:
         """The name in paths (`loop/body/name`) of each layer with bodies, with its id if several have one name."""
         holders = [node for node in (*self.nodes, *self.unreachable) if node.bodies]

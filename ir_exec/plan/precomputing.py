@@ -25,7 +25,13 @@ from ir_exec.plan.passes.fold import (
     letting_go,
     partition_precomputable,
 )
-from ir_exec.plan.passes.prepack import PackedMatrices, WeightMemoryBudget, may_be_panelled, may_have_sums
+from ir_exec.plan.passes.prepack import (
+    PackedMatrices,
+    PackedWeights,
+    WeightMemoryBudget,
+    may_be_panelled,
+    may_have_sums,
+)
 from ir_exec.plan.planner import Planner
 from ir_exec.types import Array, TensorType
 
@@ -83,9 +89,7 @@ def prepack_weights(compiler: Compiler, draft: Draft) -> None:
         return
     types = _declared_types(compiler, draft)
     compiler.matrices = PackedMatrices(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
-    _compute_for_observers(compiler, constants, compiler.matrices.values)
-    if compiler.tier == "full":
-        compiler.matrices.pack()
+    _take_over(compiler, constants, compiler.matrices)
 
 
 def transform_filters(compiler: Compiler, draft: Draft) -> None:
@@ -97,9 +101,14 @@ def transform_filters(compiler: Compiler, draft: Draft) -> None:
 
     types = _declared_types(compiler, draft)
     compiler.filters = PackedFilters(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
-    _compute_for_observers(compiler, constants, compiler.filters.values)
+    _take_over(compiler, constants, compiler.filters)
+
+
+def _take_over(compiler: Compiler, constants: Sequence[Array | None], packed: PackedWeights) -> None:
+    """Let observers see what nodes hold, and pack it at once with optimize="full"."""
+    _compute_for_observers(compiler, constants, packed.values)
     if compiler.tier == "full":
-        compiler.filters.pack()
+        packed.pack()
 
 
 def _compute_for_observers(compiler: Compiler, constants: Sequence[Array | None], values: Collection[Value]) -> None:

@@ -123,3 +123,17 @@ def test_a_parameter_that_nothing_feeds() -> None:
     _, faults = built(iterator(MAP).replace(b'<layer id="5"', f'{spare}<layer id="5"'.encode()))
     expected = 'nothing feeds Parameter 10 "spare" of body: no entry of the port map names it'
     assert [fault.message for fault in faults] == [expected]
+
+
+def test_scopes_and_paths() -> None:
+    """Outer graphs come first; each body adds the names of its layer and of itself."""
+    graph, _ = built(iterator(MAP))
+    (holder,) = [node for node in graph.nodes if node.bodies]
+    (body,) = holder.bodies
+    assert list(graph.scopes()) == [((), graph), ((holder.name, body.name), body.graph)]
+    paths = graph.node_paths()
+    assert paths[holder] == holder.name
+    assert {paths[node] for node in body.graph.nodes} == {
+        f"{holder.name}/{body.name}/{node.name}" for node in body.graph.nodes
+    }
+    assert len(paths) == len(list(graph.all_nodes()))

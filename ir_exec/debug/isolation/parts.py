@@ -9,7 +9,7 @@ from functools import cached_property
 
 from ir_exec.build.cutting import Cut, Region, is_counted, source
 from ir_exec.debug.isolation.networks import part_network
-from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph import Node, Value
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.plan.passes.fold import constant_values
@@ -94,15 +94,9 @@ def scopes_of(model: Model) -> Iterator[IsolationScope]:
     """The graph of a network and those of all bodies, the outer ones first."""
     has_bodies = any(node.bodies for node in model.graph.nodes)
     seen = model.all_types() if has_bodies else {}
-
-    def below(graph: Graph, scope: tuple[str, ...]) -> Iterator[IsolationScope]:
+    for scope, graph in model.graph.scopes(unreachable=True):
         types = [seen.get(value, value.declared) for value in graph.values] if scope else model.types
         yield IsolationScope(Region(model, graph, types, scope))
-        for node, name in graph.holder_names().items():
-            for body in node.bodies:
-                yield from below(body.graph, (*scope, name, body.name))
-
-    yield from below(model.graph, ())
 
 
 def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[IsolatedPart], list[LeftOut]]:

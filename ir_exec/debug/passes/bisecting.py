@@ -12,7 +12,7 @@ from ir_exec.debug.comparison.metrics import Difference, Settings, difference, s
 from ir_exec.debug.cuts.reducing import fewest
 from ir_exec.debug.values.facts import Record
 from ir_exec.errors import EvaluationError
-from ir_exec.graph import Graph, Node
+from ir_exec.graph import Node
 from ir_exec.model import Model, Source, read_model
 from ir_exec.plan.compiler import PASSES
 from ir_exec.plan.planner import Step
@@ -199,7 +199,7 @@ class _PassSearch:
         if made.steps:
             self.runs += 1
             compiled(list(self._arrays), observe=observe)
-        names = dict(_paths(self._model.graph, ""))
+        names = self._model.graph.node_paths()
         for node, step in made.steps.items():
             yield PassLayer(
                 name=names[node],
@@ -237,12 +237,3 @@ def _severity(layer: PassLayer) -> tuple[bool, float]:
     if error is None:
         return True, 0.0
     return error.is_within, error.sqnr_db if isinstance(error.sqnr_db, float) else np.inf
-
-
-def _paths(graph: Graph, scope: str) -> Iterator[tuple[Node, str]]:
-    """The layers, those of bodies too, by their paths."""
-    holders = graph.holder_names()
-    for node in graph.nodes:
-        yield node, f"{scope}{node.name}"
-        for body in node.bodies:
-            yield from _paths(body.graph, f"{scope}{holders[node]}/{body.name}/")

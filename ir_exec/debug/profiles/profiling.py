@@ -31,7 +31,7 @@ from ir_exec.debug.profiles.recording import Counted, Event, Recorder
 from ir_exec.debug.profiles.recording import trace_events as as_trace_events
 from ir_exec.debug.values.files import write_file
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.graph import Graph, Node
+from ir_exec.graph import Node
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.runtime.arguments import Inputs, whole_number
@@ -188,7 +188,7 @@ def _usual(seconds: list[float], runs: _Runs) -> float:
 
 
 def _layers(model: Model, runs: _Runs, machine: MachineSpeed) -> Iterator[tuple[Node, LayerProfile]]:
-    paths = dict(_paths(model.graph))
+    paths = model.graph.node_paths()
     seconds = runs.seconds_by_node()
     total = sum(own for own, _ in seconds.values()) or 1.0
     # What runs in some of the runs alone, by random numbers, may not be in the one that counts.
@@ -210,14 +210,6 @@ def _layers(model: Model, runs: _Runs, machine: MachineSpeed) -> Iterator[tuple[
                 **_rates(own, total, counted.calls, counted.bytes_moved, counted.multiply_adds, machine).model_dump(),
             ),
         )
-
-
-def _paths(graph: Graph, scope: str = "") -> Iterator[tuple[Node, str]]:
-    holders = graph.holder_names()
-    for node in graph.nodes:
-        yield node, scope + node.name
-        for body in node.bodies:
-            yield from _paths(body.graph, f"{scope}{holders[node]}/{body.name}/")
 
 
 def _rates(seconds: float, total: float, calls: int, moved: int, multiply_adds: int, machine: MachineSpeed) -> Rates:

@@ -117,7 +117,7 @@ class QuantizationReport(Record):
         if self.max_loss is None:
             return None
         if self.is_within:
-            return f"the loss is at most {self.max_loss:g} as it is"
+            return f"the loss is at most {self.max_loss:g} with all layers quantized"
         if self.keep is None or self.kept is None:
             return f"no set of layers in {self.keep_bits} bits was found that keeps the loss at most {self.max_loss:g}"
         count = len(self.keep)

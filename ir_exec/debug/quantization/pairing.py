@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ir_exec.debug.quantization.weights import ChainWeight, PlainWeight, QuantizedWeight, as_reported, compared_weight
@@ -30,7 +30,7 @@ class _Folded:
         self.chains: dict[Key, CompressedWeight] = {}
         self.hidden: dict[Key, Key] = {}
         self._attributes: dict[tuple[tuple[str, ...], str], tuple[tuple[str, str], ...]] = {}
-        for scope, graph in () if model is None else _graphs(model.graph, ()):
+        for scope, graph in () if model is None else model.graph.scopes():
             for value, chain in compressed_weights(graph).items():
                 key = scope, value.node.id, value.position
                 self.chains[key] = chain
@@ -166,13 +166,5 @@ def _same_layers(a: CompressedWeight, b: CompressedWeight) -> bool:
     return a.element_type is b.element_type and kinds[0] == kinds[1]
 
 
-def _graphs(graph: Graph, scope: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Graph]]:
-    yield scope, graph
-    holders = graph.holder_names()
-    for node in graph.nodes:
-        for body in node.bodies:
-            yield from _graphs(body.graph, (*scope, holders[node], body.name))
-
-
 def _graph_at(graph: Graph, scope: tuple[str, ...]) -> Sequence[Node]:
-    return next((found.nodes for one, found in _graphs(graph, ()) if one == scope), ())
+    return next((found.nodes for one, found in graph.scopes() if one == scope), ())

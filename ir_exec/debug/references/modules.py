@@ -146,27 +146,29 @@ class RecordingReference(ArraysReference):
                 self._recorded[name] = array
         paths = list(dict.fromkeys(map(path_of, self._recorded)))
         self._named = named_layers(model, paths)
-        self._follow_folding(paths)
-        self._modules = self._named | inferred_modules(model, self._named)
         self._prefix = common_prefix(self._named.values(), paths)
+        self._follow_folding()
+        self._modules = self._named | inferred_modules(model, self._named)
         self._paths = [self._prefix + path for path in paths]
         self._values: dict[str, str] = {}
 
-    def _follow_folding(self, paths: Sequence[str]) -> None:
+    def _follow_folding(self) -> None:
         """Give the layers of a module the name of the one that was folded into it, as a batch normalization is.
 
         That is a module without a layer that scales and shifts the channels of the other one's output.
         """
-        prefix = common_prefix(self._named.values(), paths)
         known = {one for module in self._named.values() for one in ancestors_of(module)}
-        by_output = {_contents(array): name for name, array in self._recorded.items() if prefix + name in known}
-        folded: dict[str, str] = {}
-        for name, (first, *_) in self._entering.items():
-            output = self._recorded.get(name)
-            if prefix + name in known or output is None or not _is_affine(first, output):
-                continue
-            if (source := by_output.get(_contents(first))) is not None:
-                folded[prefix + source] = prefix + name
+        affine = {
+            self._prefix + name: first
+            for name, (first, *_) in self._entering.items()
+            if self._prefix + name not in known and name in self._recorded and _is_affine(first, self._recorded[name])
+        }
+        if not affine:
+            return
+        outputs = {self._prefix + name: array for name, array in self._recorded.items()}
+        by_contents = {_contents(array): name for name, array in outputs.items() if name in known}
+        sources = {name: by_contents.get(_contents(first)) for name, first in affine.items()}
+        folded = {source: name for name, source in sources.items() if source is not None}
         for layer, module in self._named.items():
             source = next((one for one in ancestors_of(module) if one in folded), None)
             if source is not None:

@@ -191,22 +191,18 @@ class IRReference:
         self._iterations = {}
 
 
-def _constants(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[tuple[Key, Node]]:
-    holders = graph.holder_names()
-    for node in graph.nodes:
-        if isinstance(node.op, Const):
-            yield (scope, node.id, 0), node
-        for body in node.bodies:
-            yield from _constants(body.graph, (*scope, holders[node], body.name))
+def _constants(graph: Graph) -> Iterator[tuple[Key, Node]]:
+    for scope, inner in graph.scopes():
+        for node in inner.nodes:
+            if isinstance(node.op, Const):
+                yield (scope, node.id, 0), node
 
 
-def _numbers(graph: Graph, scope: tuple[str, ...] = ()) -> Iterator[tuple[Key, int]]:
-    holders = graph.holder_names()
-    for node in graph.nodes:
-        for value in node.outputs:
-            yield (scope, node.id, value.position), value.number
-        for body in node.bodies:
-            yield from _numbers(body.graph, (*scope, holders[node], body.name))
+def _numbers(graph: Graph) -> Iterator[tuple[Key, int]]:
+    for scope, inner in graph.scopes():
+        for node in inner.nodes:
+            for value in node.outputs:
+                yield (scope, node.id, value.position), value.number
 
 
 def _cast(array: Array, kind: ElementType) -> Array:

@@ -22,7 +22,14 @@ from ir_exec.ops import In, Op
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.plan.graph import Fusion
 from ir_exec.plan.passes.fuse_batch_norm import BATCH_NORM, known_vectors
-from ir_exec.plan.passes.prepack import HoldsInput, PackedWeights, WeightMemoryBudget, is_of_floats, readers_of
+from ir_exec.plan.passes.prepack import (
+    HoldsInput,
+    PackedWeights,
+    WeightMemoryBudget,
+    is_of_floats,
+    memory_of,
+    readers_of,
+)
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
@@ -74,8 +81,7 @@ class PackedFilters(PackedWeights):
         operator: Callable[[Node], Op],
         room: WeightMemoryBudget,
     ) -> None:
-        super().__init__()
-        self._room = room
+        super().__init__(room)
         self.transformed: list[TransformedFilters] = []
         for value, (form, nodes, total, _) in _wanted(graph, constants, types, operator).items():
             array = constants[value.number]
@@ -103,15 +109,11 @@ class PackedFilters(PackedWeights):
     def pack(self) -> None:
         """Store all filters transformed, each instead of its original."""
         waiting = [one for one in self.transformed if not one.is_packed]
-        # One array for all: the system allocates large ones in large pages, which is 5x faster.
-        memory = np.empty(sum(prod(one.shape) for one in waiting), np.float32)
-        end = 0
-        for transformed in waiting:
-            start, end = end, end + prod(transformed.shape)
+        for transformed, memory in zip(waiting, memory_of([one.shape for one in waiting]), strict=True):
             filters = transformed.filters
-            transformed.pack(memory[start:end])
+            transformed.pack(memory)
             if filters is not None:
-                self._room.leave_file(filters)
+                self.room.leave_file(filters)
 
 
 class _WantedFilters(NamedTuple):

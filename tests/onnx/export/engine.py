@@ -77,7 +77,7 @@ class Engine(Oracle):
         for verdict, body in self._answers([question.message() for question in questions]):
             yield Answer(*body) if verdict == "answer" else Refused(body)
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> subprocess.Popen[bytes]:
         script = Path(__file__).with_name("engine_child.py")
         self._fresh = True
         # -P: the script's folder must not stand before the installed packages.
