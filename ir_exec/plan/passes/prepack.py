@@ -167,7 +167,7 @@ class WeightMemoryBudget:
 class PackedWeights:
     """The packed constants of one graph: the nodes that hold them, instead of the nodes that read them.
 
-    values: the constants held by these nodes. left_out: nodes whose constant exceeded the memory. room: the memory budget.
+    values: the constants held by these nodes. left_out: nodes whose constant exceeded the memory. room: the budget.
     """
 
     def __init__(self, room: WeightMemoryBudget) -> None:
