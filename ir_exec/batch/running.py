@@ -96,8 +96,8 @@ def run(
     weights, max_memory, max_seconds, threads, precision, outputs, optimize, engine, providers, options: as for
         `compile_model`. Of threads, the workers of `jobs` share the cores, and those of an executor have one each.
 
-    Without `weights`, the processes of `jobs` share the pages of the weights file, as with "keep", if private copies for
-    all of them would exceed a quarter of the machine's memory.
+    Without `weights`, the processes of `jobs` share the pages of the weights file, as with "keep", if private copies
+    would exceed a quarter of the machine's memory.
 
     A worker compiles the network once and keeps it. A weights file is opened by its path where the worker finds the
     same file there; else its content is sent, once a worker where the executor can do so.
