@@ -100,7 +100,7 @@ def _number(name: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise InvalidAttributeError(
-            f"{name} is {text[:40]!r}, which is no number", code=Code.invalid_attribute
+            f"{name} is {text[:40]!r}, expected a number", code=Code.invalid_attribute
         ) from None
 
 
@@ -110,10 +110,10 @@ def _integer(name: str, text: str) -> int:
     except ValueError:
         number = _number(name, text)
         if number != number or not abs(number) < _MOST or number != int(number):
-            message = f"{name} is {text[:40]!r}, which is no integer"
+            message = f"{name} is {text[:40]!r}, expected an integer"
             raise InvalidAttributeError(message, code=Code.invalid_attribute) from None
         found = int(number)
     if not -_MOST <= found < _MOST:
-        message = f"{name} is {text[:40]!r}, which is no integer of 64 bits"
+        message = f"{name} is {text[:40]!r}, expected a 64-bit integer"
         raise InvalidAttributeError(message, code=Code.invalid_attribute)
     return found

@@ -35,7 +35,7 @@ def parsed_precision(text: str | None) -> ElementType | None:
     try:
         return known or ElementType.parse(text)
     except ValueError:
-        raise UnsupportedError(f"there is no precision {text[:40]!r}", code=Code.element_type_not_taken) from None
+        raise UnsupportedError(f"unknown precision {text[:40]!r}", code=Code.element_type_not_taken) from None
 
 
 class LayerCall(LayerAttributes):
@@ -118,11 +118,13 @@ class LayerCall(LayerAttributes):
         shape = [dim for dim in dims if not 0 <= dim <= _MOST_DIM]
         if shape or not 0 <= prod(dims) <= _MOST_DIM:
             raise WeightsError(
-                f"a constant cannot have the dims {list(dims)}", code=Code.constant_offset, location=place
+                f"the constant has the dims {list(dims)}, expected possible sizes",
+                code=Code.constant_offset,
+                location=place,
             )
         needed = packed_size(stored, prod(dims))
         if blob.size < needed or (blob.size > needed and not may_be_longer):
-            message = f"{stored}{list(dims)} takes {needed} bytes, and the size of {name} is {blob.size}"
+            message = f"{stored}{list(dims)} takes {needed} bytes, but the size of {name} is {blob.size}"
             raise WeightsError(message, code=Code.constant_size, location=place)
         value = self._constant(blob, stored, dims, place)
         return build.convert(value, ElementType.f32) if stored is ElementType.f16 else value
@@ -130,7 +132,9 @@ class LayerCall(LayerAttributes):
     def _constant(self, blob: Blob, kind: ElementType, dims: tuple[int, ...], place: Location) -> Value:
         weights = self._weights
         if blob.offset < 0:
-            raise WeightsError(f"the offset {blob.offset} is negative", code=Code.constant_offset, location=place)
+            raise WeightsError(
+                f"the offset is {blob.offset}, expected 0 or more", code=Code.constant_offset, location=place
+            )
         if weights is not None:
             try:
                 weights.check(kind, dims, blob.offset, blob.size)

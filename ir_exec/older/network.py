@@ -115,7 +115,7 @@ class OlderLowerer:
         source = links.sources.get((layer.id, port.id))
         if source is None:
             if not links.is_faulty((layer.id, port.id)):
-                message = f"no edge leads to input port {port.id}"
+                message = f"input port {port.id} has no edge"
                 self._fault(GraphError(message, code=Code.input_without_edge, location=_place(layer)))
             return None
         value = lowered.values.get(source.key)
@@ -126,7 +126,7 @@ class OlderLowerer:
     def _compare(self, layer: OlderLayer, port: OlderPort, source: OlderPort) -> None:
         """Report ports of an edge that declare different dims, which the Inference Engine refuses."""
         if port.dims and source.dims and port.dims != source.dims and -1 not in (*port.dims, *source.dims):
-            message = f"input port {port.id} declares {list(port.dims)}, and its source {list(source.dims)}"
+            message = f"input port {port.id} declares {list(port.dims)}, but its source declares {list(source.dims)}"
             place = replace(_place(layer), line=port.line, port=port.id)
             self._fault(GraphError(message, code=Code.ports_disagree, severity="warning", location=place))
 
@@ -188,7 +188,7 @@ class OlderLowerer:
     def _parameter(self, layer: OlderLayer, lowered: OlderNetwork) -> Value | None:
         port = layer.outputs[0] if layer.outputs else None
         if port is None:
-            message = "an input of the model has no output port"
+            message = "the input has no output port, expected one"
             self._fault(GraphError(message, code=Code.missing_markup, location=_place(layer)))
             return None
         kind = self._precision(layer, port)
@@ -220,7 +220,7 @@ class OlderLowerer:
         """A layer of the file's type, with its attributes, that nothing runs."""
         if not is_reported:
             shown = ", ".join(f"{name}={value!r}" for name, value in layer.data.items()) or "none"
-            message = f"no layer type {layer.type} of IR version {self._document.version} is known; attributes: {shown}"
+            message = f"unknown layer type {layer.type} of IR version {self._document.version}; attributes: {shown}"
             severity = self._unknown_severity
             self._fault(UnsupportedError(message, code=Code.unknown_type, severity=severity, location=_place(layer)))
         return self._opaque(layer, inputs)
@@ -326,7 +326,11 @@ class _Links:
         self._faulty.add(to)
         if source is None or target is None:
             missing = edge.from_layer if source is None else edge.to_layer
-            self._report(GraphError(f"there is no layer {missing}", code=Code.dangling_edge, location=place))
+            self._report(
+                GraphError(
+                    f"the edge refers to layer {missing}, which does not exist", code=Code.dangling_edge, location=place
+                )
+            )
             return
         port = next((one for one in source.outputs if one.id == edge.from_port), None)
         if port is None:
@@ -338,7 +342,7 @@ class _Links:
             self._report(GraphError(message, code=Code.wrong_port, location=place.filled_from(_place(target))))
             return
         if to in self.sources:
-            message = f"another edge leads to input port {edge.to_port}"
+            message = f"input port {edge.to_port} has more than one edge"
             self._report(GraphError(message, code=Code.two_edges, location=place.filled_from(_place(target))))
             return
         self._faulty.discard(to)
@@ -367,6 +371,6 @@ class _Links:
                     ready.append(reader)
         left = [layer for id, layer in self._layers.items() if counts[id] > 0]
         if left:
-            message = f"{len(left)} layers depend on each other, or on a layer that depends on itself"
+            message = f"{len(left)} layers form a cycle or depend on one"
             self._report(GraphError(message, code=Code.cycle, location=_place(left[0])))
         return ordered

@@ -44,7 +44,7 @@ def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
     dims = value.shape.static if value.shape.is_static else ()
     count = _channel_count(dims)
     if len(means) != count:
-        message = f"<pre-process> has a mean for {len(means)} channels, and the input {name!r} has {count}"
+        message = f"<pre-process> has means for {len(means)} channels, expected {count}, the channels of input {name!r}"
         raise ParseError(message, code=Code.missing_markup, location=Location(line=tree.line))
     ordered = _by_channel(channels)
     if all("size" in mean.attributes for mean in means):
@@ -63,7 +63,7 @@ def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
 def _channel_count(dims: tuple[int, ...]) -> int:
     """The number of channels, as the Inference Engine finds it: dims of rank 3 are without a batch."""
     if len(dims) < 2:
-        raise ParseError("<pre-process> is for an input that is no image", code=Code.wrong_rank)
+        raise ParseError(f"the input of <pre-process> has rank {len(dims)}, expected 2 or more", code=Code.wrong_rank)
     return dims[{2: 1, 3: 0, 4: 1}.get(len(dims), 2 if len(dims) == 5 else 1)]
 
 
@@ -91,7 +91,7 @@ def _number(element: RtInfo, name: str, default: float | None = None) -> float:
         if not np.isfinite(found):
             raise ValueError
     except ValueError:
-        message = f"{name} of <{element.name}> is {(text or '')[:40]!r}, which is no number"
+        message = f"{name} of <{element.name}> is {(text or '')[:40]!r}, expected a number"
         raise ParseError(message, code=Code.unreadable_number, location=Location(line=element.line)) from None
     return found
 
@@ -115,7 +115,9 @@ def _images(means: list[RtInfo], tree: RtInfo, dims: tuple[int, ...], weights: W
             if weights is not None:
                 weights.check(kind, shape.static, offset, size)
             elif offset < 0 or size < 0:
-                raise ParseError(f"the offset {offset} or the size {size} is negative", code=Code.constant_offset)
+                raise ParseError(
+                    f"the offset is {offset} and the size {size}, expected 0 or more", code=Code.constant_offset
+                )
         except IRError as error:
             raise error.located(place) from None
         op = Const(element_type=kind, shape=shape, offset=offset, size=size)

@@ -71,9 +71,9 @@ def _version_told(document: OlderDocument, markup: Markup) -> ParseError:
     """IR005 as a warning."""
     writer = writer_of(document)
     by = f", written by {writer}" if writer else ""
-    message = f"IR version {document.version}{by}: no OpenVINO since 2022.1 reads it, ir_exec does"
+    message = f"IR version {document.version}{by} cannot be read by OpenVINO 2022.1 and later; ir_exec reads it"
     name = os.path.basename(document.path) if document.path else "OLD.xml"
-    hint = f"`ir-exec convert {name} -o NEW.xml` writes it as version 11"
+    hint = f"convert it to version 11: `ir-exec convert {name} -o NEW.xml`"
     place = Location(document.path, markup.line_of(markup.root))
     return ParseError(message, code=Code.ir_version, severity="warning", hint=hint, location=place)
 
@@ -83,7 +83,7 @@ def _loaded(
 ) -> Loaded | None:
     if not lowered.ends and not lowered.sinks:
         place = Location(document.path)
-        report(GraphError("the model has no output and would compute nothing", code=Code.no_result, location=place))
+        report(GraphError("the model has no output", code=Code.no_result, location=place))
         return None
     results = [_result(name, value, lowerer.tensor_names) for name, value in lowered.ends]
     needed = needed_layers([*results, *lowered.sinks, *lowered.inputs])

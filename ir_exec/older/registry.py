@@ -74,7 +74,9 @@ def older_layer(*names: str) -> Callable[[Function], Function]:
         for name in names:
             known = _lowerings.setdefault(name.lower(), OlderLowering(name, function))
             if known.function is not function:
-                raise TypeError(f"{name} is {known.function.__name__} already, {function.__name__} cannot be too")
+                raise TypeError(
+                    f"{name} is already registered as {known.function.__name__}; {function.__name__} cannot replace it"
+                )
         return function
 
     return decorate

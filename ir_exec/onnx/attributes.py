@@ -64,7 +64,7 @@ def _unknown(name: str, version: Version) -> InvalidAttributeError:
     from ir_exec.onnx.registry import versions
 
     others = [other for other in versions(version.domain, version.name) if name in other.attributes]
-    hint = f"it is an attribute of {', '.join(map(str, others))}" if others else None
+    hint = f"use {name} with {', '.join(map(str, others))}" if others else None
     # Not IR303, which is a warning: what a later version of the operator would do with it is not known here.
     return InvalidAttributeError(f"{version} has no attribute {name}", code=Code.invalid_attribute, hint=hint)
 
@@ -77,7 +77,7 @@ def _value(attribute: AttributeProto, declared: Attribute) -> Any:
         # An empty list has no type of its own: writers differ in the one they give it.
         if declared.kind in ("INTS", "FLOATS", "STRINGS") and not _length(attribute):
             return ()
-        message = f"attribute {attribute.name} is of type {kind}, expected {declared.kind}"
+        message = f"attribute {attribute.name} has type {kind}, expected {declared.kind}"
         raise InvalidAttributeError(message, code=Code.invalid_attribute)
     match kind:
         case "INT":
@@ -110,4 +110,4 @@ def _text(stored: bytes, name: str) -> str:
     try:
         return stored.decode()
     except UnicodeDecodeError:
-        raise InvalidAttributeError(f"attribute {name} is no text", code=Code.invalid_attribute) from None
+        raise InvalidAttributeError(f"attribute {name} is not valid UTF-8 text", code=Code.invalid_attribute) from None

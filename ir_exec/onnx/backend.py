@@ -42,7 +42,7 @@ class Prepared(BackendRep):
         named = {name: _normal(value) for name, value in named.items()}
         unknown = [name for name in self._names if name not in named]
         if unknown:
-            raise EvaluationError(f"no value is given for the input {unknown[0]!r}")
+            raise EvaluationError(f"the input {unknown[0]!r} is missing")
         results = self._compiled({name: named[name] for name in self._names})
         return tuple(_as_declared(_taken(results, one.name, one.type), one) for one in self._proto.graph.output)
 

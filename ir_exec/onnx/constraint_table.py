@@ -101,10 +101,10 @@ def _equation(facts: NodeFacts) -> IRError | None:
         found, letters = facts.rank(name), len(_LETTERS.findall(term))
         if found is not None and (found < letters if "..." in term else found != letters):
             expected = f"rank {letters}" + (" or more" if "..." in term else "")
-            message = f"{name} is of shape {facts.shown(name)}, expected {expected}: its term is {term!r}"
+            message = f"{name} has shape {facts.shown(name)}, expected {expected}: its term is {term!r}"
             return ShapeError(message, code=Code.wrong_rank, port=name)
     if "..." in right and "..." not in left:
-        message = "the output of equation has an ellipsis, expected one in a term of an input too"
+        message = "the output of equation has an ellipsis, expected one in the term of an input, too"
         return InvalidAttributeError(message, code=Code.invalid_attribute)
     return None
 
@@ -122,7 +122,7 @@ def _spectrum(facts: NodeFacts) -> IRError | None:
     found, shown = facts.size("input", -1), facts.shown("input")
     if found in (None, 1, 2):
         return None
-    message = f"the last axis of input has size {found}, expected 1 or 2: input is of shape {shown}"
+    message = f"the last axis of input has size {found}, expected 1 or 2: input has shape {shown}"
     return ShapeError(message, code=Code.dims_differ, port="input")
 
 

@@ -182,7 +182,7 @@ def exactly_one(*names: str) -> Constraint:
         given = [name for name in names if facts.has(name)]
         if len(given) == 1:
             return None
-        found = "both are given" if given else "none is given"
+        found = "both are given" if given else "neither is given"
         return GraphError(f"expected {' or '.join(names)}: {found}", code=Code.wrong_number_of_inputs)
 
     return check
@@ -196,7 +196,7 @@ def together(*names: str) -> Constraint:
         if len(given) in (0, len(names)):
             return None
         lacking = next(name for name in names if name not in given)
-        message = f"{given[0]} is given without {lacking}"
+        message = f"{given[0]} is given without {lacking}, expected both or neither"
         return GraphError(message, code=Code.wrong_number_of_inputs, port=lacking)
 
     return check
@@ -208,7 +208,9 @@ def output_for(name: str, position: int, output: str) -> Constraint:
     def check(facts: NodeFacts) -> IRError | None:
         if facts.inputs.get(name) is None or facts.outputs > position:
             return None
-        return GraphError(f"{name} is given without the output {output}", code=Code.wrong_number_of_inputs, port=name)
+        return GraphError(
+            f"{name} is given, expected the output {output} too", code=Code.wrong_number_of_inputs, port=name
+        )
 
     return check
 
@@ -242,7 +244,7 @@ def same_rank(name: str, like: str) -> Constraint:
         found, expected = facts.rank(name), facts.rank(like)
         if found is None or expected is None or found == expected:
             return None
-        return _rank(facts, name, f"{expected}, that of {like} of shape {facts.shown(like)}")
+        return _rank(facts, name, f"{expected}, the rank of {like} of shape {facts.shown(like)}")
 
     return check
 
@@ -254,7 +256,7 @@ def same_size(name: str, axis: int, like: str, other: int) -> Constraint:
         found, expected = facts.size(name, axis), facts.size(like, other)
         if found is None or expected is None or found == expected:
             return None
-        message = f"axis {axis} of {name} has size {found}, expected {expected}, that of axis {other} of {like}"
+        message = f"axis {axis} of {name} has size {found}, expected {expected}, the size of axis {other} of {like}"
         return ShapeError(message, code=Code.dims_differ, port=name)
 
     return check
@@ -267,7 +269,7 @@ def same_shape(name: str, like: str) -> Constraint:
         found, expected = facts.tensor(name), facts.tensor(like)
         if found is None or expected is None or (found.type.shape & expected.type.shape) is not None:
             return None
-        message = f"{name} is of shape {facts.shown(name)}, expected {facts.shown(like)}, that of {like}"
+        message = f"{name} has shape {facts.shown(name)}, expected {facts.shown(like)}, the shape of {like}"
         return ShapeError(message, code=Code.dims_differ, port=name)
 
     return check
@@ -295,7 +297,7 @@ def elements(name: str, count: int) -> Constraint:
         found = facts.tensor(name)
         if found is None or not found.type.shape.is_static or _count(found.type.shape.static) == count:
             return None
-        message = f"{name} is of shape {facts.shown(name)}, expected {count} element{'s' * (count != 1)}"
+        message = f"{name} has shape {facts.shown(name)}, expected {count} element{'s' * (count != 1)}"
         return ShapeError(message, code=Code.dims_differ, port=name)
 
     return check
@@ -346,9 +348,7 @@ def _outside(facts: NodeFacts, name: str, data: str, indices: Array, axis: int) 
     wrong = (indices < -size) | (indices >= size)
     if not wrong.any():
         return None
-    message = (
-        f"{name} holds {indices[wrong][0]}, allowed are {-size} to {size - 1}: axis {axis} of {data} has size {size}"
-    )
+    message = f"{name} holds {indices[wrong][0]}, expected {-size} to {size - 1}: axis {axis} of {data} has size {size}"
     return EvaluationError(message, code=Code.index_out_of_range, port=name)
 
 
@@ -369,5 +369,5 @@ def _attribute(message: str) -> InvalidAttributeError:
 
 
 def _rank(facts: NodeFacts, name: str, expected: str) -> ShapeError:
-    message = f"{name} is of shape {facts.shown(name)}, expected rank {expected}"
+    message = f"{name} has shape {facts.shown(name)}, expected rank {expected}"
     return ShapeError(message, code=Code.wrong_rank, port=name)

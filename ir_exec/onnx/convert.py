@@ -180,7 +180,7 @@ class Converter:
     def body(self, graph: GraphProto, inputs: Many[Held], outer: NameScope) -> list[Held]:
         scope = NameScope(outer.opsets, outer=outer)
         if len(inputs) != len(graph.input):
-            message = f"the body {graph.name!r} has {len(graph.input)} inputs, {len(inputs)} are given"
+            message = f"the body {graph.name!r} has {len(graph.input)} inputs, expected {len(inputs)}"
             raise GraphError(message, code=Code.body_port_map)
         for declared, value in zip(graph.input, inputs, strict=True):
             scope.set(declared.name, value)
@@ -189,7 +189,7 @@ class Converter:
     def graph(self, graph: GraphProto, scope: NameScope) -> list[Held]:
         """The outputs of a graph whose inputs the scope holds."""
         if scope.depth > _MOST_DEPTH:
-            raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} levels deep")
+            raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} deep")
         scope.add_initializers(graph.initializer)
         for sparse in graph.sparse_initializer:
             scope.set(sparse.values.name, build.constant(dense(sparse, self.array), name=sparse.values.name))
@@ -260,7 +260,7 @@ class Converter:
             return self._missing(node)
         except OpenShapeError:
             # Where it is the rank or a size of a tensor, as attributes are numbers.
-            self._leave_out(node, "the shapes of its inputs must be known when the file is converted", is_unknown=True)
+            self._leave_out(node, "the shapes of its inputs must be known at conversion", is_unknown=True)
             return self._missing(node)
         except IRError:
             raise
@@ -274,7 +274,7 @@ class Converter:
                 self.report(fault.located(place_of(node, position)))
         missing = [name for name in node.output[len(outputs) :] if name]
         if missing:
-            self._leave_out(node, f"output {missing[0]!r} has no counterpart")
+            self._leave_out(node, f"output {missing[0]!r} has no counterpart in IR")
         if self._is_guessed(node):
             self._guessed.update(filter(None, node.output))
         return [*outputs, *[Missing()] * (len(node.output) - len(outputs))]
@@ -361,7 +361,7 @@ class Converter:
             unknown = unknown_operator(node, opset)
             is_open = any(isinstance(one, Value) and not one.shape.is_static for one in inputs)
             if unknown is None and is_open and self.functions.are_defined(domain, node.op_type, opset):
-                raise NotKnownError("the shapes of its inputs must be known when the file is converted")
+                raise NotKnownError("the shapes of its inputs must be known at conversion")
             raise unknown or UnsupportedError(why_unsaid(node, opset))
         return self._expanded(function, node, inputs, scope)
 
@@ -383,7 +383,7 @@ class Converter:
         if key in self._active:
             raise GraphError(f"the function {function.name} calls itself", code=Code.cycle)
         if scope.depth > _MOST_DEPTH:
-            raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} levels deep")
+            raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} deep")
         given = {attribute.name: attribute for attribute in function.attribute_proto}
         for attribute in node.attribute:
             found = resolved(attribute, scope.given)
@@ -396,7 +396,7 @@ class Converter:
             inner.set(name, inputs[position] if position < len(inputs) else None)
         self._expanded_nodes += len(function.node)
         if self._expanded_nodes > _MOST_EXPANDED:
-            raise ResourceError(f"functions that call functions come to more than {_MOST_EXPANDED:,} nodes")
+            raise ResourceError(f"nested function calls expand to more than {_MOST_EXPANDED:,} nodes")
         self._active.append(key)
         try:
             self.nodes(function.node, inner)
@@ -418,7 +418,9 @@ class Converter:
         except KeyError:
             if name in self._unknown:
                 return Missing()
-            raise GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge) from None
+            raise GraphError(
+                f"{name!r} is not the output of a node, an input or an initializer", code=Code.dangling_edge
+            ) from None
 
 
 def _placed(error: IRError, place: Location, names: Mapping[str, str]) -> IRError:
@@ -467,9 +469,9 @@ def _check_kinds(version: Version, inputs: list[Held]) -> None:
         if kind == "Held" or (value is None and may_lack):
             continue
         if value is None:
-            raise GraphError(f"the input {name} is left out", code=Code.wrong_number_of_inputs, port=name)
+            raise GraphError(f"the input {name} is missing", code=Code.wrong_number_of_inputs, port=name)
         if isinstance(value, Narrow) and kind == "Value":
-            raise UnsupportedError("it computes with an element type that IR does not have")
+            raise UnsupportedError("its element type does not exist in IR")
         if isinstance(value, Value) != (kind == "Value"):
             found, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
             raise GraphError(f"the input {name} is {found}, expected {expected}", code=Code.wrong_port, port=name)

@@ -29,7 +29,7 @@ def contradiction(name: str, declared: TypeProto, value: Held) -> Contradiction 
     is_list = isinstance(value, (Sequence, Stack, Appended))
     if is_list != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
         found, expected = "a list" if is_list else "a tensor", kind.removesuffix("_type")
-        return Contradiction(f"{name!r} is declared as a {expected}, and is {found}", of_shape=False)
+        return Contradiction(f"{name!r} is declared as a {expected}, but is {found}", of_shape=False)
     if kind != "tensor_type" or not isinstance(value, Value):
         return None
     wanted = tensor_type_of(declared)
@@ -37,4 +37,4 @@ def contradiction(name: str, declared: TypeProto, value: Held) -> Contradiction 
     is_same = not known or wanted.element_type is value.element_type
     if is_same and (wanted.shape & value.shape) is not None:
         return None
-    return Contradiction(f"{name!r} is declared as {wanted}, and is {value.type}", of_shape=is_same)
+    return Contradiction(f"{name!r} is declared as {wanted}, but is {value.type}", of_shape=is_same)

@@ -135,7 +135,7 @@ def not_taken(domain: str, type: str, opset: int, inputs: Iterable[Held]) -> Ele
         except UnsupportedError:
             continue
         if kinds and found not in kinds:
-            return _type_warning(f"{type} of opset {opset}", value, name, "a Cast, or a newer opset, makes it valid")
+            return _type_warning(f"{type} of opset {opset}", value, name, "insert a Cast, or import a newer opset")
     return None
 
 
@@ -144,13 +144,13 @@ def _not_taken_by_microsoft(type: str, inputs: Iterable[Held]) -> ElementTypeErr
         if not isinstance(value, Value) or not value.element_type.is_known or not declared.kinds:
             continue
         if str(value.element_type) not in declared.kinds:
-            return _type_warning(f"{MICROSOFT}:{type}", value, declared.name, "a Cast makes it valid")
+            return _type_warning(f"{MICROSOFT}:{type}", value, declared.name, "insert a Cast")
     return None
 
 
 def _type_warning(operator: str, value: Value, name: str, help: str) -> ElementTypeError:
-    message = f"{operator} takes no {value.element_type}"
-    hint = f"onnxruntime refuses such a file: {help}"
+    message = f"{operator} does not accept {value.element_type}"
+    hint = f"{help}: onnxruntime rejects this file"
     return ElementTypeError(message, severity="warning", hint=hint, location=Location(port=name))
 
 

@@ -126,7 +126,7 @@ def _at(definition: _Definition, position: int) -> _Input | None:
 def _missing_input(definition: _Definition, inputs: Sequence[Held]) -> IRError | None:
     for position, declared in enumerate(definition.inputs):
         if declared.is_required and position < len(inputs) and inputs[position] is None:
-            message = f"the input {declared.name} is left out, and is no optional one"
+            message = f"the required input {declared.name} is missing"
             return GraphError(message, code=Code.wrong_number_of_inputs, port=declared.name)
     return None
 
@@ -152,7 +152,7 @@ def _differing_types(definition: _Definition, inputs: Sequence[Held]) -> IRError
         name = f"{declared.name}[{position - len(definition.inputs) + 1}]" if declared.is_variadic else declared.name
         first, expected, expected_shown = found.setdefault(declared.variable, (name, kind, shown))
         if kind != expected:
-            message = f"{name} is {shown}, expected {expected_shown} as {first} is"
+            message = f"{name} is {shown}, expected {expected_shown}, the type of {first}"
             return ElementTypeError(message, code=Code.element_types_differ, port=name)
     return None
 

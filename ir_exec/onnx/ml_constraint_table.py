@@ -26,7 +26,7 @@ def _as_long_as(name: str, *others: str) -> Constraint:
         for other in others:
             found = facts.attributes.get(other)
             if first is not None and found and len(found) != len(first):
-                message = f"{other} has {len(found)} elements, expected {len(first)}, as many as {name}"
+                message = f"{other} has {len(found)} elements, expected {len(first)}, the number in {name}"
                 return InvalidAttributeError(message, code=Code.invalid_attribute)
         return None
 

@@ -169,15 +169,17 @@ def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
             message = f"versions {before} and {one.version} of the domain {shown_domain(domain)} are imported"
             report(GraphError(f"{message}: the last one counts", code=Code.opset_import, severity="warning"))
         if domain == STANDARD and one.version > NEWEST:
-            message = f"version {one.version} of the domain {shown_domain(domain)} is newer than {NEWEST}"
-            report(GraphError(f"{message}, the newest that is known", code=Code.opset_import))
+            message = (
+                f"version {one.version} of the domain {shown_domain(domain)} is unknown, expected at most {NEWEST}"
+            )
+            report(GraphError(message, code=Code.opset_import))
     return opsets
 
 
 def _not_imported(severity: Severity) -> GraphError:
     """IR123 for a file that uses the domain of onnxruntime without its version: onnxruntime runs it as version 1."""
-    message = f"the file imports no version of the domain {MICROSOFT}: its nodes are taken as those of version 1"
-    hint = f"onnxruntime runs such a file, ONNX's checker refuses it: import version 1 of {MICROSOFT}"
+    message = f"the file imports no version of the domain {MICROSOFT}: its nodes are read as version 1"
+    hint = f"import version 1 of {MICROSOFT}: onnxruntime runs the file without it, but ONNX's checker rejects it"
     return GraphError(message, code=Code.opset_import, severity=severity, hint=hint)
 
 
@@ -221,8 +223,8 @@ class _Inputs:
         kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
         if kind == "map":
             hint = "give the features as a tensor: apply DictVectorizer before the model"
-            raise UnsupportedError(f"the input {name!r} is a map: IR has no maps", hint=hint)
-        message = f"the input {name!r} is of type {kind}: how many tensors it holds must be known"
+            raise UnsupportedError(f"the input {name!r} is a map, expected a tensor: IR has no maps", hint=hint)
+        message = f"the input {name!r} has type {kind}: the number of its tensors must be known"
         if kind not in ("sequence", "optional"):
             raise UnsupportedError(message)
         error = NotKnownError(message, code=Code.operator_not_implemented, hint=_LIST_HINT)
@@ -255,13 +257,13 @@ def _result(value: Held, name: str, results: list[Value]) -> Layout:
     if value is None:
         return None
     if isinstance(value, Missing):
-        raise GraphError(f"nothing gives the output {name!r}", code=Code.dangling_edge)
+        raise GraphError(f"{name!r} is not the output of a node, an input or an initializer", code=Code.dangling_edge)
     if isinstance(value, Stack):
         value = value.listed()
     if isinstance(value, Sequence):
         return [_result(one, f"{name}/{position}", results) for position, one in enumerate(value.items)]
     if isinstance(value, Appended):
-        raise NotKnownError(f"the output {name!r} is a list, of which the length is not known")
+        raise NotKnownError(f"the output {name!r} is a list of unknown length")
     tensor = value.value if isinstance(value, Narrow) else value
     results.append(build.result(_named(tensor, name, results), tensor_names=(name,)))
     return len(results) - 1
@@ -310,5 +312,5 @@ def _hint_of(graph: GraphProto) -> str:
 
 
 _RUN_HINT = "give values of the inputs: ir-exec run MODEL.onnx --inputs FILE.npz, or convert --inputs"
-_LIST_HINT = "give it in a call as a list: ir_exec.compile_model(PATH)({NAME: [a, b]})"
+_LIST_HINT = "pass it in a call as a list: ir_exec.compile_model(PATH)({NAME: [a, b]})"
 _HINT = "register a function with ir_exec.extension.onnx_op and import it with --extension FILE.py"

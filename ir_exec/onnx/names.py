@@ -65,10 +65,10 @@ def _of_version(model: ModelProto) -> Iterator[IRError]:
     if not model.HasField("ir_version"):
         yield ParseError("the file has no IR version", code=Code.ir_version)
     elif model.ir_version > newest:
-        message = f"IR version {model.ir_version} of ONNX is newer than {newest}, the newest that is known"
+        message = f"IR version {model.ir_version} of ONNX is unknown, expected 1 to {newest}"
         yield ParseError(message, code=Code.ir_version)
     elif model.ir_version < 1:
-        message = f"ONNX has no IR version {model.ir_version}, expected 1 to {newest}"
+        message = f"the IR version of ONNX is {model.ir_version}, expected 1 to {newest}"
         yield ParseError(message, code=Code.ir_version, severity="warning")
 
 
@@ -79,7 +79,7 @@ def _of_graph(graph: GraphProto, outer: frozenset[str], called: set[_Key]) -> It
     for name in _doubles(one.name for one in graph.input):
         yield _repeated(f"two inputs of the graph have the name {name!r}")
     for name in _doubles(one.name for one in initializers):
-        yield _repeated(f"two initializers have the name {name!r}, the last one counts", "warning")
+        yield _repeated(f"two initializers have the name {name!r}; the last one is used", "warning")
     for tensor in graph.initializer:
         if tensor.name in inputs:
             yield from _of_default(tensor, inputs[tensor.name])
@@ -97,7 +97,7 @@ def _of_default(tensor: TensorProto, declared: ValueInfoProto) -> Iterator[IRErr
     shape, found = tensor_type_of(declared.type).shape, Shape(tuple(tensor.dims))
     if kind.elem_type != tensor.data_type or (shape & found) is None:
         message = f"the input {tensor.name!r} is declared as {tensor_type_of(declared.type)}"
-        yield ShapeError(f"{message}, and its initializer is not, of shape {found}", code=Code.value_info)
+        yield ShapeError(f"{message}, but its initializer has shape {found}", code=Code.value_info)
 
 
 def _of_nodes(
@@ -119,7 +119,7 @@ def _of_nodes(
                 yield from (one.located(place) for one in _of_graph(graph, outer | known, called))
         for name in filter(None, node.output):
             if name in known:
-                yield _repeated(f"the name {name!r} is that of another value of the graph").located(place)
+                yield _repeated(f"another value of the graph has the name {name!r}").located(place)
             elif name in outer:
                 yield _shadowed(name, "error").located(place)
             known.add(name)
@@ -136,5 +136,5 @@ def _repeated(message: str, severity: Severity = "error") -> GraphError:
 
 
 def _shadowed(name: str, severity: Severity = "warning") -> GraphError:
-    message = f"a value of the body has the same name {name!r} as a value of the enclosing graph"
+    message = f"a value of the body has the name {name!r} of a value of the enclosing graph"
     return GraphError(message, code=Code.shadowed_name, severity=severity)

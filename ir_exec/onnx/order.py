@@ -53,7 +53,7 @@ def in_order(nodes: Sequence[NodeProto], given: Collection[str], report: Report)
         first = min(waiting)
         names = ", ".join(name_of(nodes[one]) for one in sorted(waiting)[:5])
         place = place_of(nodes[first], first)
-        report(GraphError(f"nodes are in a cycle or depend on one: {names}", code=Code.cycle, location=place))
+        report(GraphError(f"nodes form a cycle or depend on one: {names}", code=Code.cycle, location=place))
 
 
 def name_of(node: NodeProto) -> str:
@@ -86,10 +86,12 @@ def _free_names(graph: GraphProto) -> set[str]:
 
 def _unsorted(node: NodeProto, position: int) -> GraphError:
     place = place_of(node, position)
-    message = "the node reads a value that a later node gives"
+    message = "the node reads an output of a later node"
     return GraphError(message, code=Code.unsorted_nodes, severity="warning", location=place)
 
 
 def _dangling(node: NodeProto, position: int, name: str) -> GraphError:
     place = place_of(node, position, port=name)
-    return GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge, location=place)
+    return GraphError(
+        f"{name!r} is not the output of a node, an input or an initializer", code=Code.dangling_edge, location=place
+    )

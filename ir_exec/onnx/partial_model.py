@@ -243,7 +243,7 @@ def model_of(file: OnnxFile) -> Model:
     return OnnxModel(file, found=converted) if converted.has_assumptions else converted.model
 
 
-_HINT = "no value of an input determines it: ir-exec inspect MODEL.onnx --layer NODE shows the node"
+_HINT = "inspect the node with ir-exec inspect MODEL.onnx --layer NODE: no value of an input determines it"
 
 
 def _ignored(error: IRError) -> None:
@@ -259,7 +259,7 @@ def _unpickled(
 ) -> OnnxModel:
     missing_files = [path for path in _files_of(file) if not os.path.exists(path)]
     if missing_files:
-        raise WeightsError(f"the tensors in {missing_files[0]} are not there", code=Code.weights_missing)
+        raise WeightsError(f"the tensors in {missing_files[0]} are missing", code=Code.weights_missing)
     for module in modules:
         # That registers the operators in it.
         import_module(module)

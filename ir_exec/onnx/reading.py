@@ -93,8 +93,8 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
     package onnx is not installed.
     """
     if find_spec("onnx") is None:
-        hint = "pip install 'ir-exec[onnx]' installs it"
-        message = "reading ONNX files needs the package onnx, which is not installed"
+        hint = "install it with pip install 'ir-exec[onnx]'"
+        message = "the package onnx is not installed, expected it for reading ONNX files"
         raise UnsupportedError(message, code=Code.unreadable_path, hint=hint)
     if isinstance(source, (bytes, bytearray, memoryview)):
         return parse_onnx(bytes(source)), None
@@ -103,11 +103,11 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            message = "the path is no regular file"
+            message = "the path is not a regular file"
             raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=place)
         if status.st_size > _MOST_BYTES:
-            hint = "save its tensors as external data"
-            raise ResourceError("an ONNX file cannot be larger than 2 GiB", hint=hint, location=place)
+            hint = "save the tensors as external data"
+            raise ResourceError("the file is larger than 2 GiB, the limit of ONNX files", hint=hint, location=place)
         raw = _content(path, status.st_size)
     except OSError as error:
         message = f"cannot read the file: {error.strerror or error}"
@@ -137,21 +137,21 @@ def parse_onnx(raw: bytes) -> ModelProto:
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # it has no types
 
     if not raw:
-        raise _no_model("it is empty")
+        raise _no_model("the file is empty")
     if raw.startswith(LFS_POINTER):
-        raise _no_model("it is a Git LFS pointer", hint=LFS_HINT)
+        raise _no_model("the file is a Git LFS pointer", hint=LFS_HINT)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(raw)
     except (DecodeError, ValueError, RecursionError) as error:
         if raw[0] == 8:
-            raise _no_model(f"its protobuf message is cut off or damaged ({error})") from None
-        raise _no_model("it is no protobuf message") from None
+            raise _no_model(f"its protobuf message is truncated or damaged ({error})") from None
+        raise _no_model("the file is not a protobuf message") from None
     if not model.HasField("graph"):
-        raise _no_model("it has no graph")
+        raise _no_model("the file has no graph")
     _check_names(model)
     if not model.graph.output:
-        raise ParseError("the graph has no outputs, so that nothing would be computed", code=Code.no_result)
+        raise ParseError("the graph has no outputs", code=Code.no_result)
     return model
 
 
@@ -178,7 +178,7 @@ def _check_names(model: ModelProto) -> None:
                 graphs += attribute.graphs
     damaged = next((name for name in names if not isinstance(name, str)), None)
     if damaged is not None:
-        raise _no_model(f"the name {damaged!r} is no UTF-8")
+        raise _no_model(f"the name {damaged!r} is not valid UTF-8")
 
 
 def _no_model(why: str, hint: str | None = None) -> ParseError:
@@ -263,7 +263,7 @@ def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]
         else:
             raise ValueError("the wire type of a field is invalid")
         if last > end:
-            raise ValueError("a field ends after its message")
+            raise ValueError("a field ends after the end of its message")
         yield tag >> 3, position, first, last
         position = last
 

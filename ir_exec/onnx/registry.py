@@ -149,7 +149,7 @@ class Version:
             if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "call":
                 annotation = _spelt(parameter.annotation).removesuffix(" | None")
                 if annotation not in KINDS:
-                    raise TypeError(f"{self}: attribute {parameter.name} is annotated with {annotation}")
+                    raise TypeError(f"{self}: attribute {parameter.name} has the unknown annotation {annotation}")
                 name = parameter.name.rstrip("_")
                 found[name] = Attribute(parameter.name, annotation, KINDS[annotation], parameter.default)
         return found
@@ -166,14 +166,14 @@ class Version:
                 annotation = _spelt(one.annotation)
                 kind = annotation.removesuffix(" | None")
                 if kind not in ("Value", "Sequence", "Held"):
-                    raise TypeError(f"{self}: input {one.name} is annotated with {annotation}")
+                    raise TypeError(f"{self}: input {one.name} has the unknown annotation {annotation}")
                 found.append((one.name, kind, kind != annotation or one.default is None))
         return found
 
     def check_signature(self) -> None:
         """Raises TypeError for annotations that no input or attribute has."""
         if len(self._inputs) + len(self.attributes) + self.wants_call != len(self._parameters):
-            raise TypeError(f"{self}: inputs are positional, attributes keyword-only, and none is **")
+            raise TypeError(f"{self}: expected positional inputs and keyword-only attributes, without **")
 
     def input_kind(self, position: int) -> tuple[str, str, bool]:
         """The name of an input, what it must be (`Value`, `Sequence` or either, `Held`), and whether it may be left
@@ -232,7 +232,7 @@ def onnx_op(
         known = VERSIONS.setdefault((domain, name), {})
         if since in known:
             other = known[since].function.__name__
-            raise TypeError(f"{known[since]} is {other} already, {function.__name__} cannot be too")
+            raise TypeError(f"{known[since]} is already registered as {other}; {function.__name__} cannot replace it")
         known[since] = Version(domain, name, since, function, instead)
         return function
 
@@ -248,7 +248,9 @@ def register(domain: str, name: str, since: int, function: Callable[..., Any]) -
     domain = canonical_domain(domain)
     known = versions(domain, name)
     if any(is_own(one) for one in known):
-        raise TypeError(f"{shown_domain(domain)}:{name} is an operator of ir_exec, and cannot be replaced")
+        raise TypeError(
+            f"{shown_domain(domain)}:{name} is an operator of ir_exec, expected a name that is not registered"
+        )
     version = Version(domain, name, since, function)
     version.check_signature()
     onnx_op(name, since=since, domain=domain)(function)

@@ -157,28 +157,28 @@ def _check(pairs: Sequence[Pair], inputs: dict[str, ValueInfoProto], outputs: di
     for pair in pairs:
         for name, known, what in ((pair.past, inputs, "input"), (pair.present, outputs, "output")):
             if name and name not in known:
-                message = f"the state {pair.id!r} is of the {what} {name!r}, which the graph does not have"
+                message = f"the state {pair.id!r} refers to the {what} {name!r}, which does not exist"
                 raise GraphError(message, code=Code.unknown_input, hint=f"it has {', '.join(sorted(known)) or 'none'}")
             if name and f"{what} {name}" in seen:
-                message = f"the {what} {name!r} is of two states"
+                message = f"the {what} {name!r} belongs to two states"
                 raise GraphError(message, code=Code.duplicate_tensor_name)
             seen.add(f"{what} {name}")
         if pair.past and pair.present:
             why = _why_none(inputs[pair.past], outputs[pair.present])
             if why is not None:
-                raise UnsupportedError(f"{pair.past!r} and {pair.present!r} cannot be one state: {why}")
+                raise UnsupportedError(f"{pair.past!r} and {pair.present!r} cannot form a state: {why}")
 
 
 def _why_none(past: ValueInfoProto, present: ValueInfoProto) -> str | None:
     """Why an input and an output cannot be one variable; None where they can."""
     for one in (past, present):
         if one.type.WhichOneof("value") != "tensor_type" or is_narrow(one.type.tensor_type.elem_type):
-            return f"IR has no variables of the type of {one.name!r}"
+            return f"the type of {one.name!r} is not supported for variables of IR"
     own, new = tensor_type_of(past.type), tensor_type_of(present.type)
     if own.element_type is not new.element_type:
-        return f"they are of type {own.element_type} and {new.element_type}"
+        return f"element types {own.element_type} and {new.element_type} differ, expected equal types"
     if own.shape.rank is not None and new.shape.rank is not None and own.shape.rank != new.shape.rank:
-        return f"their shapes are {own.shape} and {new.shape}"
+        return f"shapes {own.shape} and {new.shape} differ, expected equal shapes"
     return None
 
 
@@ -208,7 +208,9 @@ def _empty(past: ValueInfoProto, others: Sequence[ValueInfoProto], prefix: str) 
 
     if not past.type.tensor_type.HasField("shape"):
         hint = "give the input a default, or declare its shape"
-        raise UnsupportedError(f"what the state {past.name!r} begins with is not known: it has no rank", hint=hint)
+        raise UnsupportedError(
+            f"the rank of the state {past.name!r} is unknown, and it has no initial value", hint=hint
+        )
     nodes: list[NodeProto] = []
 
     def integers(values: Sequence[int], name: str) -> str:
@@ -266,7 +268,7 @@ def state_value(node: NodeProto, inputs: Sequence[object], sinks: list[Value]) -
     (value,) = inputs
     id = node.attribute[0].s.decode()
     if not isinstance(value, Value):
-        raise UnsupportedError(f"the state {id!r} is no tensor of a type of IR")
+        raise UnsupportedError(f"the type of the state {id!r} is not supported in IR")
     if node.op_type == "Assign":
         sinks.append(build.assign(value, id))
         return sinks[-1]

@@ -50,7 +50,7 @@ def read_tensor_file(path: str | os.PathLike[str]) -> tuple[str, Array]:
     try:
         return _tensor(raw)
     except (ValueError, IndexError, OverflowError, UnicodeDecodeError) as error:
-        message = f"{os.fspath(path)} holds no tensor of ONNX: {error}"
+        message = f"{os.fspath(path)} is not an ONNX tensor: {error}"
         raise EvaluationError(message, code=Code.unknown_input) from None
 
 
@@ -79,9 +79,9 @@ def _tensor(raw: bytes) -> tuple[str, Array]:
         elif field == _RAW and is_packed:
             stored = content[first:last]
     if code not in _TYPES:
-        raise ValueError(f"{code} is no element type that IR has")
+        raise ValueError(f"the element type {code} does not exist in IR")
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
-        raise ValueError(f"no tensor has the dims {dims}")
+        raise ValueError(f"the dims are {dims}, expected possible sizes")
     kind = ElementType[_TYPES[code]]
     if kind is ElementType.string:
         elements: Array = np.empty(len(texts), object)
@@ -91,7 +91,7 @@ def _tensor(raw: bytes) -> tuple[str, Array]:
         return name, _shaped(_of_lists(kind, numbers, floats, math.prod(dims)), dims)
     needed = packed_size(kind, math.prod(dims))
     if len(stored) != needed:
-        raise ValueError(f"{kind}{dims} takes {needed} bytes, and the data has {len(stored)}")
+        raise ValueError(f"{kind}{dims} takes {needed} bytes, but the data has {len(stored)}")
     return name, decode(kind, tuple(dims), stored)
 
 
@@ -122,5 +122,5 @@ def _of_lists(kind: ElementType, numbers: Sequence[int], floats: Sequence[Array]
 
 def _shaped(elements: Array, dims: Sequence[int]) -> Array:
     if elements.size != math.prod(dims):
-        raise ValueError(f"{math.prod(dims)} elements are declared, and it has {elements.size}")
+        raise ValueError(f"the tensor declares {math.prod(dims)} elements, but has {elements.size}")
     return elements.reshape(dims)

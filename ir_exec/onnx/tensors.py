@@ -72,9 +72,9 @@ def element_type_of(code: int) -> ElementType:
     try:
         name = TensorProto.DataType.Name(code)
     except ValueError:
-        raise UnsupportedError(f"{code} is no element type of ONNX") from None
+        raise UnsupportedError(f"{code} is not an element type of ONNX") from None
     if name not in _NAMES:
-        raise UnsupportedError(f"no element type of IR holds {name}")
+        raise UnsupportedError(f"IR has no element type for {name}")
     return ElementType[_NAMES[name]]
 
 
@@ -111,7 +111,7 @@ def onnx_type(element_type: ElementType) -> int:
     for name, ours in _NAMES.items():
         if ours == element_type.name:
             return int(TensorProto.DataType.Value(name))
-    raise UnsupportedError(f"no element type of ONNX holds {element_type}")
+    raise UnsupportedError(f"ONNX has no element type for {element_type}")
 
 
 def tensor_type_of(declared: TypeProto) -> TensorType:
@@ -140,11 +140,11 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     bits = _BITS.get(tensor.DataType.Name(tensor.data_type), kind.bits)
     dims = tuple(tensor.dims)
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
-        message = f"no tensor has the dims {list(dims)}"
+        message = f"the dims are {list(dims)}, expected possible sizes"
         raise WeightsError(message, code=Code.constant_offset)
     if tensor.data_location == tensor.EXTERNAL:
         if is_narrow(tensor.data_type):
-            raise UnsupportedError(f"external data of type {tensor.DataType.Name(tensor.data_type)}")
+            raise UnsupportedError(f"external data of type {tensor.DataType.Name(tensor.data_type)} is not supported")
         return _external(tensor, kind, dims, folder)
     _check_length(tensor, kind, bits, math.prod(dims))
     if kind is ElementType.string:
@@ -154,7 +154,7 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     except (ValueError, TypeError, AssertionError) as error:
         raise WeightsError(f"the data cannot be read: {error}", code=Code.constant_size) from None
     if array.shape != dims:
-        message = f"the data has shape {list(array.shape)}, the dims are {list(dims)}"
+        message = f"the data has shape {list(array.shape)}, but the dims are {list(dims)}"
         raise WeightsError(message, code=Code.constant_size)
     return array.astype(kind.dtype) if is_narrow(tensor.data_type) else array
 
@@ -167,13 +167,15 @@ def dense(sparse: SparseTensorProto, decoded: Callable[[TensorProto], Array]) ->
     values, indices = decoded(sparse.values), decoded(sparse.indices)
     dims = tuple(sparse.dims)
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_DENSE:
-        raise ResourceError(f"a sparse tensor of the dims {list(dims)}")
+        raise ResourceError(f"the sparse tensor of dims {list(dims)} is too large")
     try:
         flat = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), dims)
         found = np.zeros(math.prod(dims), values.dtype)
         found[flat] = values
     except (ValueError, IndexError, TypeError) as error:
-        raise WeightsError(f"a sparse tensor of the dims {list(dims)}: {error}", code=Code.constant_size) from None
+        raise WeightsError(
+            f"the sparse tensor of dims {list(dims)} is invalid: {error}", code=Code.constant_size
+        ) from None
     return found.reshape(dims)
 
 
@@ -181,7 +183,7 @@ def _strings(stored: Iterable[bytes], dims: tuple[int, ...]) -> Array:
     try:
         texts = [one.decode() for one in stored]
     except UnicodeDecodeError:
-        raise WeightsError("a string is no UTF-8", code=Code.damaged_strings) from None
+        raise WeightsError("a string is not valid UTF-8", code=Code.damaged_strings) from None
     array = np.empty(len(texts), object)
     array[:] = texts
     return array.reshape(dims)
@@ -199,7 +201,7 @@ def _check_length(tensor: TensorProto, kind: ElementType, bits: int, count: int)
         packed = 8 // bits if 0 < bits < 8 else 1
         needed, unit = -(-count // packed), "elements"
     if found != needed:
-        message = f"{kind}{list(tensor.dims)} takes {needed} {unit}, and the data has {found}"
+        message = f"{kind}{list(tensor.dims)} takes {needed} {unit}, but the data has {found}"
         raise WeightsError(message, code=Code.constant_size)
 
 
@@ -207,11 +209,13 @@ def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], fol
     entries = {entry.key: entry.value for entry in tensor.external_data}
     path = _inside(entries.get("location", ""), folder)
     if kind is ElementType.string:
-        raise WeightsError("strings are not held in external data", code=Code.constant_size)
+        raise WeightsError("strings are in external data, expected them in the file", code=Code.constant_size)
     needed = (math.prod(dims) * kind.bits + 7) // 8
     offset, size = _number(entries, "offset", 0), _number(entries, "length", needed)
     if size != needed:
-        raise WeightsError(f"{kind}{list(dims)} takes {needed} bytes, the length is {size}", code=Code.constant_size)
+        raise WeightsError(
+            f"{kind}{list(dims)} takes {needed} bytes, but the length is {size}", code=Code.constant_size
+        )
     stored = _stored(path, offset, needed)
     if not needed:
         return np.empty(dims, kind.dtype)
@@ -229,10 +233,10 @@ def _stored(path: str, offset: int, size: int) -> Array:
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            message = f"the external data {name!r} is no regular file"
+            message = f"the external data {name!r} is not a regular file"
             raise WeightsError(message, code=Code.weights_missing)
         if offset + size > status.st_size:
-            message = f"the data ends at byte {offset + size}, {name!r} has {status.st_size}"
+            message = f"the data ends at byte {offset + size}, but {name!r} has {status.st_size} bytes"
             raise WeightsError(message, code=Code.weights_short)
         if size >= _LEAST_MAPPED:
             return np.memmap(path, np.uint8, "r", offset, (size,))
@@ -247,14 +251,14 @@ def _number(entries: dict[str, str], key: str, default: int) -> int:
     if text is None:
         return default
     if not (text.isdecimal() and text.isascii() and len(text) < 19):
-        raise WeightsError(f"the {key} {text!r} of external data is no number", code=Code.constant_offset)
+        raise WeightsError(f"the {key} of external data is {text!r}, expected a number", code=Code.constant_offset)
     return int(text)
 
 
 def _inside(location: str, folder: str | None) -> str:
     """The path of external data; WeightsError where it is not inside the folder of the model."""
     if folder is None:
-        message = f"the data is in {location!r}, and a model read from bytes has no folder"
+        message = f"the data is in {location!r}, but a model read from bytes has no folder"
         raise WeightsError(message, code=Code.weights_missing, hint="read the model from its path")
     base = os.path.realpath(folder)
     # No path has a null byte, and Python's functions raise a ValueError for one.

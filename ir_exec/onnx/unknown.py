@@ -23,7 +23,7 @@ _WITHOUT_DEFINITION = ("MemcpyFromHost", "MemcpyToHost")
 _LEAST_LIKENESS = 0.75
 """Of a name of com.microsoft that is proposed: a domain of 150 operators has some name that is like any other."""
 
-_OF_MAPS = {"CastMap": "reads a map from places to values", "DictVectorizer": "reads a map from words to values"}
+_OF_MAPS = {"CastMap": "reads a map from indices to values", "DictVectorizer": "reads a map from words to values"}
 
 _PLUGIN = "_TRT"
 """Operators that runtimes have in the standard domain, and ONNX does not define: plug-ins of TensorRT end so."""
@@ -50,10 +50,10 @@ def _hint(domain: str, type: str, opset: int) -> str | None:
     """The version, the domain or the name that the file may mean."""
     first = _first_version(domain, type)
     if first is not None:
-        return f"import version {first} of {shown_domain(domain)} or a later one, which may change other operators"
+        return f"import version {first} of {shown_domain(domain)} or later, which may change other operators"
     owner = next((one for one in FAMILIES if one != domain and _has(one, type)), None)
     if owner is not None:
-        return f"give the node the domain {shown_domain(owner)}, which has {type}"
+        return f"set the domain of the node to {shown_domain(owner)}, which has {type}"
     near = difflib.get_close_matches(type, _names(domain, opset), n=1)
     return f"did you mean {near[0]}?" if near else None
 
@@ -78,12 +78,12 @@ def why_unsaid(node: NodeProto, opset: int) -> str:
         name = next((one.s.decode(errors="replace") for one in node.attribute if one.name == "operator"), "")
         return f"it calls the function {name!r} of PyTorch, which ONNX does not define"
     if domain == MICROSOFT and type not in OPERATORS:
-        return f"no operator of {shown} that is known{_near(type)}"
+        return f"unknown operator of {shown}{_near(type)}"
     if domain == ML and type in _OF_MAPS:
         return f"it {_OF_MAPS[type]}: IR has no maps"
     first = _first_version(domain, type)
     if first is not None and first > opset:
-        return f"{shown} has {type} from version {first} on, and the file imports version {opset}"
+        return f"{shown} has {type} since version {first}, but the file imports version {opset}"
     if first is None and domain in _OF_ONNX:
         return f"{shown} has no operator {type}"
     return f"no lowering exists (version {opset} of {shown})"

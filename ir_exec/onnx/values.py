@@ -61,7 +61,7 @@ class Sequence:
         """The elements, of which each is a tensor; UnsupportedError where one is not."""
         found = [one for one in self.items if isinstance(one, Value)]
         if len(found) != len(self.items):
-            raise UnsupportedError("a list of others than tensors of element types of IR")
+            raise UnsupportedError("the list contains elements other than tensors of element types of IR")
         return found
 
 
@@ -89,7 +89,7 @@ _MOST_PARTS = 2**12
 def require_few(parts: int) -> None:
     """Raise UnsupportedError for a list of more tensors than one is cut into."""
     if parts > _MOST_PARTS:
-        raise UnsupportedError(f"a list of more than {_MOST_PARTS} parts")
+        raise UnsupportedError(f"the list has more than {_MOST_PARTS} elements")
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def known(value: Value, what: str) -> Array:
     """The value of a tensor that IR has no input for; NotKnownError where it is not known when converting."""
     found = asked_value(value)
     if found is None:
-        raise NotKnownError(f"{what} must be known when the file is converted")
+        raise NotKnownError(f"{what} must be known at conversion")
     return found[0]
 
 
@@ -175,7 +175,7 @@ def size_along(value: Value, axis: int) -> Dim:
     """The dim of an axis of a tensor; ShapeError where it has no such axis."""
     dims = value.type.shape.dims
     if dims == ():
-        raise ShapeError("a scalar has no axes", code=Code.wrong_rank)
+        raise ShapeError("the input is a scalar, expected rank 1 or more", code=Code.wrong_rank)
     return Dim.any() if dims is None else dims[normal_axis(axis, len(dims))]
 
 
@@ -205,7 +205,9 @@ def ints(*values: int) -> Value:
     try:
         return build.constant(np.array(values, np.int64))
     except OverflowError:
-        raise ShapeError(f"{max(values, key=abs)} is no number of 64 bits", code=Code.impossible_shape) from None
+        raise ShapeError(
+            f"{max(values, key=abs)} is out of range, expected a 64-bit integer", code=Code.impossible_shape
+        ) from None
 
 
 def as_i64(value: Value) -> Value:
@@ -249,7 +251,7 @@ def gather_from_front(data: Value, indices: Value, axis: int, name: str) -> Valu
     """
     known = indices.constant
     if known is not None and known.size and known.min() < 0:
-        message = f"{name} holds {known.min()}, expected indices from 0 on"
+        message = f"{name} contains {known.min()}, expected indices of 0 or more"
         raise EvaluationError(message, code=Code.index_out_of_range, port=name)
     if known is None and indices.element_type.is_signed:
         # Beyond the end of every axis.

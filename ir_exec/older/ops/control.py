@@ -34,7 +34,7 @@ def memory(layer: LayerCall, *values: Value) -> Value:
     if not values:
         dims = layer.declared()
         if dims is None:
-            raise GraphError("a Memory that is read needs declared dims", code=Code.missing_markup)
+            raise GraphError("the output of a Memory declares no dims", code=Code.missing_markup)
         zeros = build.constant(np.float32(0))
         return build.read_value(build.broadcast(zeros, vector(*dims)), variable)
     return build.assign(values[0], variable)
@@ -85,11 +85,11 @@ class _OlderIteration:
             else:
                 self._fixed[key] = value
             if entry.axis is not None and entry.axis >= 0 and key in self._after:
-                message = "a back edge leads to an input that is sliced"
+                message = "a back edge enters a sliced input"
                 raise GraphError(message, code=Code.body_port_map, location=place)
         missing = [key for key in self._after if key not in self._initial]
         if missing:
-            message = f"no input is mapped to port {missing[0][1]} of layer {missing[0][0]}, to which a back edge leads"
+            message = f"a back edge enters port {missing[0][1]} of layer {missing[0][0]}, but no input is mapped to it"
             raise GraphError(message, code=Code.body_port_map, location=Location(line=self._after[missing[0]].line))
 
     def lowered(self) -> list[Value]:
@@ -151,7 +151,7 @@ class _OlderIteration:
 def _value(values: Mapping[Key, Value], key: Key) -> Value:
     found = values.get(key)
     if found is None:
-        message = f"port {key[1]} of layer {key[0]} of the body gives no value"
+        message = f"port {key[1]} of layer {key[0]} of the body has no value"
         raise GraphError(message, code=Code.body_port_map)
     return found
 

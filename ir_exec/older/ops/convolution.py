@@ -64,10 +64,13 @@ def windows_of(layer: LayerCall, rank: int) -> Windows:
         has_end = layer.has("pad-r", "pad-b")
     for name, found in zip(("kernel", "strides", "pads_begin", "pads_end", "dilations"), sizes, strict=True):
         if len(found) != rank:
-            message = f"{name} has {len(found)} sizes for {rank} spatial axes"
+            message = f"{name} has {len(found)} sizes, expected {rank}, one for each spatial axis"
             raise InvalidAttributeError(message, code=Code.invalid_attribute)
         if min(found, default=1) < (0 if "pads" in name else 1):
-            raise InvalidAttributeError(f"{name} holds {min(found)}", code=Code.invalid_attribute)
+            raise InvalidAttributeError(
+                f"{name} contains {min(found)}, expected {0 if 'pads' in name else 1} or more",
+                code=Code.invalid_attribute,
+            )
     kernel_sizes, strides_of, pads_begin, pads_end, dilations_of = sizes
     return Windows(kernel_sizes, strides_of, pads_begin, pads_end, dilations_of, auto_pad, has_end)
 
@@ -75,14 +78,14 @@ def windows_of(layer: LayerCall, rank: int) -> Windows:
 def _spatial(data: Value) -> int:
     dims = dims_of(data)
     if len(dims) < 3:
-        raise ShapeError(f"a convolution takes an image, found rank {len(dims)}", code=Code.wrong_rank)
+        raise ShapeError(f"the input has rank {len(dims)}, expected 3 or more", code=Code.wrong_rank)
     return len(dims) - 2
 
 
 def _groups(layer: LayerCall, channels: int, output: int) -> int:
     group = layer.integer("group", 1)
     if group < 1 or channels % group or output % group or output < 1:
-        message = f"{channels} input and {output} output channels cannot be in {group} groups"
+        message = f"group is {group}, expected a divisor of {channels} input and {output} output channels"
         raise ShapeError(message, code=Code.dims_differ)
     return group
 
@@ -195,7 +198,9 @@ def binary_convolution(layer: LayerCall, data: Value, weights: Value | None = No
     output = layer.integer("output")
     _groups(layer, dims[1], output)
     if layer.integer("group", 1) != 1:
-        raise InvalidAttributeError("a binary convolution has one group", code=Code.invalid_attribute)
+        raise InvalidAttributeError(
+            "group differs from 1, expected 1 for a binary convolution", code=Code.invalid_attribute
+        )
     shape = (output, dims[1], *windows.kernel)
     filters = layer.blob("weights", *shape, kind=ElementType.u1) if weights is None else weights
     told: dict[str, Any] = {"mode": layer.text("mode", "xnor-popcount"), "pad_value": layer.number("pad_value", 0.0)}

@@ -220,7 +220,7 @@ def eltwise(layer: LayerCall, data: Value, *others: Value) -> Value:
     coefficients = layer.numbers("coeff", ())
     if operation == "sum" and any(one != 1 for one in coefficients):
         if len(coefficients) != len(values):
-            message = f"coeff has {len(coefficients)} numbers for {len(values)} inputs"
+            message = f"coeff has {len(coefficients)} elements, expected {len(values)}, one for each input"
             raise InvalidAttributeError(message, code=Code.invalid_attribute)
         pairs = zip(values, coefficients, strict=True)
         values = [one if factor == 1 else _scaled(as_floats(one), factor) for one, factor in pairs]

@@ -26,7 +26,10 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
     dims = dims_of(data)
     size = layer.integer("out-size")
     if size < 1 or not dims:
-        raise ShapeError(f"{size} outputs of an input of rank {len(dims)}", code=Code.impossible_shape)
+        raise ShapeError(
+            f"out-size is {size} and the input has rank {len(dims)}, expected both to be at least 1",
+            code=Code.impossible_shape,
+        )
     count = prod(dims_of(weights)) if weights is not None else layer.blob_count("weights")
     declared = layer.declared()
     keeps_axes = len(dims) > 2 and count == size * dims[-1] and declared is not None and len(declared) == len(dims)
@@ -34,7 +37,7 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
     if not keeps_axes and len(dims) != 2:
         data = reshaped(data, dims[0], width)
     if weights is not None and count != size * width:
-        message = f"{count} weights, expected {size * width}: {size} outputs of {width} elements"
+        message = f"the weights have {count} elements, expected {size * width}: {size} outputs of {width} elements"
         raise WeightsError(message, code=Code.constant_size)
     matrix = layer.blob("weights", size, width) if weights is None else reshaped(as_floats(weights), size, width)
     found = build.matmul(data, matrix, transpose_b=True)

@@ -33,7 +33,7 @@ def _image(data: Value) -> tuple[Value, tuple[int, ...]]:
     data = as_floats(data)
     dims = dims_of(data)
     if len(dims) not in (4, 5):
-        raise ShapeError(f"expected an image of rank 4 or 5, found rank {len(dims)}", code=Code.wrong_rank)
+        raise ShapeError(f"the input has rank {len(dims)}, expected 4 or 5", code=Code.wrong_rank)
     return data, dims
 
 
@@ -45,10 +45,10 @@ def _chosen(layer: LayerCall, dims: tuple[int, ...], candidates: Sequence[tuple[
         return wanted
     if not candidates:
         raise InvalidAttributeError(
-            "neither the attributes nor the output port have a size", code=Code.missing_attribute
+            "the size is missing, expected it in the attributes or the output port", code=Code.missing_attribute
         )
     if min(candidates[0]) < 1:
-        raise ShapeError(f"the output would have the sizes {list(candidates[0])}", code=Code.impossible_shape)
+        raise ShapeError(f"the output has sizes {list(candidates[0])}, expected 1 or more", code=Code.impossible_shape)
     return candidates[0]
 
 
@@ -63,7 +63,7 @@ def _target(layer: LayerCall, dims: tuple[int, ...], size: Value | None, factor:
     if not factor:
         return _chosen(layer, dims, [])
     if factor < 0 or factor > 2**31:
-        raise InvalidAttributeError(f"a factor of {factor}", code=Code.invalid_attribute)
+        raise InvalidAttributeError(f"the factor is {factor}, expected 0 to 2^31", code=Code.invalid_attribute)
     # Caffe's Interp puts `zoom - 1` new places between two old ones.
     between = tuple(one + int((one - 1) * (factor - 1)) for one in spatial)
     sizes = [tuple(rounding(one * factor) for one in spatial) for rounding in (floor, ceil, round)]
@@ -124,7 +124,7 @@ def interp(layer: LayerCall, data: Value, size: Value | None = None) -> Value:
     sizes = _target(layer, dims, size, factor)
     begin, end = layer.integer("pad_beg", 0), layer.integer("pad_end", 0)
     if begin > 0 or end > 0:
-        raise UnsupportedError(f"an Interp that pads its input, pad_beg {begin} and pad_end {end}")
+        raise UnsupportedError(f"pad_beg is {begin} and pad_end is {end}, expected 0 for an Interp")
     axes = list(range(2, len(dims)))
     if begin or end:
         starts, stops = [-begin] * len(axes), [one + end for one in dims[2:]]

@@ -28,11 +28,13 @@ def exported_model(
     Raises UnsupportedError where the package onnx is not installed, and for layers that ONNX cannot express.
     """
     if find_spec("onnx") is None:
-        hint = "pip install 'ir-exec[onnx]' installs it"
-        message = "writing ONNX files needs the package onnx, which is not installed"
+        hint = "install it with pip install 'ir-exec[onnx]'"
+        message = "the package onnx is not installed, expected it for writing ONNX files"
         raise UnsupportedError(message, code=Code.unwritable, hint=hint)
     if (target or "") not in TARGETS:
-        raise UnsupportedError(f"{target!r} is no target of ONNX files, expected onnxruntime", code=Code.unwritable)
+        raise UnsupportedError(
+            f"unknown target {target!r} of ONNX files, expected onnxruntime or openvino", code=Code.unwritable
+        )
     return lower_model(model, opset=opset, target=target or "", partial=partial)
 
 

@@ -110,7 +110,7 @@ def _write(exported: Exported, file: IO[bytes], data: IO[bytes] | None, location
         length = len(headers[name]) + len(_field(9, stored_size(tensor))) + stored_size(tensor)
         total += len(_field(5, length)) + length
     if total >= 2**31:
-        raise ValueError("an ONNX file cannot be larger than 2 GiB; its constants must be external data")
+        raise ValueError("an ONNX file is larger than 2 GiB, expected external data for its constants")
     file.write(_field(7, total) + graph)
     for name, tensor in exported.tensors.items():
         size = stored_size(tensor)

@@ -172,7 +172,9 @@ class Lowerer:
         if lowering is None:
             raise UnsupportedError(reason_unsayable(type(op)))
         if lowering.opset > self.writer.opset:
-            raise UnsupportedError(f"it needs opset {lowering.opset} of ONNX, and opset {self.writer.opset} is written")
+            raise UnsupportedError(
+                f"it requires opset {lowering.opset} of ONNX, but opset {self.writer.opset} is written"
+            )
         types = [self.types.get(value, value.declared) if value else TensorType.unknown() for value in node.inputs]
         out_types = [self.types.get(value, value.declared) for value in node.outputs]
         export = ExportNode(self.writer, op, node.name, inputs, types, out_types, node.bodies, self)
@@ -325,7 +327,7 @@ class Lowerer:
         """Give the value of a Parameter its name, and return its declaration."""
         type = self.types.get(value, value.declared)
         if not type.element_type.is_known:
-            raise UnsupportedError(f"the element type of the input {name!r} is unknown")
+            raise UnsupportedError(f"the element type of input {name!r} is unknown")
         self.names[value] = name
         self.writer.codes[name] = self.writer.code(type.element_type)
         return self.value_info(name, type, dims=re.sub(r"\W+", "_", name))
@@ -357,7 +359,7 @@ def lower_model(
     from onnx import helper
 
     if not OLDEST_OPSET <= opset <= NEWEST:
-        raise UnsupportedError(f"opset {opset} of ONNX cannot be written, expected {OLDEST_OPSET} to {NEWEST}")
+        raise UnsupportedError(f"the opset is {opset}, expected {OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target, finite=finite)
     lowerer = Lowerer(writer, file_types(model), model.weights, partial, functions)
     graph = model.graph

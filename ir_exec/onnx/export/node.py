@@ -102,7 +102,7 @@ class ExportNode:
         """The value of an input; refused where it is not known before a run."""
         found = self.known(position)
         if found is None:
-            self.refuse(f"input {self.op.input_name(position)} is not known before a run")
+            self.refuse(f"input {self.op.input_name(position)} is known only at run time")
         return found
 
     def refuse(self, reason: str) -> NoReturn:

@@ -108,7 +108,7 @@ def register(
     """Register the lowering of an operator class; TypeError where it has one, or is declared unsayable."""
     if cls in _lowerings or cls in UNSAYABLE:
         other = _lowerings[cls].function.__name__ if cls in _lowerings else "declared unsayable"
-        raise TypeError(f"the lowering of {cls.__name__} is {other} already, {function.__name__} cannot be too")
+        raise TypeError(f"the lowering of {cls.__name__} is already {other}; {function.__name__} cannot replace it")
     _lowerings[cls] = Lowering(function, opset, inline)
 
 
@@ -121,7 +121,7 @@ def unsayable(*classes: type[Op], reason: str) -> None:
     """Declare operators that ONNX cannot express; TypeError where one has a lowering."""
     for cls in classes:
         if cls in _lowerings or cls in UNSAYABLE:
-            raise TypeError(f"{cls.__name__} is registered already")
+            raise TypeError(f"{cls.__name__} is already registered")
         UNSAYABLE[cls] = reason
 
 

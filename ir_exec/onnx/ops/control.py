@@ -130,7 +130,7 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -
             return call.body(then_branch if bool(taken[0].ravel()[0]) else else_branch)
         if isinstance(error, UnsupportedError):
             raise
-        raise NotKnownError("the branches give lists of different lengths") from None
+        raise NotKnownError("the lists of the branches have different lengths") from None
     return forms[0].held([found] if isinstance(found, Value) else list(found))
 
 
@@ -208,7 +208,7 @@ def _collected(
     """
     for place in places:
         if not isinstance(carried[place], (Sequence, Stack)):
-            raise NotKnownError("lists that change their length in loops inside each other, or in their elements")
+            raise NotKnownError("lists change their length in nested loops, or inside their elements")
     fixed = [place for place in range(len(carried)) if place not in places]
     form = _Shape([carried[place] for place in fixed])
     scans: list[int] = []
@@ -224,7 +224,7 @@ def _collected(
         try:
             kept = form.tensors([after[place] for place in fixed])
         except _Changed:
-            raise NotKnownError("lists of different lengths after each iteration") from None
+            raise NotKnownError("lists have different lengths after each iteration") from None
         return _scalar(_tensor(goes_on)), kept, [build.unsqueeze(one, 0) for one in parts]
 
     found = list(build.loop(trips, first, made, form.tensors([carried[place] for place in fixed])))
@@ -247,7 +247,7 @@ def _element_type(held: Held) -> ElementType:
 def _appended(held: Held, place: int, call: Call) -> Value:
     """What an iteration appends to the list at this place, along a first axis of its own."""
     if not isinstance(held, Appended) or held.place != place or not held.items:
-        raise NotKnownError("a list that a loop changes in another way than to append to it")
+        raise NotKnownError("a loop changes a list other than by appending to it")
     if not all(one.shape.is_static for one in held.items):
         if is_asking():
             raise NotKnownError(_RAGGED)
@@ -258,7 +258,7 @@ def _appended(held: Held, place: int, call: Call) -> Value:
         raise NotKnownError(_RAGGED) from None
 
 
-_RAGGED = "a list of elements of different shapes that grows in a loop, of which the number of iterations is not known"
+_RAGGED = "a list of elements of different shapes grows in a loop with an unknown number of iterations"
 
 
 def _lengthened(before: Held, parts: Value) -> Stack:
@@ -279,7 +279,7 @@ def _unrolled(
     """The iterations one after the other; their number must be known."""
     numbers = _numbers(trip_count, condition)
     if numbers is None:
-        raise NotKnownError("what lists hold depends on the iteration, of which the number is not known")
+        raise NotKnownError("the contents of lists depend on the iteration, and the number of iterations is unknown")
     most, going = numbers
     parts: list[list[Value]] = []
     iteration = 0
@@ -294,7 +294,7 @@ def _unrolled(
         with_it = [one for held in carried for one in _flat(held)] if last.constant is None else []
         known = asked_value(last, *with_it)
         if known is None:
-            raise NotKnownError("a loop that carries lists of changing length ends by a computed condition")
+            raise NotKnownError("a loop with lists of changing length ends on a computed condition")
         going = bool(known[0].ravel()[0])
         iteration += 1
     if not parts:
@@ -330,12 +330,12 @@ def scan_8(*inputs: Value | None, body: Body, num_scan_inputs: int, directions: 
     """The first axis is a batch: each of its entries is scanned along the second axis."""
     lengths, *values = inputs
     if lengths is not None:
-        raise UnsupportedError("sequences of different lengths")
+        raise UnsupportedError("the sequences have different lengths")
     tensors = [_tensor(one) for one in values]
     states, scanned = _parted(tensors, num_scan_inputs)
     batch = known_size(scanned[0], 0, "the size of the batch")
     if batch > _MOST_UNROLLED:
-        raise UnsupportedError(f"a batch of more than {_MOST_UNROLLED}")
+        raise UnsupportedError(f"the batch is larger than {_MOST_UNROLLED}")
     results = []
     for entry in range(batch):
         parts = [build.gather(one, entry, 0) for one in (*states, *scanned)]
@@ -368,7 +368,9 @@ def scan(
 
 def _parted(values: list[Value], count: int) -> tuple[list[Value], list[Value]]:
     if not 1 <= count <= len(values):
-        raise InvalidAttributeError(f"num_scan_inputs is {count}, the node has {len(values)} inputs")
+        raise InvalidAttributeError(
+            f"num_scan_inputs is {count}, expected at most {len(values)}, the inputs of the node"
+        )
     return values[: len(values) - count], values[len(values) - count :]
 
 
@@ -386,10 +388,15 @@ def _scan(
     states, scanned = _parted(inputs, count)
     outs = len(body.output) - len(states)
     if outs < 0:
-        raise GraphError(f"the body gives {len(body.output)} values for {len(states)} states", code=Code.body_port_map)
+        raise GraphError(
+            f"the body has {len(body.output)} outputs, expected at least {len(states)}, one for each state",
+            code=Code.body_port_map,
+        )
     for given, wanted in ((directions, count), (axes, count), (output_directions, outs), (output_axes, outs)):
         if given and len(given) != wanted:
-            raise InvalidAttributeError(f"there are {len(given)} axes or directions for {wanted} values")
+            raise InvalidAttributeError(
+                f"{len(given)} axes or directions are given, expected {wanted}, one for each value"
+            )
     sliced = []
     places = []
     for position, value in enumerate(scanned):

@@ -57,7 +57,9 @@ def per_axis(given: Ints | None, name: str, rank: int, default: int = 1) -> Ints
 def _checked_kernel(filters: Value, kernel: Ints | None) -> None:
     shape = filters.shape
     if kernel and shape.is_static and shape.static[2:] != tuple(kernel):
-        raise InvalidAttributeError(f"kernel_shape is {list(kernel)}, the weights have {list(shape.static[2:])}")
+        raise InvalidAttributeError(
+            f"kernel_shape is {list(kernel)}, expected {list(shape.static[2:])}, the sizes of the weights"
+        )
 
 
 def grouped(filters: Value, group: int) -> Value:
@@ -82,7 +84,7 @@ def convolve(
     """A convolution with a bias of each output channel."""
     rank = known_rank(filters, "the weights") - 2
     if rank == 0:
-        raise UnsupportedError("a convolution without spatial axes")
+        raise UnsupportedError("the input has no spatial axes")
     _checked_kernel(filters, kernel_shape)
     way, begins, ends = padding(auto_pad, pads, rank)
     attributes: dict[str, Any] = {
@@ -201,7 +203,7 @@ def conv_transpose(
             sizes = dims_of(data, "the input")[2:]
             wanted = per_axis(output_shape[-rank:], "output_shape", rank)
             if len(sizes) != rank:
-                raise ShapeError(f"the input has rank {len(sizes) + 2}, the weights have {rank + 2}")
+                raise ShapeError(f"the input has rank {len(sizes) + 2}, expected {rank + 2}, the rank of the weights")
             cut = [s * (n - 1) + e + k - o for s, n, e, k, o in zip(strides, sizes, extra, spans, wanted, strict=True)]
         else:
             cut = [e + k - s for e, k, s in zip(extra, spans, strides, strict=True)]
@@ -310,7 +312,7 @@ def _col2im_of_many(
     strides, dilations = per_axis(strides, "strides", count), per_axis(dilations, "dilations", count)
     begins, ends = halves(pads, count)
     if prod(block) > _MOST_FILTERS:
-        raise UnsupportedError(f"blocks of {prod(block)} elements")
+        raise UnsupportedError(f"the block has {prod(block)} elements, which is not supported")
     spans = [(k - 1) * d + 1 for k, d in zip(block, dilations, strict=True)]
     places = [(n + b + e - k) // s + 1 for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]
     rest = [(n + b + e - k) % s for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]

@@ -240,7 +240,7 @@ def _variadic(name: str, function: Callable[[tuple[Value, ...]], Value]) -> None
 
 def _at_least_one(inputs: tuple[Value, ...]) -> tuple[Value, ...]:
     if not inputs:
-        raise ShapeError("expected one input at least", code=Code.wrong_number_of_inputs)
+        raise ShapeError("expected 1 or more inputs, found 0", code=Code.wrong_number_of_inputs)
     return inputs
 
 

@@ -143,7 +143,7 @@ def _volume_sample(data: Value, grid: Value, align_corners: bool, mode: str, pad
     data: [batch, channels, depth, height, width]. grid: [batch, ..., 3], of which the last axis has x, y and z.
     """
     if mode == "bicubic":
-        raise ShapeError("cubic sampling is of images alone")
+        raise ShapeError("mode is cubic, expected an image of rank 4 as input")
     rank = 3
     sizes = [build.gather(shape_of(data), 2 + axis, 0) for axis in range(rank)]
     places = []
@@ -216,7 +216,7 @@ def _roi_align(
 ) -> Value:
     if mode != "avg":
         # ONNX takes the largest weighted neighbour, ROIAlign of IR the largest of the interpolated samples.
-        raise UnsupportedError(f"mode {mode!r}: the maximum in IR is taken over different values")
+        raise UnsupportedError(f"mode is {mode!r}: IR takes the maximum over different values")
     return build.roi_align(
         data,
         rois,

@@ -68,7 +68,7 @@ def det(data: Value) -> Value:
     """Gaussian elimination, a column after the other: the product of the pivots, with the sign of their exchanges."""
     side = known_size(data, -1, "the size of the matrices")
     if side > _MOST_UNROLLED:
-        raise UnsupportedError(f"matrices of more than {_MOST_UNROLLED} rows")
+        raise UnsupportedError(f"the matrices have more than {_MOST_UNROLLED} rows")
     sizes = shape_of(data)
     front = build.slice(sizes, ints(0), ints(-2), ints(1))
     left = build.reshape(data, ints(-1, side, side), special_zero=False)

@@ -270,7 +270,7 @@ def bias_softmax(data: Value, bias: Value, *, axis: int = 1, is_inner_broadcast:
     rank = known_rank(data, "the input")
     place = normal_axis(axis, rank)
     if not is_inner_broadcast and known_rank(bias, "the bias") != rank:
-        raise UnsupportedError("a bias that is repeated over outer axes")
+        raise UnsupportedError("the bias is repeated over outer axes")
     total = build.add(data, bias)
     if place == rank - 1:
         return build.softmax(total, axis=-1)

@@ -54,7 +54,7 @@ def _padding(mask: Value, keys: Value, like: Value, masked: float) -> Value:
     elif rank == 3:
         kept = build.unsqueeze(build.not_equal(mask, number(0, mask)), ints(1))
     else:
-        raise UnsupportedError(f"a mask of rank {rank}")
+        raise UnsupportedError(f"a mask of rank {rank} is not supported")
     return build.select(kept, number(0, like), number(masked, like))
 
 
@@ -80,7 +80,7 @@ def attention(
 ) -> list[Value]:
     """Query, key and value are projections of one input."""
     if do_rotary or past_present_share_buffer:
-        raise UnsupportedError("rotary embeddings or a shared buffer in Attention")
+        raise UnsupportedError("rotary embeddings and a shared buffer are not supported in Attention")
     projected = build.matmul(data, weights)
     projected = projected if bias is None else build.add(projected, bias)
     form = _Form(num_heads, qkv_hidden_sizes, scale, mask_filter_value, unidirectional)
@@ -148,7 +148,7 @@ def qattention(
 ) -> list[Value]:
     """Attention whose projection is a product of integers."""
     if do_rotary or past_present_share_buffer:
-        raise UnsupportedError("rotary embeddings or a shared buffer in QAttention")
+        raise UnsupportedError("rotary embeddings and a shared buffer are not supported in QAttention")
     projected = matmul_integer_to_float(
         data, weights, input_scale, weight_scale, input_zero_point, weight_zero_point, bias
     )
@@ -176,12 +176,12 @@ def multi_head_attention(
 ) -> list[Value]:
     """Key and value may be packed with the query, or be those of a cache, [batch, heads, length, size]."""
     if past_sequence_length is not None or cache_indirection is not None:
-        raise UnsupportedError("a cache of a fixed size")
+        raise UnsupportedError("a cache of a fixed size is not supported")
     if key is None:
         parts = [build.gather(query, index, 3) for index in range(3)]
         q, k, v = (build.transpose(part, ints(0, 2, 1, 3)) for part in parts)
         if bias is not None:
-            raise UnsupportedError("a bias of packed queries, keys and values")
+            raise UnsupportedError("a bias of packed queries, keys and values is not supported")
     else:
         size = known_size(query, 2, "the last dim of the query") if bias is not None else 0
         biases: list[Value | None] = [None] * 3
@@ -192,7 +192,7 @@ def multi_head_attention(
             tensors = [build.gather(key, index, 3) for index in range(2)]
             k, v = (build.transpose(part, ints(0, 2, 1, 3)) for part in tensors)
         elif value is None:
-            raise UnsupportedError("a key without a value")
+            raise UnsupportedError("the key is given without the value")
         else:
             k, v = (
                 one if one.rank == 4 else heads_of(one if extra is None else build.add(one, extra), num_heads)
@@ -224,7 +224,7 @@ def rotary_embedding(
 ) -> Value:
     """[batch, length, heads * size] or [batch, heads, length, size]; one position is that of the first element."""
     if scale != 1:
-        raise UnsupportedError(f"the scale {scale}")
+        raise UnsupportedError(f"the scale {scale} is not supported")
     size = rotary_embedding_dim or 2 * known_size(cos_cache, 1, "the last dim of cos_cache")
     is_flat = known_rank(data, "the input") == 3
     x = data

@@ -50,10 +50,12 @@ def gather_block_quantized(
     is_packed, is_float = data.element_type is ElementType.u8, data.element_type.is_float
     _check_blocks(bits, block_size, is_float, zero_points)
     if is_packed and (gathered != 0 or axis != rank - 1 or axis == gathered):
-        raise UnsupportedError("packed bytes are gathered along axis 0 and have their blocks along the last one")
+        raise UnsupportedError("packed data requires gathering along axis 0 and blocks along the last axis")
     for name, value in (("scales", scales), ("zero_points", zero_points)):
         if value is not None and known_rank(value, f"the {name}") != rank:
-            raise ShapeError(f"{name} has rank {value.rank}, the data {rank}", code=Code.wrong_rank, port=name)
+            raise ShapeError(
+                f"{name} has rank {value.rank}, expected {rank}, the rank of data", code=Code.wrong_rank, port=name
+            )
     found = build.gather(data, indices, gathered)
     if gathered == axis:
         size = build.gather(shape_of(data), axis, 0)
@@ -83,7 +85,9 @@ def _check_blocks(bits: int, block: int, is_float: bool, zero_points: Value | No
     if not (is_float and block == 0) and (block < 16 or block & (block - 1)):
         raise InvalidAttributeError(f"block_size is {block}, expected a power of 2 of at least 16")
     if is_float and zero_points is not None:
-        raise GraphError("floats have no zero points", code=Code.wrong_number_of_inputs, port="zero_points")
+        raise GraphError(
+            "zero_points is given, expected none for floats", code=Code.wrong_number_of_inputs, port="zero_points"
+        )
 
 
 def _picked(scales: Value, indices: Value, axis: int) -> Value:
@@ -130,10 +134,16 @@ def matmul_bnb4(
     if quant_type not in _TABLES:
         raise InvalidAttributeError(f"quant_type is {quant_type}, expected 0 or 1")
     if K < 1 or N < 1 or block_size < 16 or block_size & (block_size - 1):
-        raise InvalidAttributeError(f"K {K}, N {N} and a block_size of {block_size}")
+        raise InvalidAttributeError(
+            f"K is {K}, N is {N} and block_size is {block_size}, expected 1, 1 and a power of 2 from 16"
+        )
     stored, count = known(b, "the packed weights"), N * K
     if stored.dtype != np.uint8 or stored.size != (count + 1) // 2:
-        raise GraphError(f"the packed weights have {stored.size} bytes", code=Code.constant_size, port="b")
+        raise GraphError(
+            f"the packed weights have {stored.size} bytes, expected {(count + 1) // 2}",
+            code=Code.constant_size,
+            port="b",
+        )
     pairs = np.stack([stored.ravel() >> 4, stored.ravel() & 15], axis=1)
     places = build.constant(pairs.reshape(-1)[:count].astype(ElementType.u4.dtype))
     table = build.constant(np.array(_TABLES[quant_type], np.float32))

@@ -61,7 +61,7 @@ def _both_rotated(
     q: Value, k: Value, cosines: Value | None, sines: Value | None, places: Value, interleaved: bool
 ) -> tuple[Value, Value]:
     if cosines is None or sines is None:
-        raise UnsupportedError("rotary embeddings without their angles")
+        raise UnsupportedError("rotary embeddings require cos_cache and sin_cache")
     size = 2 * known_size(cosines, 1, "the last dim of cos_cache")
     return tuple(rotated(one, cosines, sines, places, size, interleaved) for one in (q, k))  # type: ignore[return-value]
 
@@ -110,9 +110,11 @@ def group_query_attention(
     """
     quantized = (k_quant_type, v_quant_type) != ("NONE", "NONE") or k_scale is not None or v_scale is not None
     if quantized or q_norm_weight is not None or k_norm_weight is not None or query_seqlens is not None:
-        raise UnsupportedError("quantized caches, norms or lengths of queries in GroupQueryAttention")
+        raise UnsupportedError(
+            "quantized caches, norms and lengths of queries are not supported in GroupQueryAttention"
+        )
     if qk_output or sliding_window_cache or not causal:
-        raise UnsupportedError("scores as an output, a cache of a window, or attention that is not causal")
+        raise UnsupportedError("scores as an output, a cache of a window and non-causal attention are not supported")
     if key is None or value is None:
         query, key, value = _unpacked(query, num_heads, kv_num_heads)
     q, k, v = heads_of(query, num_heads), heads_of(key, kv_num_heads), heads_of(value, kv_num_heads)

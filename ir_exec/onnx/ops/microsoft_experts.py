@@ -83,7 +83,7 @@ class _Activation(NamedTuple):
             first, second = build.split(data, -1, num_splits=2)
             return first, second
         if self.fusion != 1:
-            raise UnsupportedError(f"{self.name} with swiglu_fusion {self.fusion} and without third weights")
+            raise UnsupportedError(f"{self.name} with swiglu_fusion {self.fusion} requires third weights")
         pairs = build.reshape(data, ints(0, -1, 2), special_zero=True)
         return build.gather(pairs, 0, 2), build.gather(pairs, 1, 2)
 
@@ -93,7 +93,7 @@ def _routed(
 ) -> Value:
     """[tokens, experts]: how much of each expert a token takes, which is zero except for `count` of them."""
     if use_sparse_mixer:
-        raise UnsupportedError("the sparse mixer")
+        raise UnsupportedError("the sparse mixer is not supported")
     if not 1 <= count <= experts:
         raise InvalidAttributeError(f"k is {count}, expected 1 to {experts}")
     shares = build.softmax(cast(logits, ElementType.f32), axis=-1)
@@ -187,9 +187,9 @@ def _quantized_layer(
 ) -> _ExpertLayer:
     """Weights of so many bits, with a scale for each output or for each block of its inputs."""
     if scales is None:
-        raise GraphError("the scales of the weights are needed", code=Code.wrong_number_of_inputs)
+        raise GraphError("the scales of the weights are missing", code=Code.wrong_number_of_inputs)
     if bits not in (2, 4, 8):
-        raise UnsupportedError(f"weights of {bits} bits")
+        raise UnsupportedError(f"weights of {bits} bits are not supported")
     rank = known_rank(scales, "the scales")
     factors, zeros = scales, zero_points
 
@@ -262,7 +262,7 @@ def qmoe(
     """
     scaled = (fc1_global_scale, fc2_global_scale, fc1_act_scale, fc2_act_scale, fc1_act_block_scale)
     if quant_type != "int" or weights_prepacked == 1 or any(one is not None for one in (*scaled, fc2_act_block_scale)):
-        raise UnsupportedError(f"weights of quant_type {quant_type}, or packed for a processor")
+        raise UnsupportedError(f"weights of quant_type {quant_type}, or packed for a processor, are not supported")
     count = _expert_count(fc1_experts_weights)
     normalize = normalize_routing_weights or router_weights is None
     routing = _routed(router_probs, router_weights, k, normalize, use_sparse_mixer, count)

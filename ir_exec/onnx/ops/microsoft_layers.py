@@ -106,7 +106,7 @@ def nhwc_max_pool(
 def cdist(a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
     """Between all rows of two matrices, from the squares of both and their products."""
     if metric not in ("euclidean", "sqeuclidean"):
-        raise UnsupportedError(f"the metric {metric}")
+        raise UnsupportedError(f"the metric {metric} is not supported")
     for name, value in (("A", a), ("B", b)):
         if known_rank(value, name) != 2:
             raise ShapeError(f"{name} has rank {value.rank}, expected 2", code=Code.wrong_rank, port=name.lower())

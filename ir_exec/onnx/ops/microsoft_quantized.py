@@ -84,7 +84,7 @@ def qlinear_softmax(
     opset: int,
 ) -> Value:
     if opset < 13 and axis not in (-1, known_rank(x, "the input") - 1):
-        raise UnsupportedError("a softmax over several axes")
+        raise UnsupportedError("a softmax over several axes is not supported")
     found = build.softmax(dequantized(x, x_scale, x_zero_point), axis=axis)
     return _requantized(found, y_scale, y_zero_point, x)
 
@@ -109,7 +109,7 @@ def qlinear_where(
 def qlinear_concat(y_scale: Value, y_zero_point: Value, *inputs: Value, axis: int) -> Value:
     """Return the inputs as triples of a tensor, its scale and its zero point."""
     if not inputs or len(inputs) % 3:
-        message = f"{len(inputs)} inputs follow the first two, expected three for each tensor"
+        message = f"{len(inputs)} inputs follow the first two, expected a multiple of 3"
         raise GraphError(message, code=Code.wrong_number_of_inputs)
     parts = [dequantized(*inputs[start : start + 3]) for start in range(0, len(inputs), 3)]
     return _requantized(build.concat(parts, axis), y_scale, y_zero_point, inputs[0])
@@ -359,7 +359,7 @@ def _rounded(data: Value) -> Value:
 def _weights(stored: Value, scale: Value | None, zero_point: Value | None) -> Value:
     """[directions, gates, inputs] in floats, with one scale for each direction or for each of its gates."""
     if scale is None or zero_point is None:
-        raise GraphError("scales and zero points of the weights are needed", code=Code.wrong_number_of_inputs)
+        raise GraphError("the scales and the zero points of the weights are missing", code=Code.wrong_number_of_inputs)
     axes = ints(1, 2) if known_rank(scale, "the scale") == 1 else ints(1)
     shifted = build.subtract(cast(stored, ElementType.f32), build.unsqueeze(cast(zero_point, ElementType.f32), axes))
     return build.transpose(build.multiply(shifted, build.unsqueeze(scale, axes)), ints(0, 2, 1))

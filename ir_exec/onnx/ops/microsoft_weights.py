@@ -47,7 +47,7 @@ def matmul_n_bits(
     The weights become a constant of their own element type: the bytes of a file hold several of them.
     """
     if bits not in _PACKED or weight_prepacked or block_size < 1 or K < 1 or N < 1:
-        raise UnsupportedError(f"weights of {bits} bits, or packed for a processor")
+        raise UnsupportedError(f"weights of {bits} bits, or packed for a processor, are not supported")
     blocks = -(-K // block_size)
     stored = known(b, "the packed weights")
     if stored.dtype != np.uint8 or stored.size * 8 != N * blocks * block_size * bits:
@@ -96,7 +96,7 @@ def _groups(g_idx: Value, columns: int, blocks: int) -> Value:
         raise GraphError(f"g_idx has {groups.size} elements, expected {columns}", code=Code.constant_size, port="g_idx")
     outside = groups[(groups < 0) | (groups >= blocks)]
     if outside.size:
-        message = f"g_idx holds {outside[0]}, expected 0 to {blocks - 1}"
+        message = f"g_idx contains {outside[0]}, expected 0 to {blocks - 1}"
         raise EvaluationError(message, code=Code.index_out_of_range, port="g_idx")
     return build.constant(groups.astype(np.int64))
 
@@ -115,7 +115,7 @@ def matmul_fp_q4(a: Value, b: Value, b_shape: Value, *, blk_quant_type: int = 1)
     their low bits, the second half their high bits.
     """
     if blk_quant_type not in _FP_Q4:
-        raise UnsupportedError(f"blk_quant_type {blk_quant_type}, for which onnxruntime's packing is not known")
+        raise UnsupportedError(f"blk_quant_type is {blk_quant_type}: the packing of onnxruntime is not documented")
     rows, columns = known_ints(b_shape, "the shape of the weights")
     has_offset, blocks = _FP_Q4[blk_quant_type], -(-rows // _BLOCK)
     stored, size = known(b, "the packed weights"), 4 + has_offset + _BLOCK // 2

@@ -83,7 +83,9 @@ def imputer(
     values: Floats | Ints = imputed_value_floats if is_float else imputed_value_int64s
     replaced = replaced_value_float if is_float else replaced_value_int64
     if bool(imputed_value_floats) == bool(imputed_value_int64s) or not values:
-        raise InvalidAttributeError(f"expected imputed values of one kind, for a tensor of {data.element_type}")
+        raise InvalidAttributeError(
+            f"expected one list of imputed values, of the kind of the input ({data.element_type})"
+        )
     if len(values) > 1:
         columns = known_size(data, -1, "the number of columns")
         # onnxruntime takes the first value where there are others than columns.
@@ -97,7 +99,7 @@ def one_hot_encoder(data: Value, *, cats_int64s: Ints = (), cats_strings: String
     """A last axis with 1 at the category of each element; without `zeros` every element must have one."""
     keys = _column((), cats_int64s, cats_strings, "categories")
     if (data.element_type is ElementType.string) != bool(cats_strings):
-        raise ElementTypeError(f"categories of another kind than {data.element_type}")
+        raise ElementTypeError(f"the input is {data.element_type}, expected the kind of the categories")
     count = len(keys)
     found = data if cats_strings else as_i64(data)
     place = _looked_up(found, keys, np.arange(count, dtype=np.int64), np.array([count], np.int64))
@@ -124,7 +126,9 @@ def category_mapper(
 def feature_vectorizer(*inputs: Value, inputdimensions: Ints = ()) -> Value:
     """Rows of all inputs behind each other, each cut or filled with zeros to its number of columns."""
     if not inputs or len(inputs) != len(inputdimensions) or min(inputdimensions) < 0:
-        raise InvalidAttributeError(f"{len(inputs)} inputs and inputdimensions of {len(inputdimensions)} elements")
+        raise InvalidAttributeError(
+            f"inputdimensions has {len(inputdimensions)} elements, expected {len(inputs)}, one for each input"
+        )
     parts = []
     for data, width in zip(inputs, inputdimensions, strict=True):
         rank = known_rank(data, "an input")
@@ -143,8 +147,10 @@ def zip_map(data: Value, *, classlabels_int64s: Ints = (), classlabels_strings: 
         raise ShapeError(f"the scores have rank {data.rank}, expected 1 or 2", code=Code.wrong_rank)
     columns = size_along(data, -1)
     if columns.is_static and columns.size != count:
-        raise ShapeError(f"{columns.size} scores for {count} labels", code=Code.dims_differ)
-    message = "the maps of labels to scores are given as a tensor of scores, [rows, labels]"
+        raise ShapeError(
+            f"a row has {columns.size} scores, expected {count}, one for each label", code=Code.dims_differ
+        )
+    message = "the output is a tensor of scores, [rows, labels], in place of maps from labels to scores"
     hint = "export without ZipMap: options={'zipmap': False} in skl2onnx, zipmap=False in onnxmltools"
     call.warn(ElementTypeError(message, code=Code.value_info, severity="warning", hint=hint))
     return build.unsqueeze(data, ints(0)) if data.rank == 1 else data
@@ -226,7 +232,7 @@ def label_encoder(
 def _column(floats: Floats, integers: Ints, strings: Strings, what: str) -> Array:
     given = [one for one in (floats, integers, strings) if one]
     if len(given) != 1:
-        raise InvalidAttributeError(f"expected one list of {what}")
+        raise InvalidAttributeError(f"expected exactly one list of {what}")
     if strings:
         return np.array(strings, object)
     return np.array(floats, np.float32) if floats else np.array(integers, np.int64)
@@ -235,7 +241,9 @@ def _column(floats: Floats, integers: Ints, strings: Strings, what: str) -> Arra
 def _looked_up(data: Value, keys: Array, values: Array, default: Array) -> Value:
     """The value behind the last key that an element equals; NaN equals NaN."""
     if len(keys) != len(values):
-        raise InvalidAttributeError(f"{len(keys)} keys and {len(values)} values")
+        raise InvalidAttributeError(
+            f"the keys have {len(keys)} elements and the values {len(values)}, expected equal numbers"
+        )
     apart, known = build.unsqueeze(data, ints(-1)), build.constant(keys)
     equal = build.equal(apart, known)
     if keys.dtype.kind == "f":

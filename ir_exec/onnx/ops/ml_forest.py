@@ -39,7 +39,7 @@ def equal_lengths(**lists: Sequence[object] | Array) -> None:
     first, count = next(iter(lengths.items()))
     for name, length in lengths.items():
         if length != count:
-            raise InvalidAttributeError(f"{name} has {length} elements, {first} has {count}")
+            raise InvalidAttributeError(f"{name} has {length} elements, expected {count}, the number in {first}")
 
 
 class Forest(NamedTuple):
@@ -71,7 +71,7 @@ class Forest(NamedTuple):
             if not level.size:
                 return found
             if found > len(self.modes):
-                raise InvalidAttributeError(f"the nodes at {level[:3].tolist()} lead back to themselves")
+                raise InvalidAttributeError(f"the nodes at {level[:3].tolist()} form a cycle")
             found += 1
             level = np.unique(np.concatenate([self.when_true[level], self.when_false[level]]))
 
@@ -80,9 +80,9 @@ class Forest(NamedTuple):
         inner = self.modes != LEAF
         used = self.features[inner]
         if used.size and used.min() < 0:
-            raise InvalidAttributeError(f"a feature has the number {used.min()}")
+            raise InvalidAttributeError(f"a feature has the index {used.min()}, expected 0 or more")
         if used.size and columns is not None and used.max() >= columns:
-            message = f"feature {used.max()} of rows with {columns} columns"
+            message = f"a feature has the index {used.max()}, expected less than {columns}, the columns of the input"
             raise ShapeError(message, code=Code.index_out_of_range)
 
 
@@ -148,10 +148,10 @@ class Leaves(NamedTuple):
     def check(self, targets: int, name: str) -> None:
         """Raises InvalidAttributeError for a number of a target that does not exist."""
         if targets < 1:
-            raise InvalidAttributeError(f"{targets} targets")
+            raise InvalidAttributeError(f"the number of targets is {targets}, expected 1 or more")
         wrong = self.targets[(self.targets < 0) | (self.targets >= targets)]
         if wrong.size:
-            raise InvalidAttributeError(f"{name} has the target {wrong[0]} of {targets}")
+            raise InvalidAttributeError(f"{name} contains {wrong[0]}, expected 0 to {targets - 1}")
 
     def summed(self, places: Value, forest: Forest, targets: int, kind: ElementType) -> Value:
         """[rows, targets]: the weights of the leaves of all trees."""
@@ -212,7 +212,9 @@ class Leaves(NamedTuple):
         """
         leaves = forest.leaves
         if len(leaves) * targets > _MOST_CELLS:
-            raise ResourceError(f"{len(leaves):,} leaves for {targets:,} targets need a table of more than 2^27 cells")
+            raise ResourceError(
+                f"{len(leaves):,} leaves and {targets:,} targets require a table of more than 2^27 elements"
+            )
         ranks = np.full(len(forest.modes), -1)
         ranks[leaves] = np.arange(len(leaves))
         kept = ranks[self.nodes] >= 0

@@ -22,7 +22,7 @@ __all__: list[str] = []
 def _matrix(values: Floats, rows: int, name: str) -> Array:
     """[rows, ...]: one row behind the other."""
     if rows < 1 or not values or len(values) % rows:
-        raise InvalidAttributeError(f"{name} has {len(values)} elements, in {rows} rows")
+        raise InvalidAttributeError(f"{name} has {len(values)} elements, expected a multiple of {rows} rows")
     return np.array(values, np.float32).reshape(rows, -1)
 
 
@@ -31,7 +31,7 @@ def _rows_of(data: Value, features: int) -> Value:
     rows = as_rows(data, ElementType.f32)
     columns = size_along(rows, 1)
     if columns.is_static and columns.size != features:
-        raise ShapeError(f"rows of {columns.size} features, expected {features}", code=Code.dims_differ)
+        raise ShapeError(f"the input has {columns.size} columns, expected {features}", code=Code.dims_differ)
     return rows
 
 
@@ -76,10 +76,10 @@ def linear_classifier(
     scores = _weighted(data, _matrix(coefficients, count, "coefficients"), intercepts)
     if count > 1:
         if count != len(labels):
-            raise InvalidAttributeError(f"{count} intercepts for {len(labels)} classes")
+            raise InvalidAttributeError(f"{count} intercepts are given for {len(labels)} classes")
         return [labelled(labels, first_largest(scores)), transformed(scores, post_transform)]
     if len(labels) != 2:
-        raise UnsupportedError(f"one row of coefficients for {len(labels)} classes")
+        raise UnsupportedError(f"one row of coefficients for {len(labels)} classes is not supported")
     flat = build.squeeze(scores, 1)
     places = as_i64(build.greater(flat, number(0, flat)))
     return [labelled(labels, places), both_scores(flat, post_transform, is_share=True)]
@@ -98,7 +98,9 @@ class _Kernel(NamedTuple):
         """From the attributes kernel_type and kernel_params."""
         known = chosen("kernel_type", kind, {one: one for one in ("LINEAR", "POLY", "RBF", "SIGMOID")})
         if parameters and len(parameters) < 3:
-            raise InvalidAttributeError(f"kernel_params has {len(parameters)} elements, expected gamma, coef0, degree")
+            raise InvalidAttributeError(
+                f"kernel_params has {len(parameters)} elements, expected 3: gamma, coef0, degree"
+            )
         return _Kernel(known, *(parameters[:3] if parameters else (0.0, 0.0, 0.0)))
 
     def __call__(self, rows: Value, vectors: Array) -> Value:
@@ -138,12 +140,14 @@ def svm_regressor(
 ) -> Value:
     """[rows, 1]; of one class: 1 for rows that belong to it, -1 for others."""
     if not rho or not coefficients:
-        raise InvalidAttributeError("rho and coefficients are needed")
+        raise InvalidAttributeError("rho or coefficients are missing")
     weights = np.array(coefficients, np.float32).reshape(1, -1)
     if n_supports > 0:
         vectors = _matrix(support_vectors, n_supports, "support_vectors")
         if weights.size != n_supports:
-            raise InvalidAttributeError(f"{weights.size} coefficients for {n_supports} support vectors")
+            raise InvalidAttributeError(
+                f"coefficients has {weights.size} elements, expected {n_supports}, one for each support vector"
+            )
         compared = _Kernel.read(kernel_type, kernel_params)(_rows_of(data, vectors.shape[1]), vectors)
         found = build.matmul(compared, build.constant(weights), transpose_b=True)
     else:
@@ -170,10 +174,13 @@ class _Machine(NamedTuple):
         """Row j - 1 of the coefficients is for the vectors of a class against class j, row j for those behind it."""
         count = sum(per_class)
         if len(per_class) != classes or min(per_class) < 0:
-            raise InvalidAttributeError(f"vectors_per_class has {len(per_class)} elements for {classes} classes")
+            raise InvalidAttributeError(
+                f"vectors_per_class has {len(per_class)} elements, expected {classes}, one for each class"
+            )
         pairs = [(first, second) for first in range(classes) for second in range(first + 1, classes)]
         if len(coefficients) < (classes - 1) * count or len(rho) < len(pairs):
-            message = f"{len(coefficients)} coefficients and {len(rho)} of rho for {count} vectors of {classes} classes"
+            sizes = f"coefficients has {len(coefficients)} elements and rho {len(rho)}"
+            message = f"{sizes}, expected more for {count} vectors of {classes} classes"
             raise InvalidAttributeError(message)
         table = np.array(coefficients[: (classes - 1) * count], np.float32).reshape(classes - 1, count)
         weights = np.zeros((count, len(pairs)), np.float32)
@@ -279,11 +286,13 @@ def svm_classifier(
     labels = class_labels(classlabels_ints, classlabels_strings)
     classes, pairs = len(labels), len(labels) * (len(labels) - 1) // 2
     if classes < 2:
-        raise UnsupportedError("a classifier of one class")
+        raise UnsupportedError("a classifier of one class is not supported")
     if len(prob_a) != len(prob_b) or 0 < len(prob_a) < pairs:
-        raise InvalidAttributeError(f"{len(prob_a)} of prob_a and {len(prob_b)} of prob_b for {pairs} pairs")
+        raise InvalidAttributeError(
+            f"prob_a has {len(prob_a)} elements and prob_b {len(prob_b)}, expected {pairs}, one for each pair"
+        )
     if not rho:
-        raise InvalidAttributeError("rho is needed")
+        raise InvalidAttributeError("rho is missing")
     positive = all(one >= 0 for one in coefficients)
     if not sum(vectors_per_class):
         scores = _weighted(data, _matrix(coefficients, classes, "coefficients"), (rho[0],) * classes)

@@ -34,14 +34,14 @@ def as_rows(data: Value, kind: ElementType) -> Value:
     wide = cast(data, kind)
     rank = known_rank(data, "the input")
     if rank not in (1, 2):
-        raise InvalidAttributeError(f"the input has rank {rank}, expected rows of features")
+        raise InvalidAttributeError(f"the input has rank {rank}, expected 1 or 2: rows of features")
     return build.unsqueeze(wide, ints(0)) if rank == 1 else wide
 
 
 def class_labels(integers: Ints, strings: Strings) -> Array:
     """The labels of the classes, of which only one list may be given."""
     if bool(integers) == bool(strings):
-        raise InvalidAttributeError("expected labels of one kind: integers or strings")
+        raise InvalidAttributeError("expected labels of exactly one kind: integers or strings")
     return np.array(strings, object) if strings else np.array(integers, np.int64)
 
 
@@ -108,7 +108,7 @@ def both_scores(score: Value, post_transform: str, *, is_share: bool) -> Value:
     """
     chosen("post_transform", post_transform, POST_TRANSFORMS)
     if post_transform == "PROBIT":
-        raise UnsupportedError("PROBIT of one score for two classes")
+        raise UnsupportedError("PROBIT of one score for two classes is not supported")
     if post_transform == "LOGISTIC":
         return build.sigmoid(columns(build.negative(score), score))
     return columns(build.subtract(number(1, score), score) if is_share else build.negative(score), score)

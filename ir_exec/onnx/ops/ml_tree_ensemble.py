@@ -49,7 +49,9 @@ class _Branches(NamedTuple):
         ends = np.flatnonzero(np.isnan(members))
         sets = [one[~np.isnan(one)] for one in np.split(members, ends)]
         if len(sets) < len(asking) or members.size > _MOST_MEMBERS:
-            raise InvalidAttributeError(f"{len(sets)} sets of members, expected one for each of {len(asking)} nodes")
+            raise InvalidAttributeError(
+                f"{len(sets)} sets of members are given, expected {len(asking)}, one for each BRANCH_MEMBER node"
+            )
         columns = [one.tolist() for one in self._replace(modes=np.where(self.modes == _MEMBER, _EQUAL, self.modes))]
         features, modes, splits, yes, no, tracks = columns
         for node, values in zip(asking.tolist(), sets, strict=False):
@@ -77,7 +79,7 @@ def _behind(nodes: Ints, are_leaves: Ints, branches: int, leaves: int, name: str
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
         raise InvalidAttributeError(
-            f"{name} names {found[place]} at {place}, of {leaves if is_leaf[place] else branches}"
+            f"{name} contains {found[place]} at {place}, expected less than {leaves if is_leaf[place] else branches}"
         )
     return found + np.where(is_leaf, branches, 0)
 
@@ -124,7 +126,9 @@ def tree_ensemble(
             raise InvalidAttributeError(f"{name} is {number}, expected 0 to {len(names) - 1}")
     count, leaves = len(modes), len(weights)
     if modes.dtype.kind not in "iu" or (modes > _MEMBER).any() or splits.dtype.kind != "f" or weights.dtype.kind != "f":
-        raise InvalidAttributeError("nodes_modes are integers up to 6, nodes_splits and leaf_weights floats")
+        raise InvalidAttributeError(
+            "expected integers up to 6 in nodes_modes, and floats in nodes_splits and leaf_weights"
+        )
     tracks = np.zeros(count, bool)
     tracks[: len(nodes_missing_value_tracks_true)] = np.array(nodes_missing_value_tracks_true[:count]) == 1
     members = np.zeros(0) if membership_values is None else call.array(membership_values).ravel().astype(np.float64)
@@ -138,7 +142,7 @@ def tree_ensemble(
     ).without_sets(members, leaves)
     roots = np.array(tree_roots, np.int64)
     if not roots.size or (roots < 0).any() or (roots >= count).any():
-        raise InvalidAttributeError(f"tree_roots names others than {count} nodes")
+        raise InvalidAttributeError(f"tree_roots contains an index outside of {count} nodes")
     targets = n_targets or 0
     given = Leaves(np.arange(count, count + leaves), np.array(leaf_targetids, np.int64), weights)
     given.check(targets, "leaf_targetids")

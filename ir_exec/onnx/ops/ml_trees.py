@@ -52,7 +52,7 @@ class _Nodes(NamedTuple):
             nodes_falsenodeids=self.when_false,
         )
         if not len(self.trees):
-            raise InvalidAttributeError("there are no nodes")
+            raise InvalidAttributeError("the ensemble has no nodes")
         modes = np.array([chosen("nodes_modes", one, _MODES) for one in self.modes])
         own = np.arange(len(modes))
         inner = modes != LEAF
@@ -70,13 +70,15 @@ class _Nodes(NamedTuple):
         order = np.lexsort((self.numbers, self.trees))
         known = _pairs(self.trees[order], self.numbers[order])
         if (known[1:] == known[:-1]).any():
-            raise InvalidAttributeError("two nodes of a tree have the same number")
+            raise InvalidAttributeError("two nodes of a tree have the same id")
         wanted = _pairs(trees, nodes)
         found = np.searchsorted(known, wanted).clip(max=len(known) - 1)
         missing = np.flatnonzero(known[found] != wanted)
         if missing.size:
             first = missing[0]
-            raise InvalidAttributeError(f"{name} names node {nodes[first]} of tree {trees[first]}, which is none")
+            raise InvalidAttributeError(
+                f"{name} refers to node {nodes[first]} of tree {trees[first]}, which does not exist"
+            )
         places: Array = order[found]
         return places
 
@@ -100,10 +102,10 @@ def _precise(floats: Floats, tensor: Tensor | None, name: str, call: Call) -> Ar
     if tensor is None:
         return np.array(floats, np.float32)
     if floats:
-        raise InvalidAttributeError(f"both {name} and {name}_as_tensor are given")
+        raise InvalidAttributeError(f"both {name} and {name}_as_tensor are given, expected one")
     found = call.array(tensor).ravel()
     if found.dtype not in (np.float32, np.float64):
-        raise InvalidAttributeError(f"{name}_as_tensor is of {found.dtype}, expected f32 or f64")
+        raise InvalidAttributeError(f"{name}_as_tensor is {found.dtype}, expected f32 or f64")
     return found
 
 
@@ -131,9 +133,9 @@ def aggregated(
     As onnxruntime, no base value is added for one of several targets that no leaf gives anything to.
     """
     if how not in ("SUM", "AVERAGE", *_EXTREMES):
-        raise InvalidAttributeError(f"aggregate_function is {how!r}, expected SUM, AVERAGE, MIN, MAX")
+        raise InvalidAttributeError(f"aggregate_function is {how!r}, expected SUM, AVERAGE, MIN or MAX")
     if len(base) not in (0, targets):
-        raise InvalidAttributeError(f"{len(base)} base values for {targets} targets")
+        raise InvalidAttributeError(f"{len(base)} base values are given, expected {targets}, one for each target")
     places, kind = walked(rows, forest), rows.element_type
     if how in _EXTREMES:
         found = leaves.extreme(places, forest, targets, kind, largest=_EXTREMES[how])
@@ -249,9 +251,9 @@ def _classified(
     """The label of each row, and [rows, classes]."""
     classes = len(labels)
     if classes == 1:
-        raise UnsupportedError("a classifier of one class")
+        raise UnsupportedError("a classifier of one class is not supported")
     if len(base) not in ((0, 1, 2) if classes == 2 else (0, classes)):
-        raise InvalidAttributeError(f"{len(base)} base values for {classes} classes")
+        raise InvalidAttributeError(f"{len(base)} base values are given, expected {classes}, one for each class")
     places = walked(rows, forest)
     scores = leaves.summed(places, forest, classes, rows.element_type)
     reached = leaves.reached(places, forest, classes)

@@ -297,7 +297,7 @@ def split_18(
     """Without sizes all parts are equally long, but the last may be shorter."""
     count = num_outputs if num_outputs is not None else call.outputs
     if count != call.outputs:
-        raise InvalidAttributeError(f"num_outputs is {count}, the node has {call.outputs} outputs")
+        raise InvalidAttributeError(f"num_outputs is {count}, expected {call.outputs}, the outputs of the node")
     if split is not None or _divides(data, axis, count):
         return _split(data, axis, split, count)
     size = build.gather(shape_of(data), axis, 0)

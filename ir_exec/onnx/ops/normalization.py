@@ -306,7 +306,7 @@ def simplified_layer_normalization(
 ) -> list[Value]:
     """onnxruntime has it in the standard domain."""
     if element_type_of(stash_type) is not ElementType.f32:
-        raise UnsupportedError("statistics of another type than f32")
+        raise UnsupportedError("the statistics are not f32")
     found, _, inverse = normalized(data, scale, None, epsilon, centered=False, axis=axis)
     return [found, inverse]
 
@@ -375,14 +375,14 @@ def dropout_1(
     data: Value, *, consumed_inputs: Ints = (), is_test: bool = False, ratio: float = 0.5, call: Call
 ) -> list[Value]:
     if not is_test and ratio:
-        raise UnsupportedError("training drops at random")
+        raise UnsupportedError("training mode drops elements at random")
     return _kept(data)
 
 
 @onnx_op("Dropout", since=6)
 def dropout_6(data: Value, *, is_test: bool = False, ratio: float = 0.5) -> list[Value]:
     if not is_test and ratio:
-        raise UnsupportedError("training drops at random")
+        raise UnsupportedError("training mode drops elements at random")
     return _kept(data)
 
 
@@ -398,7 +398,7 @@ def dropout(
     """At random in training mode alone, which must be known."""
     is_training = training_mode is not None and known_scalar(training_mode, "training_mode")
     if is_training and (ratio is None or known_scalar(ratio, "ratio")):
-        raise UnsupportedError("training drops at random")
+        raise UnsupportedError("training mode drops elements at random")
     return _kept(data)
 
 

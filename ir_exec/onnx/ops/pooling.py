@@ -241,7 +241,7 @@ def _padded(data: Value, windows: dict[str, Any]) -> Value:
     if auto_pad in ("same_upper", "same_lower") or windows["rounding_type"] != "floor":
         sizes = dims_of(data, "the input")[2:]
         if len(sizes) != rank:
-            message = f"the input has {len(sizes)} spatial axes, kernel_shape {rank} elements"
+            message = f"kernel_shape has {rank} elements, expected {len(sizes)}, one for each spatial axis"
             raise ShapeError(message, code=Code.wrong_rank)
         for axis in range(rank):
             stride = windows["strides"][axis]

@@ -60,7 +60,7 @@ def spread(value: Value, data: Value, axis: int, block: int = 0) -> Value:
     if own == 1 and not block:
         return build.unsqueeze(value, list(range(1, rank - axis))) if rank - axis > 1 else value
     if own != rank:
-        raise ShapeError(f"the scale has rank {own}, the input {rank}", code=Code.wrong_rank)
+        raise ShapeError(f"the scale has rank {own}, expected {rank}, the rank of the input", code=Code.wrong_rank)
     size = build.gather(shape_of(data), axis, 0)
     places = build.divide(build.range(0, size, 1, output_type="i64"), build.constant(np.int64(block or 1)))
     return build.gather(value, places, axis)
@@ -89,7 +89,7 @@ def quantized(
             wide = build.add(wide, spread(cast(zero_point, wide.element_type), data, axis, block))
         return convert_saturated(wide, kind, saturate)
     if kind not in _BOUNDS:
-        raise ElementTypeError(f"nothing is quantized to {kind}")
+        raise ElementTypeError(f"the output is {kind}, which quantization does not support")
     found = build.round(wide, mode="half_to_even")
     if zero_point is not None:
         found = build.add(found, spread(cast(zero_point, wide.element_type), data, axis, block))

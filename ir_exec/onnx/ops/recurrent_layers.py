@@ -72,7 +72,9 @@ class _RecurrentLayer:
         self.hidden = hidden_size if hidden_size is not None else size.size if size.is_static else 0
         names = tuple(name.lower() for name in activations) or defaults * self.directions
         if len(names) != len(defaults) * self.directions:
-            raise InvalidAttributeError(f"activations has {len(names)} elements")
+            raise InvalidAttributeError(
+                f"activations has {len(names)} elements, expected {len(defaults) * self.directions}"
+            )
         functions = activations_of(names, activation_alpha, activation_beta)
         per = len(defaults)
         self._functions = [functions[start : start + per] for start in range(0, len(functions), per)]
@@ -265,7 +267,7 @@ def activations_of(names: tuple[str, ...], alphas: Floats, betas: Floats) -> lis
 def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation:
     kind = _KINDS.get(name)
     if kind is None:
-        raise InvalidAttributeError(f"the activation {name!r} is none of {', '.join(_KINDS)}")
+        raise InvalidAttributeError(f"unknown activation {name!r}, expected one of {', '.join(_KINDS)}")
     numbers = {}
     for parameter, given, default in (("alpha", alphas, kind.alpha), ("beta", betas, kind.beta))[: kind.takes]:
         numbers[parameter] = next(given, default)

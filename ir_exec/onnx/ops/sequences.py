@@ -53,7 +53,7 @@ def _listed(sequence: Held) -> Sequence:
     if isinstance(sequence, Stack):
         return sequence.listed()
     if not isinstance(sequence, Sequence):
-        message = "a list that grows in a loop, of which the number of iterations is not known, is read inside it"
+        message = "a list that grows in a loop with an unknown number of iterations is read inside it"
         raise NotKnownError(message)
     return sequence
 
@@ -68,7 +68,7 @@ def _moved(value: Value, source: int, target: int) -> Value:
 def _place(position: Value, length: int, what: str) -> int:
     place = int(known_scalar(position, what))
     if not -length <= place < length:
-        message = f"{what} {place} is out of range for a list of {length}"
+        message = f"{what} {place} is out of range for a list of length {length}"
         raise EvaluationError(message, code=Code.index_out_of_range)
     return place % length
 
@@ -134,7 +134,7 @@ def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = 
     items = list(_listed(sequence).items)
     place = len(items) if position is None else int(known_scalar(position, "the position"))
     if not -len(items) <= place <= len(items):
-        message = f"the position {place} is out of range for a list of {len(items)}"
+        message = f"the position {place} is out of range for a list of length {len(items)}"
         raise EvaluationError(message, code=Code.index_out_of_range)
     items.insert(place, tensor)
     return Sequence(tuple(items), sequence.element_type)
@@ -154,7 +154,7 @@ def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0,
         size = known_size(data, axis, "the size of the axis that is split")
         each = 1 if split is None else int(known_scalar(split, "the split"))
         if each <= 0:
-            raise EvaluationError(f"the split is {each}")
+            raise EvaluationError(f"the split is {each}, expected 1 or more")
         require_few(-(-size // each))
         sizes = tuple(min(each, size - start) for start in range(0, size, each))
     parts = (data,) if len(sizes) == 1 else tuple(build.variadic_split(data, axis, ints(*sizes)))
@@ -169,7 +169,7 @@ def concat_from_sequence(sequence: Sequence, *, axis: int, new_axis: bool = Fals
         return _joined(sequence.value, axis, new_axis)
     sequence = _listed(sequence)
     if not sequence.items:
-        raise EvaluationError("an empty list cannot be joined")
+        raise EvaluationError("the list is empty, expected tensors to join")
     parts = [build.unsqueeze(one, ints(axis)) for one in sequence.tensors] if new_axis else sequence.tensors
     return build.concat(parts, axis)
 

@@ -28,7 +28,7 @@ __all__: list[str] = []
 
 
 def _is_real(signal: Value) -> bool:
-    last = known_size(signal, -1, "whether the signal is complex, its last dim,")
+    last = known_size(signal, -1, "the last dim of the signal")
     if last not in (1, 2):
         raise ShapeError(f"the last dim is {last}, expected 1 (real) or 2 (complex)", code=Code.dims_differ)
     return last == 1
@@ -94,7 +94,7 @@ def stft(
     elif window is not None:
         length = shape_of(window)
     else:
-        raise ShapeError("neither a window nor frame_length is given", code=Code.wrong_number_of_inputs)
+        raise ShapeError("expected a window or frame_length, found neither", code=Code.wrong_number_of_inputs)
     step = reshape(as_i64(frame_step), 1)
     size = build.gather(shape_of(signal), ints(1), 0)
     count = build.add(build.divide(build.subtract(size, length), step), ints(1))

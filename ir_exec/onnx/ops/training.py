@@ -20,7 +20,7 @@ __all__: list[str] = []
 def _groups(inputs: Sequence[Value], parts: int) -> list[tuple[Value, ...]]:
     """The inputs of each tensor that is optimized."""
     if not inputs or len(inputs) % parts:
-        message = f"{len(inputs)} inputs, expected {parts} for each tensor"
+        message = f"{len(inputs)} inputs are given, expected a multiple of {parts}"
         raise GraphError(message, code=Code.wrong_number_of_inputs)
     count = len(inputs) // parts
     return [tuple(inputs[first::count]) for first in range(count)]

@@ -71,7 +71,7 @@ def _named(name: str) -> int:
     try:
         return int(TensorProto.DataType.Value(name))
     except ValueError:
-        raise InvalidAttributeError(f"{name!r} is no element type of ONNX") from None
+        raise InvalidAttributeError(f"{name!r} is not an element type of ONNX") from None
 
 
 @onnx_op("Cast", since=6)
@@ -112,7 +112,7 @@ def bit_cast(data: Value, *, to: int) -> Value:
     if kind is data.element_type:
         return data
     if kind not in INTEGER or data.element_type not in whole or kind.bits != data.element_type.bits:
-        raise UnsupportedError(f"no operator of IR takes the bits of {data.element_type} for {kind}")
+        raise UnsupportedError(f"IR has no operator that reinterprets the bits of {data.element_type} as {kind}")
     return cast(data, kind)
 
 
@@ -220,7 +220,7 @@ def convert_saturated(data: Value, kind: ElementType, saturate: bool = True, rou
     if data.element_type is kind:
         return data
     if ElementType.string in (kind, data.element_type):
-        raise UnsupportedError("IR has no conversion of strings to numbers, nor back")
+        raise UnsupportedError("IR has no conversion between strings and numbers")
     if kind in _LARGEST and data.element_type not in _LARGEST:
         return _as_f8(data if data.element_type.is_float else cast(data, ElementType.f32), kind, saturate)
     if kind is ElementType.f8e8m0 and round_mode != "nearest":

@@ -24,7 +24,7 @@ def _bitwise(cls: type[Op], word: str) -> None:
 
 def _require_opset(node: ExportNode) -> None:
     if node.opset < 18 and node.kind() is not ElementType.boolean:
-        node.refuse("it needs opset 18 of ONNX")
+        node.refuse("it requires opset 18 of ONNX")
 
 
 _bitwise(bitwise.BitwiseAnd, "And")

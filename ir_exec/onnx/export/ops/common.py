@@ -24,7 +24,7 @@ def aligned_name(node: ExportNode, name: str, position: int = 1, *, to: int = 0)
         return name
     rank, shape = node.known_rank(to), node.dims(position)
     if shape.dims is None:
-        node.refuse("the rank of an input of pdpd broadcasting is unknown")
+        node.refuse("the rank of an input with pdpd broadcasting is unknown")
     kept = list(shape.dims)
     while kept and kept[-1].is_static and kept[-1].size == 1:
         kept.pop()

@@ -17,7 +17,7 @@ def _comparison(cls: type[Op], operator: str) -> None:
     @export(cls)
     def lower(node: ExportNode) -> Outputs:
         if node.kind() is ElementType.string and operator != "Equal":
-            node.refuse("ONNX does not order strings")
+            node.refuse("ONNX has no order of strings")
         return _compared(node, operator)
 
 

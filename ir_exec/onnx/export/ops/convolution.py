@@ -31,7 +31,7 @@ def sizes_of(node: ExportNode, position: int, skipped: int) -> list[int | None] 
 def _spatial_rank(node: ExportNode) -> int:
     rank = node.op._spatial_rank(*node.types[:2])
     if rank is None:
-        node.refuse("the number of spatial axes is not known")
+        node.refuse("the number of spatial axes is unknown")
     return int(rank)
 
 
@@ -118,7 +118,7 @@ def convolution(node: ExportNode) -> str:
 def _groups(node: ExportNode) -> int:
     dims = node.types[1].shape.dims
     if dims is None or not dims[0].is_static:
-        node.refuse("the number of groups is not known")
+        node.refuse("the number of groups is unknown")
     return int(dims[0].lo)
 
 
@@ -202,7 +202,7 @@ def binary_convolution(node: ExportNode) -> str:
     signs = (data.to(np.float32) > 0).where(data.sheet.constant(1, np.float32), data.sheet.constant(-1, np.float32))
     attributes = pads_of(node, 2, kernel)
     if None in kernel:
-        node.refuse("the size of the kernel is not known")
+        node.refuse("the size of the kernel is unknown")
     half: list[Expr | int] = []
     rest: list[Expr | int] = []
     if "pads" in attributes:
@@ -239,7 +239,7 @@ def deformable_convolution(node: ExportNode) -> str:
             sheet.constant(one.reshape(-1, 1, 1)) for one in np.indices([size or 0 for size in kernel])
         ]
     elif op._same:
-        node.refuse("auto_pad of a kernel whose size is not known")
+        node.refuse("the size of the kernel is unknown and auto_pad is set")
     else:
         width = filters.dim(3)
         elements = filters.dim(2) * width

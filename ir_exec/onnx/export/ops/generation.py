@@ -82,7 +82,7 @@ def multinomial(node: ExportNode) -> Outputs:
     count = node.known_ints(1)
     if op.with_replacement:
         if count is None:
-            node.refuse("the number of samples is not known before a run")
+            node.refuse("the number of samples is known only at run time")
         code = node.writer.code(op.convert_type)
         return node.emit("Multinomial", logarithms, dtype=code, sample_size=count[0], seed=seed, kinds=op.convert_type)
     numbers = node.emit("RandomUniformLike", logarithms, low=1e-30, high=1.0, seed=seed, kinds=ElementType.f32)

@@ -30,7 +30,5 @@ def assign(node: ExportNode) -> Outputs:
 def _check_place(node: ExportNode) -> None:
     """Raise UnsupportedError for a variable of a body: an input of the graph has one value for all iterations."""
     if node.lowerer.depth > 1:
-        reason = (
-            "it is in a body, and a state that is an input and an output of the graph cannot change between iterations"
-        )
+        reason = "it is in a body, but an input and an output of the graph cannot change between iterations"
         raise UnsupportedError(reason)

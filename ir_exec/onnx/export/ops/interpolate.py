@@ -49,7 +49,7 @@ def interpolate(node: ExportNode) -> str:
     if node.has(last):
         known = node.known_ints(last)
         if known is None:
-            node.refuse("the axes are not known before a run")
+            node.refuse("the axes are known only at run time")
         axes = _normal_axes(known, rank)
     by_scales = op.shape_calculation_mode == "scales"
     target = values[position]

@@ -110,7 +110,7 @@ def _loop(node: ExportNode, body: BodyGraph, ties: Ties, trips: str, start: str)
     order = [place for place in range(len(graph.parameters)) if place in carried]
     given = [initial[place] for place in order]
     if list(carried) != order:
-        node.refuse("its back edges are in another order than its parameters")
+        node.refuse("the order of its back edges differs from the order of its parameters")
     found = node.emit("Loop", trips, start, *given, *zeros, outputs=len(kinds), kinds=kinds, body=proto)
     found = (found,) if isinstance(found, str) else found
     last = {**{result: found[i] for i, result in enumerate(carried.values())}}

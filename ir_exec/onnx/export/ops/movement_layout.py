@@ -31,7 +31,7 @@ def tile(node: ExportNode) -> Outputs:
     rank = node.known_rank()
     length = node.dims(1)[0]
     if not length.is_static:
-        node.refuse("the number of repeats is not known before a run")
+        node.refuse("the number of repeats is known only at run time")
     data = node.inputs[0]
     found = node.known_ints(1)
     if found is not None:

@@ -50,7 +50,7 @@ def strided_slice(node: ExportNode) -> Outputs:
     lengths = [node.dims(place) for place in range(1, len(node.inputs)) if node.has(place)]
     length = next((one[0] for one in lengths if one.dims is not None and one[0].is_static), None)
     if length is None:
-        node.refuse("the number of positions is not known before a run")
+        node.refuse("the number of positions is known only at run time")
     count = length.size
     rank = node.rank()
     if rank is None and any(op.ellipsis_mask):
@@ -65,7 +65,7 @@ def strided_slice(node: ExportNode) -> Outputs:
         step = steps[part.position]
         is_masked = _bit(op.begin_mask, part.position), _bit(op.end_mask, part.position)
         if not isinstance(step, int) and any(is_masked):
-            node.refuse("the stride is not known before a run")
+            node.refuse("the stride is known only at run time")
         backward = isinstance(step, int) and step < 0
         starts.append((_HIGHEST if backward else 0) if is_masked[0] else begins[part.position])
         stops.append((_LOWEST if backward else _HIGHEST) if is_masked[1] else ends[part.position])

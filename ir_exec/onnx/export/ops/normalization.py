@@ -28,7 +28,7 @@ def rank_of(node: ExportNode, position: int = 0) -> int:
     """The rank of an input; the node is refused where it is not known."""
     rank = node.types[position].rank
     if rank is None:
-        node.refuse(f"the rank of input {position} is not known")
+        node.refuse(f"the rank of input {position} is unknown")
     return rank
 
 

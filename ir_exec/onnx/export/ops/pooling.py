@@ -139,7 +139,7 @@ def avg_pool(node: ExportNode) -> str:
         real = data.to(np.float32 if ElementType.of_dtype(data.dtype).bits <= 16 else np.float64)
     attributes = _attributes(node)
     if "dilations" in attributes and node.opset < 19:
-        node.refuse("AveragePool has dilations from opset 19 on")
+        node.refuse("dilations of AveragePool require opset 19 of ONNX")
     pads, rank = _static_pads(node), len(op.kernel_sizes)
     explicit = op._explicit_pads(rank)
     plain = op.rounding_type == "floor" and not op._same
@@ -215,7 +215,7 @@ def adaptive_avg_pool(node: ExportNode) -> str:
 def _rank(node: ExportNode) -> int:
     rank = node.types[0].rank
     if rank is None:
-        node.refuse("the rank of data is not known")
+        node.refuse("the rank of data is unknown")
     return rank
 
 

@@ -111,7 +111,7 @@ def prior_box(node: ExportNode) -> str:
     rows = [np.concatenate([one, np.zeros((len(one), 1), _F32)], 1) for one in op._dense_boxes()]
     rows += [np.array([[0, 0, *half, 0, 1]], _F32) for half in op._half_sizes(lengths)]
     if not op.scale_all_sizes and op.max_size:
-        node.refuse("max_size together with relative sizes and an unknown image height")
+        node.refuse("max_size is given with relative sizes and an unknown image height")
     table = np.concatenate(rows)
     shift_x, shift_y, half_width, half_height, cut, scaled = (sheet.constant(one.copy()) for one in table.T)
     factor = (scaled > 0).where(unit, 1) if not op.scale_all_sizes else None

@@ -17,7 +17,7 @@ def _reduced(node: ExportNode, operator: str, value: str, axes: str | list[int])
         noop = None if isinstance(axes, list) else 1
         return node.emit(operator, value, given, keepdims=keep, noop_with_empty_axes=noop)
     if not isinstance(axes, list):
-        node.refuse("axes that are not known before a run need opset 18 of ONNX")
+        node.refuse("axes known only at run time require opset 18 of ONNX")
     return node.emit(operator, value, axes=axes, keepdims=keep)
 
 
@@ -103,7 +103,7 @@ def _extreme(cls: type[Op], operator: str) -> None:
         if axes == []:
             return node.emit("Identity", node.inputs[0])
         if node.kind() is ElementType.u64:
-            node.refuse("onnxruntime and ONNX's types of reductions differ for u64")
+            node.refuse("reductions of u64 differ between onnxruntime and ONNX")
         return narrow(node, _reduced(node, operator, value, axes), node.kind())
 
 

@@ -17,7 +17,7 @@ def _transform(data: Expr, axis: int | Expr, *, inverse: bool = False, onesided:
     """ONNX's DFT along an axis of complex data, or of real data with a last axis of one element."""
     if data.sheet.node.opset < 20:
         if isinstance(axis, Expr):
-            data.sheet.node.refuse("DFT has an axis as an input from opset 20 on")
+            data.sheet.node.refuse("the axis of DFT as an input requires opset 20 of ONNX")
         return data.call("DFT", axis=axis, inverse=int(inverse), onesided=int(onesided))
     where = axis.reshape() if isinstance(axis, Expr) else data.sheet.constant(axis, I64)
     return data.call("DFT", None, where, inverse=int(inverse), onesided=int(onesided))
@@ -55,7 +55,7 @@ def _axes(node: ExportNode, rank: int) -> list[tuple[int | Expr, Expr | int | No
     else:
         dims = node.types[1].shape.dims
         if dims is None or not dims[0].is_static:
-            node.refuse("the number of axes is not known before a run")
+            node.refuse("the number of axes is known only at run time")
         every = given(node)[1].to(I64) % rank
         axes = [every.slice(0, position, position + 1) for position in range(dims[0].lo)]
     found: list[tuple[int | Expr, Expr | int | None]] = []
