@@ -1,4 +1,4 @@
-"""Networks of the older layout, lowered layer by layer through the builder."""
+"""Networks of the older format, lowered layer by layer through the builder."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PortKey = tuple[str, str]
 """The ids of a layer and of one of its ports."""
 
 UNKNOWN_OPSET = "older_ir"
-"""The opset of layers whose type nothing lowers."""
+"""The opset of layers of unknown types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the layers of one layer of the file come from. first, last: they have the serials between."""
+    """The layer of the file that new layers originate from. first, last: the range of their serials."""
 
     layer: OlderLayer
     first: int
@@ -41,7 +41,7 @@ class Origin:
 class OlderNetwork:
     """A network as values of the builder.
 
-    values: by the ports that give them. inputs: the Parameters. ends: the values that nothing reads, with their names.
+    values: by the ports that produce them. inputs: the Parameters. ends: the values without readers, with their names.
     sinks: Assigns.
     """
 
@@ -52,11 +52,11 @@ class OlderNetwork:
 
 
 class OlderLowerer:
-    """Lowers the network of a file and those of its bodies.
+    """Lowers the network of a file and the networks of its bodies.
 
-    origins: of every layer that was made, in the order in which they were made. lines: of layers that come from an
-        element inside a layer. tensor_names: those that values have; no two have the same.
-    raises: whether the report raises errors; a layer of an unknown type is none then.
+    origins: of every new layer, in the order of creation. lines: of layers that come from an element inside a layer.
+    tensor_names: the names of values; no two are equal.
+    raises: True if the report raises errors; layers of unknown types are then omitted.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class OlderLowerer:
         given: Mapping[PortKey, Value] | None = None,
         wanted: Iterable[PortKey] = (),
     ) -> OlderNetwork:
-        """Lower the layers of a network. given: the values of ports of a body; wanted: its ports that are outputs."""
+        """Lower the layers of a network. For bodies: with the values of input ports, and the ports that are outputs."""
         lowered = OlderNetwork()
         links = _Links(network, self._fault)
         for layer in links.ordered():
@@ -109,7 +109,7 @@ class OlderLowerer:
     def _input(
         self, layer: OlderLayer, port: OlderPort, links: _Links, lowered: OlderNetwork, given: Mapping[PortKey, Value]
     ) -> Value | None:
-        """The value at an input port; None where it is missing, because of a fault that was reported."""
+        """The value at an input port; None if it is missing because of a reported fault."""
         if (layer.id, port.id) in given:
             return given[layer.id, port.id]
         source = links.sources.get((layer.id, port.id))
@@ -124,7 +124,7 @@ class OlderLowerer:
         return value
 
     def _compare(self, layer: OlderLayer, port: OlderPort, source: OlderPort) -> None:
-        """Report ports of an edge that declare different dims, which the Inference Engine refuses."""
+        """Report ports of an edge that declare different dims, which the Inference Engine rejects."""
         if port.dims and source.dims and port.dims != source.dims and -1 not in (*port.dims, *source.dims):
             message = f"input port {port.id} declares {list(port.dims)}, but its source declares {list(source.dims)}"
             place = replace(_place(layer), line=port.line, port=port.id)
@@ -176,7 +176,7 @@ class OlderLowerer:
         return [self._as_declared(layer, value, position) for position, value in enumerate(outputs)]
 
     def _as_declared(self, layer: OlderLayer, value: Value, position: int) -> Value:
-        """Booleans in the declared precision: the Inference Engine had none."""
+        """Booleans in the declared precision: the Inference Engine had no boolean type."""
         if value.element_type is not ElementType.boolean or position >= len(layer.outputs):
             return value
         declared = parsed_precision(layer.outputs[position].precision) or parsed_precision(layer.precision)
@@ -207,7 +207,7 @@ class OlderLowerer:
             return value
 
     def _precision(self, layer: OlderLayer, port: OlderPort) -> ElementType:
-        """The element type of an input: f16 is f32, as networks of FP16 take and give FP32."""
+        """The element type of an input: f16 becomes f32, because FP16 networks have FP32 inputs and outputs."""
         try:
             found = parsed_precision(port.precision) or parsed_precision(layer.precision)
             found = found or parsed_precision(self._document.precision)
@@ -217,7 +217,7 @@ class OlderLowerer:
         return ElementType.f32 if found in (None, ElementType.f16) else found or ElementType.f32
 
     def _unknown(self, layer: OlderLayer, inputs: Sequence[Value], *, is_reported: bool = False) -> list[Value | None]:
-        """A layer of the file's type, with its attributes, that nothing runs."""
+        """A layer of the file's type with its attributes, which cannot be executed."""
         if not is_reported:
             shown = ", ".join(f"{name}={value!r}" for name, value in layer.data.items()) or "none"
             message = f"unknown layer type {layer.type} of IR version {self._document.version}; attributes: {shown}"
@@ -226,7 +226,7 @@ class OlderLowerer:
         return self._opaque(layer, inputs)
 
     def _stand_ins(self, layer: OlderLayer, inputs: Sequence[Value]) -> list[Value | None]:
-        """A layer that could not be lowered, so that what reads it is checked against its declared types."""
+        """A placeholder for a layer that could not be lowered, to check its readers against its declared types."""
         self.left_out += 1
         return self._opaque(layer, inputs)
 
@@ -240,7 +240,7 @@ class OlderLowerer:
         return list(made.outputs)
 
     def _raw_blobs(self, layer: OlderLayer) -> list[Value]:
-        """The bytes of the blobs of a layer, so that they stay with it."""
+        """The bytes of the blobs of a layer, to keep them with the layer."""
         found: list[Value] = []
         for blob in layer.blobs:
             op = Const(
@@ -256,7 +256,9 @@ class OlderLowerer:
         return found
 
     def _name(self, layer: OlderLayer, outputs: Sequence[Value | None], mark: int) -> None:
-        """Give the layers that were made the name of their layer; those below the first output's as a prefix."""
+        """Name the new layers after their layer of the file; all but the layer of the first output get its name as a
+        prefix.
+        """
         values = [value for value in outputs if value is not None]
         names = [layer.name] if len(values) == 1 else [f"{layer.name}.{one}" for one in range(len(values))]
         pending = [value.layer for value in values if value.layer.serial > mark]
@@ -276,7 +278,7 @@ class OlderLowerer:
                 value.tensor_names = (name,)
 
     def _find_ends(self, layer: OlderLayer, links: _Links, lowered: OlderNetwork, wanted: set[PortKey]) -> None:
-        """Values that nothing reads are outputs of the network, constants and inputs left out."""
+        """Collect the values without readers as outputs of the network, except constants and inputs."""
         keys = _output_keys(layer)
         for position, key in enumerate(keys):
             value = lowered.values.get(key)
@@ -300,7 +302,7 @@ class _Source:
 
 
 class _Links:
-    """The edges of a network by their ends. sources: by input ports; read: the output ports that something reads."""
+    """The edges of a network by their ends. sources: by input ports; read: the output ports with readers."""
 
     def __init__(self, network: OlderDocument | OlderBody, report: Report) -> None:
         self._report = report
@@ -316,7 +318,7 @@ class _Links:
             self._add(edge)
 
     def is_faulty(self, key: PortKey) -> bool:
-        """Return True if an edge to this port was reported and left out."""
+        """Return True if an edge to this port was reported and omitted."""
         return key in self._faulty
 
     def _add(self, edge: Edge) -> None:
@@ -350,7 +352,7 @@ class _Links:
         self.read.add((source.id, port.id))
 
     def ordered(self) -> list[OlderLayer]:
-        """The layers, each after those that it reads; those of a cycle are left out and reported."""
+        """The layers, each after its sources; the layers of a cycle are omitted and reported."""
         waiting = {
             id: {source.key[0] for port in layer.inputs if (source := self.sources.get((id, port.id))) is not None}
             for id, layer in self._layers.items()

@@ -21,14 +21,14 @@ __all__: list[str] = []
 Key = tuple[str, str]
 
 _Ended = tuple[int, Key, PortMapEntry]
-"""The position of an output, the port of the body that gives it, and its entry in the port map."""
+"""The position of an output, the port of the body that produces it, and its entry in the port map."""
 
 
 @older_layer("Memory")
 def memory(layer: LayerCall, *values: Value) -> Value:
-    """A variable: without inputs its value, zeros in the first run; with an input what it is in the next run.
+    """A variable: without inputs its value, zeros in the first run; with an input its value for the next run.
 
-    Layers of one `id` are one variable. Source: mkldnn_memory_node.cpp.
+    Layers with equal `id` are one variable. Source: mkldnn_memory_node.cpp.
     """
     variable = layer.text("id")
     if not values:
@@ -42,10 +42,10 @@ def memory(layer: LayerCall, *values: Value) -> Value:
 
 @older_layer("TensorIterator")
 def tensor_iterator(layer: LayerCall, *values: Value) -> list[Value]:
-    """A body that runs for each part of an input.
+    """A body that runs for each slice of an input.
 
-    Port maps and back edges name ports of layers in the body, `internal_layer_id` and `internal_port_id`: the input
-    port that takes a value, and the output port that gives one.
+    Port maps and back edges refer to ports of layers in the body, `internal_layer_id` and `internal_port_id`: the input
+    port that receives a value, and the output port that produces one.
     """
     body = layer.layer.bodies[0] if layer.layer.bodies else None
     if body is None:
@@ -54,7 +54,7 @@ def tensor_iterator(layer: LayerCall, *values: Value) -> list[Value]:
 
 
 class _OlderIteration:
-    """A TensorIterator that is lowered."""
+    """A TensorIterator while it is lowered."""
 
     def __init__(self, layer: LayerCall, body: OlderBody, values: Sequence[Value]) -> None:
         self._layer = layer

@@ -18,9 +18,10 @@ __all__: list[str] = []
 
 @older_layer("FullyConnected", "InnerProduct")
 def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None, biases: Value | None = None) -> Value:
-    """x * weights^T + biases; weights are [out-size, inputs], where an input is everything behind the first axis.
+    """x * weights^T + biases; weights are [out-size, inputs], where an input is all axes after the first.
 
-    Where the rows of the weights fit the last axis alone, and the file declares a larger rank, the other axes stay.
+    If the rows of the weights match the last axis alone, and the declared output has the rank of the input, the other
+    axes are kept.
     """
     data = as_floats(data)
     dims = dims_of(data)
@@ -51,7 +52,7 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
 
 @older_layer("Gemm", "MatMul")
 def gemm(layer: LayerCall, a: Value, b: Value, c: Value | None = None) -> Value:
-    """alpha * a * b + beta * c, the matrices transposed where the file asks for it. Source: GemmValidator."""
+    """alpha * a * b + beta * c, with optionally transposed matrices. Source: GemmValidator."""
     a, b = as_floats(a), as_floats(b)
     turned: dict[str, Any] = {f"transpose_{name}": layer.flag(f"transpose_{name}", False) for name in ("a", "b")}
     found = build.matmul(a, b, **turned)

@@ -1,7 +1,7 @@
 """Cells and sequences: LSTM, GRU, RNN.
 
-The blob `weights` holds the weights of the input and of the hidden state side by side, [gates * hidden, input +
-hidden]; gates are in the order of today, forget, input, cell, output for LSTM. Source: RNNBaseValidator and
+The blob `weights` holds the concatenated weights of the input and of the hidden state, [gates * hidden, input +
+hidden]; gates are in the current order, forget, input, cell, output for LSTM. Source: RNNBaseValidator and
 mkldnn_rnn.cpp.
 """
 
@@ -140,7 +140,7 @@ def _sequence(layer: LayerCall, kind: str, x: Value, given: Sequence[Value]) -> 
 
 
 def _all_steps(batch: int, time: int) -> Value:
-    """The length of every sequence, where all steps count."""
+    """The length of every sequence, if all steps count."""
     if time >= 2**31:
         raise ShapeError(f"the sequence has {time} steps, expected less than 2^31", code=Code.impossible_shape)
     return build.broadcast(build.constant(np.int32(time)), vector(batch))
@@ -152,18 +152,18 @@ def _state(value: Value, batch: int, directions: int, hidden: int) -> Value:
 
 @older_layer("LSTMSequence")
 def lstm_sequence(layer: LayerCall, x: Value, *states: Value) -> list[Value]:
-    """An LSTMCell for each step."""
+    """Apply an LSTMCell in each step."""
     return _sequence(layer, "lstm", x, states)
 
 
 @older_layer("GRUSequence")
 def gru_sequence(layer: LayerCall, x: Value, *states: Value) -> list[Value]:
-    """A GRUCell for each step."""
+    """Apply a GRUCell in each step."""
     return _sequence(layer, "gru", x, states)
 
 
 @older_layer("RNNSequence")
 def rnn_sequence(layer: LayerCall, x: Value, *states: Value) -> list[Value]:
-    """An RNNCell for each step; `cell_type` may name another one."""
+    """Apply an RNNCell in each step; `cell_type` may select another cell."""
     kinds = {"rnncell": "rnn", "lstmcell": "lstm", "grucell": "gru", "rnn": "rnn", "lstm": "lstm", "gru": "gru"}
     return _sequence(layer, layer.choice("cell_type", kinds, "RNN"), x, states)
