@@ -1,6 +1,6 @@
-"""Names and versions of an ONNX file as docs/IR.md of ONNX demands them.
+"""Checks of names and versions of an ONNX file against the rules in ONNX's docs/IR.md.
 
-What onnxruntime refuses is an error; a warning is what it runs although ONNX forbids it.
+Files that onnxruntime rejects are errors; files that it runs although ONNX forbids them are warnings.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["check_names"]
 
 _NEWEST_IR = 14
-"""The newest IR version that ONNX had when this was written; that of the package onnx may be newer."""
+"""The newest IR version of ONNX at the time of writing; the package onnx may support a newer one."""
 
 _Key: TypeAlias = tuple[str, str, str]
 
 
 def check_names(model: ModelProto, report: Callable[[IRError], None]) -> frozenset[str]:
-    """The domains of the nodes of a file; what is wrong with its IR version and its names is reported.
+    """The domains of the nodes of a file; reports faults of its IR version and its names.
 
-    IR005 the IR version; IR124 names that two values, initializers or functions have; IR127 names that two nodes have;
-    IR128 names of a body that a value around it has; IR302 attributes that are repeated; IR606 initializers that
-    contradict the declaration of an input.
+    IR005: the IR version. IR124: names shared by two values, initializers or functions. IR127: names shared by two
+    nodes. IR128: names of a body shared by a value of an enclosing graph. IR302: repeated attributes. IR606:
+    initializers that contradict the declaration of an input.
     """
     called: set[_Key] = set()
     for error in _of_model(model, called):
@@ -47,7 +47,7 @@ def _of_model(model: ModelProto, called: set[_Key]) -> Iterator[IRError]:
         key = (canonical_domain(one.domain), one.name, one.overload)
         if functions.setdefault(key, one) is not one:
             yield _repeated(f"two functions have the name {one.name!r}")
-    # A function that no node calls hinders nobody.
+    # A function that is never called has no effect.
     checked: set[_Key] = set()
     while called & functions.keys() - checked:
         for key in sorted(called & functions.keys() - checked):
@@ -73,7 +73,7 @@ def _of_version(model: ModelProto) -> Iterator[IRError]:
 
 
 def _of_graph(graph: GraphProto, outer: frozenset[str], called: set[_Key]) -> Iterator[IRError]:
-    """The faults of a graph or body. outer: the names around it that exist before its node."""
+    """The faults of a graph or body. outer: the names of enclosing graphs that exist before its node."""
     inputs = {one.name: one for one in graph.input}
     initializers = [*graph.initializer, *(one.values for one in graph.sparse_initializer)]
     for name in _doubles(one.name for one in graph.input):
@@ -90,7 +90,7 @@ def _of_graph(graph: GraphProto, outer: frozenset[str], called: set[_Key]) -> It
 
 
 def _of_default(tensor: TensorProto, declared: ValueInfoProto) -> Iterator[IRError]:
-    """IR606 where an initializer is not of the type that the input of its name declares."""
+    """IR606 if an initializer does not have the type that the input of its name declares."""
     kind = declared.type.tensor_type
     if declared.type.WhichOneof("value") != "tensor_type" or not kind.elem_type:
         return
@@ -126,7 +126,7 @@ def _of_nodes(
 
 
 def _doubles(names: Iterable[str]) -> list[str]:
-    """Names that come more than once."""
+    """Names that occur more than once."""
     seen: set[str] = set()
     return list(dict.fromkeys([name for name in names if name in seen or seen.add(name)]))  # type: ignore[func-returns-value]
 

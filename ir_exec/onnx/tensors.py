@@ -1,4 +1,4 @@
-"""Element types, shapes and tensors of ONNX as those of IR."""
+"""Conversion of ONNX element types, shapes and tensors to IR."""
 
 from __future__ import annotations
 
@@ -54,19 +54,19 @@ _NAMES = {
     "BOOL": "boolean",
     "STRING": "string",
 }
-"""The element types that ONNX and IR share, by their names in both."""
+"""The element types in both ONNX and IR, by their names in both."""
 
 _MOST_ELEMENTS = 2**40
 
 _LEAST_MAPPED = 2**16 + 1
-"""Bytes of external data that are mapped, not read."""
+"""Minimum bytes of external data that is mapped instead of read."""
 
 _MOST_DENSE = 2**28
-"""Elements of a tensor that a file stores without its zeros."""
+"""Maximum elements of a tensor that a file stores without its zeros."""
 
 
 def element_type_of(code: int) -> ElementType:
-    """The element type of a TensorProto.DataType; UnsupportedError where IR has none that means the same."""
+    """The element type of a TensorProto.DataType; raises UnsupportedError if IR has no equivalent."""
     from onnx import TensorProto
 
     try:
@@ -79,13 +79,13 @@ def element_type_of(code: int) -> ElementType:
 
 
 _WIDER = {"INT2": "i8", "FLOAT8E4M3FNUZ": "f32", "FLOAT8E5M2FNUZ": "f32"}
-"""Element types that IR does not have, and those that hold all of their values."""
+"""Element types that IR does not have, and types that represent all of their values."""
 
 _BITS = {"INT2": 2, "FLOAT8E4M3FNUZ": 8, "FLOAT8E5M2FNUZ": 8}
 
 
 def wider_type_of(code: int) -> ElementType:
-    """The element type that holds the values of this TensorProto.DataType: itself, or a wider one."""
+    """The element type for the values of this TensorProto.DataType: the equivalent, or a wider one."""
     from onnx import TensorProto
 
     name = TensorProto.DataType.Name(code) if code in TensorProto.DataType.values() else ""
@@ -93,19 +93,19 @@ def wider_type_of(code: int) -> ElementType:
 
 
 def is_narrow(code: int) -> bool:
-    """Whether IR holds this TensorProto.DataType in a wider type alone."""
+    """Return True if IR represents this TensorProto.DataType only by a wider type."""
     from onnx import TensorProto
 
     return code in TensorProto.DataType.values() and TensorProto.DataType.Name(code) in _WIDER
 
 
 def narrowed(value: Value, code: int) -> Value | Narrow:
-    """A tensor that holds values of this TensorProto.DataType."""
+    """A tensor with values of this TensorProto.DataType."""
     return Narrow(value, code) if is_narrow(code) else value
 
 
 def onnx_type(element_type: ElementType) -> int:
-    """The TensorProto.DataType of an element type; UnsupportedError where ONNX has none."""
+    """The TensorProto.DataType of an element type; raises UnsupportedError if ONNX has none."""
     from onnx import TensorProto
 
     for name, ours in _NAMES.items():
@@ -130,9 +130,9 @@ def tensor_type_of(declared: TypeProto) -> TensorType:
 def array_of(tensor: TensorProto, folder: str | None) -> Array:
     """The elements of a tensor of a file.
 
-    folder: where the file lies; external data is read from there and from nowhere else. Arrays of external data are
-    mapped, not read. Raises WeightsError where dims and data do not fit each other, or the data cannot be read;
-    UnsupportedError for an element type that IR does not have.
+    folder: the folder of the file; external data is only read from there. Arrays of external data are mapped, not read.
+    Raises WeightsError if dims and data do not match, or the data cannot be read; UnsupportedError for an element type
+    that IR does not have.
     """
     from onnx import numpy_helper
 
@@ -160,9 +160,9 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
 
 
 def dense(sparse: SparseTensorProto, decoded: Callable[[TensorProto], Array]) -> Array:
-    """Zeros with the values at their places: `indices` are flat, or one row of coordinates for each value.
+    """Zeros with values at the given indices: `indices` are flat, or one row of coordinates for each value.
 
-    Raises WeightsError for a place outside, ResourceError for more zeros than a file may ask for.
+    Raises WeightsError for an index out of range, ResourceError for more zeros than a file may request.
     """
     values, indices = decoded(sparse.values), decoded(sparse.indices)
     dims = tuple(sparse.dims)
@@ -190,7 +190,7 @@ def _strings(stored: Iterable[bytes], dims: tuple[int, ...]) -> Array:
 
 
 def _check_length(tensor: TensorProto, kind: ElementType, bits: int, count: int) -> None:
-    """Before anything is made of it: the data has as many elements as the dims say."""
+    """Check, before allocation, that the data has as many elements as the dims require."""
     if kind is ElementType.string:
         found, needed, unit = len(tensor.string_data), count, "strings"
     elif tensor.HasField("raw_data"):
@@ -228,7 +228,7 @@ def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], fol
 
 
 def _stored(path: str, offset: int, size: int) -> Array:
-    """Bytes of a file; mapped where they are many. WeightsError where it cannot be read, or has too few."""
+    """Bytes of a file, mapped if they are many. Raises WeightsError if the file cannot be read or is too short."""
     name = os.path.basename(path)
     try:
         status = os.stat(path)
@@ -256,12 +256,12 @@ def _number(entries: dict[str, str], key: str, default: int) -> int:
 
 
 def _inside(location: str, folder: str | None) -> str:
-    """The path of external data; WeightsError where it is not inside the folder of the model."""
+    """The path of external data; raises WeightsError if it is not inside the folder of the model."""
     if folder is None:
         message = f"the data is in {location!r}, but a model read from bytes has no folder"
         raise WeightsError(message, code=Code.weights_missing, hint="read the model from its path")
     base = os.path.realpath(folder)
-    # No path has a null byte, and Python's functions raise a ValueError for one.
+    # A path with a null byte does not exist, and Python's functions raise a ValueError for it.
     path = os.path.realpath(os.path.join(base, location.replace("\0", "")))
     is_name = location and "\0" not in location and not os.path.isabs(location)
     if not is_name or os.path.commonpath([base, path]) != base or path == base:
