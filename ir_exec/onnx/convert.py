@@ -254,7 +254,7 @@ class Converter:
             self._leave_out_unknown(node, position, scope.opsets, is_counted=False)
             return self._missing(node)
         except UnsupportedError as error:
-            # The inferred type of a placeholder is not necessarily the whole type of the value: it may be too imprecise.
+            # The known facts of a placeholder may not be all known facts of the value: they may be too imprecise.
             if not self._is_guessed(node) or not self._is_lowered(node, scope.opsets):
                 self._leave_out(node, error.message, is_unknown=isinstance(error, NotKnownError))
             return self._missing(node)

@@ -1,8 +1,8 @@
 """Names of the layers made from a node of an ONNX graph.
 
 The layer of the first output has the name of the node, the others have it as a prefix: `conv/Reshape` for a Reshape of
-the node `conv`. A product is named `conv/WithoutBiases` if
-a bias is added to it, as in OpenVINO's converter. Both conversions therefore name layers equally.
+the node `conv`. A product is named `conv/WithoutBiases` if a bias is added to it, as in OpenVINO's converter. Both
+conversions therefore name layers equally.
 """
 
 from __future__ import annotations

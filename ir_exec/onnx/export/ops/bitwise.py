@@ -34,7 +34,7 @@ _bitwise(bitwise.BitwiseNot, "Not")
 
 
 def _shifted(node: ExportNode, value: str, direction: str) -> str:
-    """The bits of a tensor of a signed or unsigned type, shifted as those of an unsigned one."""
+    """The bits of a signed or unsigned tensor, shifted as unsigned bits."""
     own = node.code_of(value)
     unsigned = _UNSIGNED[working_kind(node.kind()).bits]
     count = aligned_name(node, working(node, 1))

@@ -1,6 +1,6 @@
 """Lowerings of the folder generation.
 
-Random numbers are ONNX's: of the same distribution, but not the same numbers.
+Random numbers are ONNX's: they have the same distribution, but different values.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def index(node: ExportNode, position: int) -> str:
 
 
 def required_axis(node: ExportNode, position: int, of: int = 0) -> int:
-    """An axis that an input gives; refused where it is not known."""
+    """An axis from an input; refuses the layer if it is unknown."""
     return node.axis(int(node.required(position).reshape(-1)[0]), of)
 
 
@@ -65,7 +65,7 @@ def _gathered(node: ExportNode, data: str, indices: str, axis: int, batch: int) 
 
 
 def _with_zeros(node: ExportNode, data: str, found: Array, axis: int, batch: int, size: int) -> str:
-    """The output with zeros where known indices are out of range."""
+    """The output with zeros for known indices out of range."""
     rank = node.known_rank()
     if not size:
         node.refuse("it gathers from an axis of size 0")

@@ -20,7 +20,7 @@ def slice_(node: ExportNode) -> Outputs:
 
 
 def _bounds(node: ExportNode, first: int) -> list[str]:
-    """start, stop, axes and step, from inputs start, stop, step and perhaps axes."""
+    """start, stop, axes and step, from inputs start, stop, step and optionally axes."""
     start, stop, step = (node.i64(place) for place in range(first, first + 3))
     axes = node.i64(first + 3) if node.has(first + 3) else node.range_of(node.dim(0, first))
     return [start, stop, axes, step]
@@ -90,7 +90,7 @@ def _is_whole(starts: Sequence[int | str], stops: Sequence[int | str], strides: 
 
 
 def numbers(node: ExportNode, place: int, count: int) -> list[int | str]:
-    """The elements of an input: numbers where they are known, else tensors of one element."""
+    """The elements of an input: numbers if known, else tensors of one element."""
     if not node.has(place):
         return [1] * count
     found = node.known_ints(place)

@@ -22,7 +22,7 @@ def _reduced(node: ExportNode, operator: str, value: str, axes: str | list[int])
 
 
 def _axes(node: ExportNode) -> str | list[int]:
-    """The reduced axes: distinct numbers where they are known, else a tensor."""
+    """The reduced axes: distinct numbers if known, else a tensor."""
     found = node.known_ints(1)
     if found is None:
         return node.flat(node.i64(1))
@@ -33,7 +33,7 @@ def _axes(node: ExportNode) -> str | list[int]:
 
 
 def _limited(node: ExportNode, value: str) -> str:
-    """A result of wider integers as the type of the data: 8 bits saturate, longer ones wrap."""
+    """A result of wider integers in the type of the data: 8-bit integers saturate, longer ones wrap."""
     kind = node.kind()
     if kind.is_integer and kind.bits <= 8:
         signed = kind.is_signed
@@ -44,7 +44,7 @@ def _limited(node: ExportNode, value: str) -> str:
 
 
 def _wide(node: ExportNode) -> str:
-    """The data in the type in which it is summed."""
+    """The data in the type of its sums."""
     kind = working_kind(node.kind())
     value = working(node, 0)
     if kind.is_integer:
@@ -76,7 +76,7 @@ def reduce_mean(node: ExportNode) -> Outputs:
     if node.kind().is_float:
         rank = node.rank()
         if node.target == "onnxruntime" and rank in (3, 4, 5) and node.op.keep_dims and axes == [*range(2, rank)]:
-            # It keeps the layout that convolutions have.
+            # It keeps the layout of convolutions.
             return _limited(node, node.emit("GlobalAveragePool", value))
         return _limited(node, _reduced(node, "ReduceMean", value, axes))
     ones = node.emit("Expand", node.constant(1, ElementType.i64), node.shape_of(value))

@@ -42,7 +42,7 @@ def _calculable(node: ExportNode, value: str, source: ElementType) -> str:
 
 def _to_integer(node: ExportNode, value: str, source: ElementType, target: ElementType) -> str:
     if source.is_float:
-        # Through the integers that processors convert to, of which shorter ones keep the last bits.
+        # Through the integer types of the processor's conversions; shorter integers keep the last bits.
         through = ElementType.i32
         if target in (ElementType.i64, ElementType.u32):
             through = ElementType.i64
