@@ -1,4 +1,4 @@
-"""Layers of the domain com.microsoft that carry a state from one part of a text to the next."""
+"""Layers of the domain com.microsoft that carry a state from one chunk of a text to the next."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _steps(value: Value, heads: int) -> Value:
 
 
 def _repeated(value: Value, heads: int, wanted: int) -> Value:
-    """Each of the heads as often as `wanted` ones share it. value: [length, batch, heads, size]."""
+    """Repeat each head to reach a total number of heads. value: [length, batch, heads, size]."""
     if heads == wanted:
         return value
     if heads < 1 or wanted % heads:
@@ -33,7 +33,7 @@ def _repeated(value: Value, heads: int, wanted: int) -> Value:
 
 
 _RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
-"""Whether a rule has a decay, and whether it takes up what the state does not give yet."""
+"""For each rule: True if it has a decay, and True if it adds only the difference from the state's prediction."""
 
 
 @onnx_op("LinearAttention", since=1, domain=MICROSOFT)
@@ -52,7 +52,7 @@ def linear_attention(
     state_window: int = 0,
     update_rule: str = "gated_delta",
 ) -> list[Value]:
-    """A matrix for each head, [keys, values], that every token multiplies, adds to, and is multiplied by."""
+    """A matrix state for each head, [keys, values], decayed and updated by every token, and multiplied by its query."""
     is_gated, is_delta = chosen("update_rule", update_rule, _RULES)
     if state_window:
         raise UnsupportedError("states of several positions are not supported")
@@ -125,7 +125,7 @@ def causal_conv_with_state(
     state_update_capacity: int = 0,
     state_window: int = 0,
 ) -> list[Value]:
-    """A convolution of each channel with positions up to its own; the state holds those before the first one."""
+    """A convolution of each channel with positions up to its own; the state has the positions before the first one."""
     extended = (input_channel_offset, input_channels, state_length, state_update_capacity, state_window)
     if ndim != 1 or any(extended) or state_channels_last != -1:
         raise UnsupportedError("more than one spatial axis, a subset of the channels, or states of several positions")

@@ -1,4 +1,4 @@
-"""TreeEnsemble of ai.onnx.ml, which has leaves in lists of their own and nodes that test for members of sets."""
+"""TreeEnsemble of ai.onnx.ml, which has separate lists of leaves and nodes that test for set membership."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ir_exec.types import Array, ElementType
 __all__: list[str] = []
 
 _MEMBER = 6
-"""The mode of a node that asks whether a feature is in a set; no mode of the older operators."""
+"""The mode of a node that tests if a feature is in a set; the older operators do not have it."""
 
 _EQUAL = MODES.index("BRANCH_EQ")
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
@@ -29,7 +29,7 @@ _MOST_MEMBERS = 2**24
 
 
 class _Branches(NamedTuple):
-    """Nodes that compare: [nodes]. The places behind them count leaves from the number of nodes on."""
+    """Nodes that compare: [nodes]. Indices of successors continue with the leaves, starting at the number of nodes."""
 
     features: Array
     modes: Array
@@ -39,7 +39,7 @@ class _Branches(NamedTuple):
     tracks_true: Array
 
     def without_sets(self, members: Array, leaves: int) -> _Branches:
-        """Each test for a set as tests for its members, one after the other, which stand behind all other nodes.
+        """Each test for a set as tests for its members in sequence, appended after all other nodes.
 
         members: of all sets, each ended by NaN.
         """
@@ -58,7 +58,7 @@ class _Branches(NamedTuple):
             splits[node] = values[0] if values.size else np.nan
             last, behind = node, no[node]
             for value in values[1:]:
-                # The leaves stand between the nodes of the file and these.
+                # The indices of the leaves are between the nodes of the file and these.
                 no[last] = leaves + len(features)
                 last = len(features)
                 features.append(features[node])
@@ -73,7 +73,7 @@ class _Branches(NamedTuple):
 
 
 def _behind(nodes: Ints, are_leaves: Ints, branches: int, leaves: int, name: str) -> Array:
-    """The places of what the nodes lead to."""
+    """The indices of the successors of nodes."""
     found, is_leaf = np.array(nodes, np.int64), np.array(are_leaves, np.int64) != 0
     wrong = (found < 0) | (found >= np.where(is_leaf, leaves, branches))
     if wrong.any():
@@ -106,7 +106,7 @@ def tree_ensemble(
     tree_roots: Ints,
     call: Call,
 ) -> Value:
-    """Sums, means or extremes of what the leaves of all trees give to each target."""
+    """Sums, means or extremes of the weights of the leaves of all trees for each target."""
     weights, splits, modes = (call.array(one).ravel() for one in (leaf_weights, nodes_splits, nodes_modes))
     equal_lengths(
         nodes_featureids=nodes_featureids,
@@ -154,7 +154,7 @@ def tree_ensemble(
 
 
 def _forest(branches: _Branches, count: int, leaves: int, roots: Array) -> Forest:
-    """The nodes, the leaves, and the nodes that came from sets."""
+    """The nodes of the file, the leaves, and the nodes made from sets."""
     own = np.arange(count, count + leaves)
     nothing = np.zeros(leaves, np.int64)
 

@@ -66,7 +66,7 @@ class _Nodes(NamedTuple):
         return Forest(self.features, modes, self.values, yes, no, tracks, starts, owners)
 
     def places(self, trees: Array, nodes: Array, name: str) -> Array:
-        """Where the nodes of these numbers of these trees stand."""
+        """The indices of the nodes with these ids in these trees."""
         order = np.lexsort((self.numbers, self.trees))
         known = _pairs(self.trees[order], self.numbers[order])
         if (known[1:] == known[:-1]).any():
@@ -98,7 +98,7 @@ def _listed(values: Ints) -> Array:
 
 
 def _precise(floats: Floats, tensor: Tensor | None, name: str, call: Call) -> Array:
-    """The floats of an attribute, or of the one of the same name that is a tensor."""
+    """The floats of an attribute, or of the tensor attribute of the same name."""
     if tensor is None:
         return np.array(floats, np.float32)
     if floats:
@@ -110,7 +110,7 @@ def _precise(floats: Floats, tensor: Tensor | None, name: str, call: Call) -> Ar
 
 
 def _precision(data: Value, *tables: Array) -> ElementType:
-    """f64 where the rows or a table are; integers are compared as f32."""
+    """f64 if the rows or a table are f64; integers are compared as f32."""
     wide = data.element_type is ElementType.f64 or any(one.dtype == np.float64 for one in tables)
     return ElementType.f64 if wide else ElementType.f32
 
@@ -128,9 +128,9 @@ _EXTREMES = {"MIN": False, "MAX": True}
 def aggregated(
     rows: Value, forest: Forest, leaves: Leaves, targets: int, base: Array, how: str, post_transform: str
 ) -> Value:
-    """[rows, targets], of the element type of the rows.
+    """[rows, targets], in the element type of the rows.
 
-    As onnxruntime, no base value is added for one of several targets that no leaf gives anything to.
+    As in onnxruntime, no base value is added for one of several targets without a weight from any leaf.
     """
     if how not in ("SUM", "AVERAGE", *_EXTREMES):
         raise InvalidAttributeError(f"aggregate_function is {how!r}, expected SUM, AVERAGE, MIN or MAX")
@@ -144,7 +144,7 @@ def aggregated(
         found = build.divide(found, number(len(forest.roots), found)) if how == "AVERAGE" else found
     found = build.add(found, numbers(base.tolist(), found)) if len(base) else found
     if targets == 1:
-        # onnxruntime leaves the others out where there is one target.
+        # onnxruntime omits the others if there is one target.
         return probit(found) if post_transform == "PROBIT" else found
     if len(base):
         found = build.select(leaves.reached(places, forest, targets), found, number(0, found))
@@ -178,7 +178,7 @@ def tree_ensemble_regressor(
     target_weights_as_tensor: Tensor | None = None,
     call: Call,
 ) -> Value:
-    """Sums, means or extremes of what the leaves of all trees give to each target."""
+    """Sums, means or extremes of the weights of the leaves of all trees for each target."""
     values = _precise(nodes_values, nodes_values_as_tensor, "nodes_values", call)
     weights = _precise(target_weights, target_weights_as_tensor, "target_weights", call)
     base = _precise(base_values, base_values_as_tensor, "base_values", call)
@@ -271,10 +271,10 @@ def _classified(
 def _two_classes(
     scores: Value, reached: Value, leaves: Leaves, labels: Array, base: Array, post_transform: str
 ) -> list[Value]:
-    """As onnxruntime takes them.
+    """The label of each row, and the scores of two classes, as in onnxruntime.
 
-    A row whose trees give nothing to the second class has one score, which is that of it; in a pair of scores one that
-    no tree gives anything to is zero.
+    A row whose trees have no weight for the second class has one score, the score of that class; in a pair of scores, a
+    score without any weight is zero.
     """
     first, second = build.gather(scores, 0, 1), build.gather(scores, 1, 1)
     has_first, has_second = build.gather(reached, 0, -1), build.gather(reached, 1, -1)
@@ -327,7 +327,7 @@ def tree_ensemble_classifier(
     post_transform: str = "NONE",
     call: Call,
 ) -> list[Value]:
-    """The class with the largest sum of what the leaves of all trees give to it, and the sums."""
+    """The class with the largest sum of the weights of the leaves of all trees, and the sums."""
     values = _precise(nodes_values, nodes_values_as_tensor, "nodes_values", call)
     weights = _precise(class_weights, class_weights_as_tensor, "class_weights", call)
     base = _precise(base_values, base_values_as_tensor, "base_values", call)

@@ -86,7 +86,7 @@ def stft(
     *,
     onesided: bool = True,
 ) -> Value:
-    """Frames of the signal, each times the window, transformed. Exporters leave the last dim of real signals out."""
+    """Transforms of windowed frames of the signal. Exporters omit the last dim of real signals."""
     if known_rank(signal, "the signal") == 2:
         signal = build.unsqueeze(signal, -1)
     if frame_length is not None:
@@ -116,7 +116,7 @@ def mel_weight_matrix(
     *,
     output_datatype: int = 1,
 ) -> Value:
-    """[dft_length // 2 + 1, num_mel_bins]: a triangle for each bin, from its left neighbour up to 1 and down again."""
+    """[dft_length // 2 + 1, num_mel_bins]: a triangle for each bin, rising from its left neighbour to 1 and falling."""
     wide = ElementType.f64
 
     def of(value: float) -> Value:
