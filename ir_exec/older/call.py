@@ -118,7 +118,7 @@ class LayerCall(LayerAttributes):
         shape = [dim for dim in dims if not 0 <= dim <= _MOST_DIM]
         if shape or not 0 <= prod(dims) <= _MOST_DIM:
             raise WeightsError(
-                f"the constant has the dims {list(dims)}, expected possible sizes",
+                f"the constant has the dims {list(dims)}, expected valid sizes",
                 code=Code.constant_offset,
                 location=place,
             )

@@ -188,7 +188,7 @@ class OlderLowerer:
     def _parameter(self, layer: OlderLayer, lowered: OlderNetwork) -> Value | None:
         port = layer.outputs[0] if layer.outputs else None
         if port is None:
-            message = "the input has no output port, expected one"
+            message = "the Input layer has no output port"
             self._fault(GraphError(message, code=Code.missing_markup, location=_place(layer)))
             return None
         kind = self._precision(layer, port)

@@ -348,7 +348,7 @@ def _outside(facts: NodeFacts, name: str, data: str, indices: Array, axis: int) 
     wrong = (indices < -size) | (indices >= size)
     if not wrong.any():
         return None
-    message = f"{name} holds {indices[wrong][0]}, expected {-size} to {size - 1}: axis {axis} of {data} has size {size}"
+    message = f"{name} contains {indices[wrong][0]}, expected {-size} to {size - 1} for axis {axis} of {data}"
     return EvaluationError(message, code=Code.index_out_of_range, port=name)
 
 

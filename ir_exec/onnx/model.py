@@ -161,11 +161,11 @@ def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
         before = opsets.get(domain, one.version)
         opsets[domain] = one.version
         if one.version < 1:
-            message = f"version {one.version} of the domain {shown_domain(domain)} is imported"
+            message = f"version {one.version} of the domain {shown_domain(domain)} is imported, expected 1 or more"
             report(GraphError(message, code=Code.opset_import))
         elif before != one.version:
             message = f"versions {before} and {one.version} of the domain {shown_domain(domain)} are imported"
-            report(GraphError(f"{message}: the last one counts", code=Code.opset_import, severity="warning"))
+            report(GraphError(f"{message}; the last one is used", code=Code.opset_import, severity="warning"))
         if domain == STANDARD and one.version > NEWEST:
             message = (
                 f"version {one.version} of the domain {shown_domain(domain)} is unknown, expected at most {NEWEST}"

@@ -94,7 +94,7 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
     """
     if find_spec("onnx") is None:
         hint = "install it with pip install 'ir-exec[onnx]'"
-        message = "the package onnx is not installed, expected it for reading ONNX files"
+        message = "the package onnx is required for reading ONNX files, but is not installed"
         raise UnsupportedError(message, code=Code.unreadable_path, hint=hint)
     if isinstance(source, (bytes, bytearray, memoryview)):
         return parse_onnx(bytes(source)), None

@@ -81,7 +81,7 @@ def _tensor(raw: bytes) -> tuple[str, Array]:
     if code not in _TYPES:
         raise ValueError(f"the element type {code} does not exist in IR")
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
-        raise ValueError(f"the dims are {dims}, expected possible sizes")
+        raise ValueError(f"the dims are {dims}, expected valid sizes")
     kind = ElementType[_TYPES[code]]
     if kind is ElementType.string:
         elements: Array = np.empty(len(texts), object)

@@ -140,7 +140,7 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     bits = _BITS.get(tensor.DataType.Name(tensor.data_type), kind.bits)
     dims = tuple(tensor.dims)
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
-        message = f"the dims are {list(dims)}, expected possible sizes"
+        message = f"the dims are {list(dims)}, expected valid sizes"
         raise WeightsError(message, code=Code.constant_offset)
     if tensor.data_location == tensor.EXTERNAL:
         if is_narrow(tensor.data_type):

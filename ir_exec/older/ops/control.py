@@ -111,7 +111,7 @@ class _OlderIteration:
                 final = build.gather(rest.pop(0), vector(-1), vector(0))
                 outputs[place] = build.squeeze(final, vector(0))
         if sorted(outputs) != list(range(len(self._places))):
-            raise GraphError("an output port is mapped to no port of the body", code=Code.body_port_map)
+            raise GraphError("no port of the body is mapped to an output port", code=Code.body_port_map)
         return [outputs[place] for place in sorted(outputs)]
 
     def _made(self, collected: Sequence[tuple[int, Key, PortMapEntry]], last: Sequence[tuple[int, Key, PortMapEntry]]):  # type: ignore[no-untyped-def]

@@ -29,7 +29,7 @@ def exported_model(
     """
     if find_spec("onnx") is None:
         hint = "install it with pip install 'ir-exec[onnx]'"
-        message = "the package onnx is not installed, expected it for writing ONNX files"
+        message = "the package onnx is required for writing ONNX files, but is not installed"
         raise UnsupportedError(message, code=Code.unwritable, hint=hint)
     if (target or "") not in TARGETS:
         raise UnsupportedError(

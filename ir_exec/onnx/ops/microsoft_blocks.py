@@ -135,12 +135,12 @@ def matmul_bnb4(
         raise InvalidAttributeError(f"quant_type is {quant_type}, expected 0 or 1")
     if K < 1 or N < 1 or block_size < 16 or block_size & (block_size - 1):
         raise InvalidAttributeError(
-            f"K is {K}, N is {N} and block_size is {block_size}, expected 1, 1 and a power of 2 from 16"
+            f"K is {K}, N is {N}, block_size is {block_size}, expected 1 or more, 1 or more, 2^n >= 16"
         )
     stored, count = known(b, "the packed weights"), N * K
     if stored.dtype != np.uint8 or stored.size != (count + 1) // 2:
         raise GraphError(
-            f"the packed weights have {stored.size} bytes, expected {(count + 1) // 2}",
+            f"the packed weights have {stored.size} bytes, expected {(count + 1) // 2} of u8",
             code=Code.constant_size,
             port="b",
         )

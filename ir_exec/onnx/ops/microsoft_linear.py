@@ -128,7 +128,9 @@ def causal_conv_with_state(
     """A convolution of each channel with positions up to its own; the state has the positions before the first one."""
     extended = (input_channel_offset, input_channels, state_length, state_update_capacity, state_window)
     if ndim != 1 or any(extended) or state_channels_last != -1:
-        raise UnsupportedError("more than one spatial axis, a subset of the channels, or states of several positions")
+        raise UnsupportedError(
+            "several spatial axes, subsets of channels and states of several positions are not supported"
+        )
     is_swish = chosen("activation", activation, {"none": False, "silu": True, "swish": True})
     if dilation < 1 or known_rank(data, "the input") != 3 or known_rank(weight, "the weight") != 3:
         raise UnsupportedError(f"an input of rank {data.rank} with a dilation of {dilation} is not supported")

@@ -51,7 +51,8 @@ def matmul_n_bits(
     blocks = -(-K // block_size)
     stored = known(b, "the packed weights")
     if stored.dtype != np.uint8 or stored.size * 8 != N * blocks * block_size * bits:
-        raise GraphError(f"the packed weights have {stored.size} bytes", code=Code.constant_size, port="b")
+        message = f"the packed weights have {stored.size} bytes, expected {N * blocks * block_size * bits // 8} of u8"
+        raise GraphError(message, code=Code.constant_size, port="b")
     packed = stored.reshape(N, blocks, block_size * bits // 8)
     weights = cast(build.constant(_unpacked(packed, bits, (N, blocks, block_size))), a.element_type)
     zeros = _zero_points(zero_points, a, bits, N, blocks)
@@ -78,7 +79,8 @@ def _zero_points(given: Value | None, like: Value, bits: int, rows: int, blocks:
     held = known(given, "the zero points")
     width = -(-blocks * bits // 8)
     if held.size != rows * width:
-        raise GraphError(f"the zero points have {held.size} bytes", code=Code.constant_size, port="zero_points")
+        message = f"the zero points have {held.size} bytes, expected {rows * width}"
+        raise GraphError(message, code=Code.constant_size, port="zero_points")
     zeros = cast(build.constant(_unpacked(held.reshape(rows, width), bits, (rows, blocks))), like.element_type)
     return build.unsqueeze(zeros, 2)
 
@@ -120,7 +122,8 @@ def matmul_fp_q4(a: Value, b: Value, b_shape: Value, *, blk_quant_type: int = 1)
     has_offset, blocks = _FP_Q4[blk_quant_type], -(-rows // _BLOCK)
     stored, size = known(b, "the packed weights"), 4 + has_offset + _BLOCK // 2
     if stored.dtype != np.uint8 or stored.size != columns * blocks * size:
-        raise GraphError(f"the packed weights have {stored.size} bytes", code=Code.constant_size, port="b")
+        message = f"the packed weights have {stored.size} bytes, expected {columns * blocks * size} of u8"
+        raise GraphError(message, code=Code.constant_size, port="b")
     packed = stored.reshape(columns, blocks, size)
     scales = np.ascontiguousarray(packed[..., :4]).view(np.float32)
     zeros = packed[..., 4:5] if has_offset else np.full_like(packed[..., :1], 8)

@@ -76,7 +76,7 @@ def linear_classifier(
     scores = _weighted(data, _matrix(coefficients, count, "coefficients"), intercepts)
     if count > 1:
         if count != len(labels):
-            raise InvalidAttributeError(f"{count} intercepts are given for {len(labels)} classes")
+            raise InvalidAttributeError(f"{count} intercepts are given, expected {len(labels)}, one for each class")
         return [labelled(labels, first_largest(scores)), transformed(scores, post_transform)]
     if len(labels) != 2:
         raise UnsupportedError(f"one row of coefficients for {len(labels)} classes is not supported")

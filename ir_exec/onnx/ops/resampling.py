@@ -115,7 +115,7 @@ def resampled(
     if given is None or (scales is not None and sizes is not None):
         raise InvalidAttributeError("expected either scales or sizes")
     if way.coordinates == "tf_crop_and_resize" and roi is None:
-        raise InvalidAttributeError("the input roi is missing, expected it for tf_crop_and_resize")
+        raise InvalidAttributeError("the input roi is missing: tf_crop_and_resize requires it")
     every = tuple(normal_axis(axis, rank) for axis in axes) if axes else tuple(range(rank))
     counts = given.shape.dims
     if counts is not None and (len(counts) != 1 or len(every) not in counts[0]):
