@@ -256,9 +256,7 @@ class OlderLowerer:
         return found
 
     def _name(self, layer: OlderLayer, outputs: Sequence[Value | None], mark: int) -> None:
-        """Name the new layers after their layer of the file; all but the layer of the first output get its name as a
-        prefix.
-        """
+        """Name new layers after their layer of the file: as a prefix, except for the layer of the first output."""
         values = [value for value in outputs if value is not None]
         names = [layer.name] if len(values) == 1 else [f"{layer.name}.{one}" for one in range(len(values))]
         pending = [value.layer for value in values if value.layer.serial > mark]

@@ -119,8 +119,9 @@ def _weights(layer: LayerCall, weights: Value | None, dims: tuple[int, ...]) -> 
 
 
 def _fitted(windows: Windows, dims: tuple[int, ...], declared: tuple[int, ...] | None) -> Windows:
-    """The windows with the end pads that match the declared output, if the file has no end pads: runtimes of that time
-    used the declared output, and computed the end pads from it.
+    """The windows with end pads that match the declared output, if the file has no end pads.
+
+    Runtimes of that time used the declared output, and computed the end pads from it.
     """
     if windows.has_pads_end or windows.auto_pad != "explicit" or declared is None or len(declared) != len(dims):
         return windows

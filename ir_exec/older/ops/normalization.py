@@ -41,9 +41,7 @@ def norm(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("Normalize")
 def normalize(layer: LayerCall, data: Value) -> Value:
-    """weights * x / sqrt(eps + sum of squares), over the channels of a position, or over all elements. Source:
-    normalize.cpp.
-    """
+    """weights * x / sqrt(eps + sum of squares), over channels or over all elements. Source: normalize.cpp."""
     data = as_floats(data)
     rank = rank_of(data)
     axes = range(1, rank) if layer.flag("across_spatial", False) else [min(1, rank - 1)]

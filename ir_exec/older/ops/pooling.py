@@ -73,9 +73,7 @@ def _pair(layer: LayerCall, name: str, both: str, default: int | None) -> tuple[
 
 
 def _rounding(layer: LayerCall, windows: Windows, dims: tuple[int, ...]) -> str:
-    """floor or ceil: from the file, else the mode that matches the declared output, else ceil. With `auto_pad` both are
-    equal.
-    """
+    """floor or ceil: from the file, else as declared by the output, else ceil. With `auto_pad` both are equal."""
     if windows.auto_pad != "explicit":
         return "floor"
     for name in ("rounding_type", "rounding-type"):

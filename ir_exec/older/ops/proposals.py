@@ -16,9 +16,7 @@ __all__: list[str] = []
 
 @older_layer("Proposal")
 def proposal(layer: LayerCall, scores: Value, deltas: Value, image: Value) -> Value | Sequence[Value]:
-    """Boxes from scores and deltas of anchors, [n, 5]; an optional second output has their scores. Source:
-    proposal.cpp.
-    """
+    """Boxes from scores and deltas of anchors, [n, 5]; an optional output has the scores. Source: proposal.cpp."""
     told: dict[str, Any] = {
         "base_size": layer.integer("base_size", 16),
         "pre_nms_topn": layer.integer("pre_nms_topn", 6000),
