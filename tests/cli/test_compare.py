@@ -181,7 +181,7 @@ class TestReferencesThatCannotBeRead:
         path.write_bytes(b"no archive")
         result = run(GNN, "--with", str(path), "--shape", "features=5,4", "--shape", "edges=2,6")
         assert result.exit_code == 2
-        assert "it is no .npz file" in result.stderr
+        assert ".npz" in result.stderr
         assert "pickle" not in result.stderr
 
 

@@ -66,8 +66,8 @@ class Change(Record):
 class ChangedLayer(Record):
     """A layer of both models that differs.
 
-    path, layer_id: in the first model. path_b, layer_id_b: in the second model. constant: the difference of the second
-    model's array from the first one's, if the layer is a constant and its arrays differ.
+    path, layer_id: in the first model. path_b, layer_id_b: in the second model. constant: for constants with different
+    arrays, the difference of the second model's array from the first model's.
     """
 
     path: str
@@ -116,7 +116,8 @@ class NetworkDiff(Record):
             parts.append(f"{len(self.consequences):,} with different types as a consequence")
         parts.append(f"{self.unchanged:,} unchanged")
         if self.constants_not_compared:
-            parts.append(f"{self.constants_not_compared:,} constants not compared because a .bin is missing")
+            count = self.constants_not_compared
+            parts.append(f"{count:,} constant{'s'[: count != 1]} not compared because a .bin is missing")
         stored = "" if self.weights is None else f"{self.weights}; "
         stored += "".join(f"{one}; " for one in summary_of(self.quantized))
         if self.ranges:
@@ -265,7 +266,7 @@ class _Diff:
         return True
 
     def _source(self, node: Node, position: int) -> Value | None:
-        """Return the value that a layer reads, before folded weights and conversions that only one side has."""
+        """Return the value that a layer reads: the codes of a folded weight, or the constant before a conversion."""
         value = node.inputs[position] if position < len(node.inputs) else None
         for side in self._sides:
             value = side.source(value)

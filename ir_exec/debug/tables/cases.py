@@ -1,4 +1,4 @@
-"""The cases of the operator tables, of one layer each, with attributes and inputs. A file of the package stores them."""
+"""The cases of the operator tables: single layers with attributes and inputs, stored in a file of the package."""
 
 from __future__ import annotations
 
