@@ -154,13 +154,13 @@ def _untested(report: Comparison) -> str:
 
 
 def _paired(report: Comparison) -> str:
-    """Report the number of outputs that were paired without a common name."""
+    """Return the end of the first line: the number of outputs that were paired without a common name."""
     count = sum(one.how != "asked" and one.end == "output" for one in report.pairings)
     return f"; {count} output{'s' * (count > 1)} paired without a common name" if count else ""
 
 
 def _beyond(report: Comparison) -> str:
-    """Report the number of wrong layers although the outputs agree."""
+    """Return the end of the first line: the number of wrong layers although the outputs agree."""
     count = len(report.faults)
     return f"; {count:,} layer{'s' * (count > 1)} beyond the tolerance" if count else ""
 

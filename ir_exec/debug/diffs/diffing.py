@@ -174,7 +174,7 @@ def diff(
     weights: tuple[WeightsSource | None, WeightsSource | None] = (None, None),
     rt_info: bool = False,
 ) -> NetworkDiff:
-    """Find the differences between two models: added, removed and changed layers, and differences of constants.
+    """Find the differences between the models `a` and `b`: added, removed and changed layers, and constants.
 
     Types and dims are compared as declared in the files.
     weights: the .bin files, if they are not next to the .xml. If one is missing, constants are not compared, and the
