@@ -150,7 +150,7 @@ def compare(
         while len(rows) < (calls or 1):
             rows.append(drawn_again(len(rows)) if draws_again else rows[-1])
         if len(rows) > 1 and isinstance(found, (TraceReference, ArraysReference)):
-            message = f"{found.title} has the values of one call, expected {len(rows)} calls"
+            message = f"{found.title} has the values of one call, expected values of {len(rows)} calls"
             raise EvaluationError(message, code=Code.unknown_input)
         named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
         settings = Settings(

@@ -18,7 +18,7 @@ __all__ = ["Jump", "jump_of", "on_steps"]
 
 _ROUNDING = {"Floor", "Ceiling", "Round", "FloorMod", "Mod", "Convert", "ConvertLike", "Sign"}
 _COMPARING = {"Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual"}
-"""Layers with steps at integers or halfway between them, and layers with a step where both operands are equal."""
+"""Layers with steps at integers or halfway between them, and layers with a step at equal operands."""
 
 _NEAR = 64
 """Maximum distance of a number from a step of the function, in ULP."""

@@ -134,7 +134,7 @@ def difference(
     """
     size = ours.size
     if ours.shape != reference.shape:
-        problem = f"the shape is {list(ours.shape)} here and {list(reference.shape)} in the reference"
+        problem = f"shape is {list(ours.shape)}, expected {list(reference.shape)}"
         return Difference(elements=size, beyond=1.0, beyond_count=max(size, 1), problem=problem)
     kinds = ElementType.of(ours), ElementType.of(reference)
     if any(kind in STRING for kind in kinds):

@@ -154,7 +154,7 @@ class ValueComparer:
     def _quantized(
         self, visit: Visit, entry: Entry, made: Array | None, inputs: Sequence[Array] | None
     ) -> QuantizedNote | None:
-        """Return a note on a value that is quantized only in the model; None for all other values."""
+        """Return a note on a compressed weight or a range of FakeQuantize; None for all other values."""
         weight = self.quantized.get(entry.key)
         if weight is not None:
             return QuantizedNote(weight_line(weight), weight.is_fault)

@@ -41,7 +41,7 @@ def _unless_missing(fault: IRError) -> None:
 
 
 def listed(source: Model | Source, weights: WeightsSource | None = None) -> Iterator[str]:
-    """Yield a line for each layer in the order of computation, and one for each attribute; constants as a digest.
+    """Yield lines for each layer and its attributes, in the order of computation, with a digest for each constant.
 
     Raises what `read_model` raises, except for missing weights.
     """

@@ -232,7 +232,7 @@ class _Chosen(NamedTuple):
         """Raise EvaluationError for a pattern that matches no layer."""
         names = {path for entry in entries for path in _paths(entry)}
         kinds = {entry.type for entry in entries}
-        for patterns, known, what in ((self.layers, names, "layer"), (self.types, kinds, "type of layer")):
+        for patterns, known, what in ((self.layers, names, "layer"), (self.types, kinds, "layer type")):
             for pattern in patterns:
                 if not any(fnmatchcase(name, pattern) for name in known):
                     hint = suggested(pattern, known)

@@ -11,6 +11,7 @@ import pytest
 from ir_exec.debug.comparison.metrics import Settings, Tolerance, difference, same_bits, tolerance_of
 from ir_exec.debug.values.facts import PIECE
 from ir_exec.types import Array, ElementType
+from tests.helpers.facts import facts
 
 ALL = Tolerance(rtol=0.1, atol=0.5)
 
@@ -96,7 +97,7 @@ def test_integers_booleans_and_strings() -> None:
 
 def test_shapes_that_differ_are_a_problem() -> None:
     found = difference(np.zeros((2, 3)), np.zeros((3, 2)), Tolerance(atol=1))
-    assert found.problem == "the shape is [2, 3] here and [3, 2] in the reference"
+    assert facts(found.problem) == ["[2, 3]", "[3, 2]"]
     assert not found.is_within
 
 
