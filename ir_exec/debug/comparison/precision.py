@@ -90,7 +90,7 @@ class PrecisionReport(Record):
         if len(damaged) > _LAYERS_SHOWN:
             lines.append(f"  ... {len(damaged) - _LAYERS_SHOWN} more")
         end = f"{self.rounds} runs{drawn(self.seed, self.inputs)}"
-        lines.append(f"{len(self.layers)} layers, {len(damaged)} damaged by the type; {end}")
+        lines.append(f"{len(self.layers)} layers, {len(damaged)} damaged by rounding; {end}")
         return "\n".join(lines)
 
 
