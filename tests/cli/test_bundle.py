@@ -81,7 +81,7 @@ def test_whether_the_fault_stays(word: str, code: int, tmp_path: Path) -> None:
         ((GNN, "--output", GNN), "is there and is no .zip"),
         ((GNN, *INPUTS, "--output", "/no/such/b.zip"), "cannot write"),
         ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--report", "none.txt"), "none.txt cannot be read"),
-        ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--until", "true {model}"), "does not fail on the network itself"),
+        ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--until", "true {model}"), "does not fail"),
         (("--run", "none.zip"), "none.zip cannot be read"),
         (("--run", GNN), "cannot be read: File is not a zip file"),
         (("no/such.xml", "--output", "{tmp}/b.zip"), "IR001"),

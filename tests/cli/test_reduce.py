@@ -111,8 +111,8 @@ def test_inputs_are_handed_on(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         ((GNN,), "--passes"),
-        ((GNN, "--until", "true"), "does not say where {model} goes"),
-        ((GNN, "--until", "true {model}"), "the whole network does not fail"),
+        ((GNN, "--until", "true"), "{model}"),
+        ((GNN, "--until", "true {model}"), "does not fail"),
         ((GNN, "--until", "no-such-program {model}"), "cannot start 'no-such-program'"),
         ((GNN, "--until", "false {model}", "--output", GNN), "name another file"),
         ((GNN, "--until", "false {model}", "--output", "small.txt"), "must end in .xml"),
