@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -21,7 +22,7 @@ _COMMANDS = {
     "diff": "Show the differences between two models, except in ids, order and generated names.",
     "edit": "Change names, attributes, constants, shapes or layers of a model.",
     "explain": "Explain findings by code or name, or list all rules.",
-    "extract": "Extract a part of a model as a model.",
+    "extract": "Write a part of a model as a separate model.",
     "generate": "Generate reference text with the language model in a folder.",
     "inspect": "Show a summary of a model: inputs, outputs, operators, weights and multiply-adds.",
     "ops": "List the operators, or describe some of them.",
@@ -37,8 +38,30 @@ _COMMANDS = {
 """The commands with their summaries in the help; None for a hidden command."""
 
 
+_UNBROKEN = "\N{NON-BREAKING HYPHEN}"
+
+
+class _Formatter(click.HelpFormatter):
+    """Help that is not wrapped at hyphens, because names of commands, options and files contain them."""
+
+    def write(self, string: str) -> None:
+        super().write(string.replace(_UNBROKEN, "-"))
+
+    def write_text(self, text: str) -> None:
+        super().write_text(text.replace("-", _UNBROKEN))
+
+    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        super().write_dl([(name, text.replace("-", _UNBROKEN)) for name, text in rows], col_max, col_spacing)
+
+
+class _Context(click.Context):
+    formatter_class = _Formatter
+
+
 class _Commands(click.Group):
     """A group that imports the module of a command on first use, to keep the start of other commands short."""
+
+    context_class = _Context
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -62,6 +85,7 @@ class _Commands(click.Group):
             return None
         command = import_module(f"ir_exec.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command), "every command module defines `command`"
+        command.context_class = _Context  # type: ignore[misc]  # click declares it as a variable of the class
         return command
 
 

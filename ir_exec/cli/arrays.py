@@ -232,8 +232,8 @@ _OPTIONS = (
         "archive",
         metavar="FILE.npz",
         type=click.Path(),
-        help="Arrays named after the inputs, or in0, in1, ...; or a folder of ONNX test data (input_*.pb). `run` and "
-        "`compare` also accept many inputs: 'data/*.npz'.",
+        help="Arrays named after the inputs, or in0, in1, ...; or a folder of ONNX test data (input_*.pb). `run`, "
+        "`compare` and `quantize-report` also accept many inputs: 'data/*.npz'.",
     ),
     shape_option("Shape of a random input"),
     click.option(

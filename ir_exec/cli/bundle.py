@@ -22,7 +22,7 @@ _GIB = 2**30
 
 
 @click.command("bundle")
-@click.argument("model", metavar="MODEL", type=MODEL, required=False)
+@click.argument("model", metavar="[MODEL]", type=MODEL, required=False)
 @click.option("-o", "--output", metavar="FILE.zip", type=click.Path(), help="Write the bundle to this file.")
 @input_options
 @click.option(
@@ -40,7 +40,7 @@ _GIB = 2**30
     type=click.FloatRange(min=0, min_open=True),
     default=16.0,
     show_default=True,
-    help="With --run: maximum size of the unpacked bundle.",
+    help="With --run: maximum size of the unpacked bundle in GiB.",
 )
 def command(
     model: str | None,
@@ -58,8 +58,8 @@ def command(
 ) -> None:
     """Write a model with its inputs, outputs, versions and reports to a .zip, or run such a .zip.
 
-    Inputs are given or random, as in `run`; ir_exec computes the outputs. The receiver compares them with the outputs
-    of another machine: `ir-exec bundle --run FILE.zip`. Only the model in the bundle is executed, by ir_exec.
+    Inputs are given or random, as in `run`, and ir_exec computes the outputs. On another machine, `ir-exec bundle --run
+    FILE.zip` runs the model again and compares the outputs. Nothing else in a bundle is executed.
 
     --anonymous replaces names and weights. Each constant gets random values of its own distribution; shapes, axes,
     indices and integer inputs are kept. --until tests whether the fault persists.

@@ -18,7 +18,7 @@ from ir_exec.printable import printable
 
 @click.command("diff")
 @click.argument("a", metavar="A.xml", type=MODEL)
-@click.argument("b", metavar="B.xml", type=MODEL, required=False)
+@click.argument("b", metavar="[B.xml]", type=MODEL, required=False)
 @click.option(
     "--weights-a", metavar="FILE.bin", type=click.Path(), help="Weights file of A.  [default: the .bin next to it]"
 )

@@ -39,7 +39,7 @@ def command(
     extensions: tuple[str, ...],
     iteration: str,
 ) -> None:
-    """Extract a part of a model as a model.
+    """Write a part of a model as a separate model.
 
     NAME is a layer or a tensor, split:1 for one of several outputs, loop/body/name in a body. Values of --from become
     inputs, values of --to outputs. Without --from, the part contains everything that --to depends on; without --to,
