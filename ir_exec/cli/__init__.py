@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -50,7 +50,7 @@ class _Formatter(click.HelpFormatter):
     def write_text(self, text: str) -> None:
         super().write_text(text.replace("-", _UNBROKEN))
 
-    def write_dl(self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         super().write_dl([(name, text.replace("-", _UNBROKEN)) for name, text in rows], col_max, col_spacing)
 
 
@@ -85,7 +85,7 @@ class _Commands(click.Group):
             return None
         command = import_module(f"ir_exec.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command), "every command module defines `command`"
-        command.context_class = _Context  # type: ignore[misc]  # click declares it as a variable of the class
+        command.context_class = _Context
         return command
 
 

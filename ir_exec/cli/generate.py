@@ -185,7 +185,7 @@ def _show(found: Sequence[Generation], *, has_text: bool) -> None:
         else:
             click.echo(generation.text if len(found) > 1 else "")
         times = f"first after {generation.first_seconds:.2f} s, {generation.tokens_per_second:.1f} tokens/s"
-        echo(f"{len(generation.ids)} tokens, {generation.stopped_by}; {times}", to_stderr=True)
+        echo(f"{len(generation.ids)} tokens, stopped by {generation.stopped_by}; {times}", to_stderr=True)
 
 
 def _logits(found: Sequence[Generation]) -> dict[str, Any]:

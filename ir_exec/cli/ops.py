@@ -237,7 +237,7 @@ def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None
         raise Unusable(f"ONNX has no operator {sorted(missing)[0]!r}; `ir-exec ops --onnx` lists all operators")
     rows = table("Operators of ONNX", operator="left", versions="left", supported="left")
     for one in listed[:most]:
-        support = {"function": "yes", "body": "by its body", "no": "no"}[one.how]
+        support = {"function": "yes", "body": "by its function body", "no": "no"}[one.how]
         rows.add_row(one.shown, ", ".join(map(str, one.versions)), support)
     unsayable = unsayable_operators() if not wanted else []
     show(

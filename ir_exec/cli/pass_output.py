@@ -41,10 +41,12 @@ def _show(report: PassBisection) -> None:
         return
     verdict = "within the tolerance" if report.is_within else "by more than rounding explains"
     echo(f"passes change the outputs, {verdict} ({runs})")
-    show("", _effects(report))
+    echo("")
+    show(_effects(report))
     for effect in report.effects:
         if effect.layers:
-            show("", _layers(report, effect.passes))
+            echo("")
+            show(_layers(report, effect.passes))
         if len(effect.layers) > _MOST_SHOWN:
             echo(f"... {len(effect.layers) - _MOST_SHOWN:,} more")
 

@@ -32,22 +32,15 @@ def show_partition(report: PartitionReport, types: Mapping[str, str], most: int 
 
     types: the types of the layers, by name.
     """
-    count = len(report.parts)
-    crossings = f"{report.crossings} value{'s' * (report.crossings != 1)} between them"
-    parts = f"{count} part{'s' * (count != 1)}"
-    echo(printable(f"{report.engine} runs {report.on_engine} of {report.layers} layers, in {parts}, {crossings}"))
-    show("", _parts(report))
-    if report.interpreted:
-        show("", _reasons(report))
     reasons = {one.name: one.reason for one in report.interpreted}
     shown = table("Layers", layer="left", type="left", part="right", run_by="left", reason="left")
     rows = [(name, place, part.engine) for place, part in enumerate(report.parts) for name in part.layers]
     for name, place, on_engine in rows[:most]:
         who = "engine" if on_engine else "interpreter"
         shown.add_row(printable(name), types.get(name, ""), str(place), who, printable(reasons.get(name, "")))
-    show("", shown.without_empty_columns())
-    for line in left_out(len(rows), most):
-        echo(line)
+    why = [_reasons(report)] if report.interpreted else []
+    headline = printable(str(report).splitlines()[0])
+    show(headline, _parts(report), *why, shown.without_empty_columns(), *left_out(len(rows), most))
     for failure in report.failures:
         echo(printable(f"failed in the engine, now interpreted: {failure}"))
 
@@ -78,15 +71,15 @@ def show_plan(report: PlanReport, most: int | None) -> None:
     if report.note is not None:
         echo(f"values that depend on the input shapes could not be computed: {printable(report.note)}")
     steps = [layer for layer in report.layers if layer.fate == "step"]
-    show("", _steps(report, steps[:most]))
-    for line in left_out(len(steps), most):
-        echo(line)
+    echo("")
+    show(_steps(report, steps[:most]), *left_out(len(steps), most))
     chosen = {(layer.variant, layer.reason, layer.alternatives) for layer in steps if layer.alternatives}
     for variant, reason, alternatives in sorted(chosen, key=str):
         echo(f"\n{variant}: {reason}")
         for other in alternatives:
             echo(f"  not {other}")
-    show("", _others(report))
+    echo("")
+    show(_others(report))
     for one in report.passes:
         if one.error is not None:
             echo(printable(f"pass {one.name} failed and was skipped: {one.error}"))

@@ -217,7 +217,7 @@ def _engine(found: EngineProfile, most: int | None) -> Iterator[Table | str]:
     shown = table(found.engine, layer="left", kernels="left", time="right", share="right", ours="right")
     for layer in found.layers[:most]:
         times = (seconds_text(layer.seconds), f"{layer.share:.1%}", seconds_text(layer.ours) if layer.ours else "-")
-        shown.add_row(printable(layer.name or "made by the engine"), printable(", ".join(layer.kernels)), *times)
+        shown.add_row(printable(layer.name or "added by the engine"), printable(", ".join(layer.kernels)), *times)
     yield shown
     yield from left_out(len(found.layers), most)
 
@@ -231,7 +231,7 @@ def _openvino(found: OpenVINOProfile, most: int | None) -> Iterator[Table | str]
         time="right",
         share="right",
         ours="right",
-        combines="left",
+        source_layers="left",
     )
     layers = sorted(found.layers, key=lambda layer: -layer.seconds)
     for layer in layers[:most]:
@@ -245,7 +245,7 @@ def _openvino(found: OpenVINOProfile, most: int | None) -> Iterator[Table | str]
 
 def _stands_for(name: str, layers: Sequence[str], others: Sequence[str]) -> str:
     if not layers:
-        return "made by OpenVINO"
+        return "added by OpenVINO"
     return ", ".join(others) if name not in layers else "+ " + ", ".join(others) if others else ""
 
 

@@ -52,7 +52,7 @@ def command(
 def _show(report: ShapesReport, most: int | None) -> None:
     parts: list[Table | str] = []
     if report.inputs:
-        takes = table("Inputs", dim="left", declared="left", takes="left", set_by="left")
+        takes = table("Inputs", dim="left", declared="left", supported="left", set_by="left")
         takes.names = frozenset({"set by"})
         for dim in report.inputs[:most]:
             takes.add_row(printable(dim.name), dim.declared, printable(str(dim)), printable(_set_by(dim)))
@@ -66,7 +66,7 @@ def _show(report: ShapesReport, most: int | None) -> None:
     show(*parts)
     lines = list(dict.fromkeys(line for dim in report.inputs[:most] for line in _limits(dim)))
     if lines:
-        echo("\nWhy")
+        echo("\nLimits")
         for line in lines:
             echo(printable(line))
     for note in report.notes:

@@ -80,6 +80,6 @@ def command(
         text = html_of(page).encode("utf-8", "backslashreplace")
     path = output or f"{Path(model).stem}.html"
     write_bytes(path, text)
-    echo(f"{path}: {len(text) / 1024:,.0f} KiB")
+    echo(f"page of {len(text) / 1024:,.0f} KiB written to {path}")
     if opens:
         webbrowser.open(Path(path).absolute().as_uri())

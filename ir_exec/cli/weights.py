@@ -89,7 +89,7 @@ def _shown(stored: Sequence[StoredWeight]) -> list[str]:
         kinds[one.format, one.group_size, one.note] += 1
     lines = []
     for (name, group, note), count in kinds.most_common():
-        text = f"{count:,} weight{'s'[: count != 1]} {name}" + ("" if group is None else f", groups of {group}")
+        text = f"{count:,} weight{'s'[: count != 1]} as {name}" + ("" if group is None else f", groups of {group}")
         lines.append(text + ("" if note is None else f" ({note})"))
     before, after = sum(one.bytes_before for one in stored), sum(one.bytes for one in stored)
     lines.append(f"weights: {before:,} -> {after:,} bytes, for reports and tests; NNCF keeps more accuracy")
