@@ -1,4 +1,4 @@
-"""Arrays on the command line: read, write and summarise them, and collect the inputs of a run, given or random."""
+"""Arrays on the command line: read, write and summarize them, and collect the inputs of a run, given or random."""
 
 from __future__ import annotations
 

@@ -183,9 +183,9 @@ def _tell(folder: OutputFolder, done: int, failed: list[tuple[str, IRError]], se
     if done:
         parts[0] += f" ({done / seconds:,.3g} per second)"
     if folder.known:
-        parts.append(f"{folder.known:,} were done before")
+        parts.append(f"{folder.known:,} done before")
     if folder.changed:
-        parts.append(f"{folder.changed:,} had changed and ran again")
+        parts.append(f"{folder.changed:,} changed and ran again")
     echo("; ".join(parts))
     echo(f"outputs and {MANIFEST} written to {printable(output)}")
     if failed:

@@ -103,7 +103,7 @@ def command(
 def _show(made: Bundle, output: str) -> None:
     for member in made.members:
         echo(printable(f"  {member.name}  {member.size:,} bytes"))
-    stays = ", the command fails on it" if made.fails else ""
+    stays = ", the command still fails" if made.fails else ""
     echo(f"{'anonymous ' if made.anonymous else ''}bundle written to {output}{stays}")
 
 

@@ -335,7 +335,7 @@ def _exit_code(reports: list[Report], *, strict: bool, is_to_change: bool) -> in
 
 
 def _requirement(report: Report, style: Style) -> str:
-    """`model.xml needs OpenVINO 2023.1 or newer: GroupNormalization of opset12 (2 times, first in line 40)`."""
+    """Return `model.xml needs OpenVINO 2023.1 or newer: GroupNormalization of opset12 (2 times, first in line 40)`."""
     path = printable(report.path or "<bytes>")
     if report.requires is None:
         return f"{path}: the required OpenVINO release is unknown"

@@ -339,8 +339,8 @@ def command(
             pairs=_pairs(pairs),
             metrics=[name for name in metrics if ":" in name],
             device=device,
-            hint=hint,  # type: ignore[arg-type]  # click has checked the choice
-            probe=probe,  # type: ignore[arg-type]  # and this one
+            hint=hint,  # type: ignore[arg-type]  # checked by click
+            probe=probe,  # type: ignore[arg-type]  # checked by click
             timeout=timeout,
             precision=precision,  # type: ignore[arg-type]  # f16 and bf16 were handled above
             isolate=block or isolate,
@@ -448,7 +448,7 @@ def _precision(
     """Report the effect of a lower precision, and exit."""
     if output_format not in ("text", "json"):
         raise Unusable(f"--format is {output_format}, expected text or json with --precision {precision}")
-    report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # click has checked the choice
+    report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # checked by click
     text = report.model_dump_json(indent=1) if output_format == "json" else _printable_lines(str(report))
     write_text(text + "\n", output)
     sys.exit(0 if report.equal else 1)

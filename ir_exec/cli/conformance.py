@@ -74,9 +74,9 @@ def command(
         report = conformance(
             device,
             types=types,
-            engine=engine,  # type: ignore[arg-type]  # click has checked the choice
+            engine=engine,  # type: ignore[arg-type]  # checked by click
             open_dims=open_dims,
-            hint=hint,  # type: ignore[arg-type]  # and this one
+            hint=hint,  # type: ignore[arg-type]  # checked by click
             timeout=timeout,
             output=folder,
             baseline=baseline,
@@ -106,7 +106,7 @@ def _show(report: Conformance, every: bool) -> None:
     if lines:
         parts.append("\n".join(lines))
     echo("")
-    hint = ["--save FOLDER writes the smallest case of each type that fails"] if lines else []
+    hint = ["--save FOLDER writes the smallest failed case of each type"] if lines else []
     show(*parts, *hint)
 
 

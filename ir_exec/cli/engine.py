@@ -41,7 +41,7 @@ def engine_options(command: Command) -> Command:
     ) -> Any:
         return command(*args, engine=engine_arguments(engine, providers, options), **kwargs)
 
-    return with_engine  # type: ignore[return-value]  # click takes the place of the annotations
+    return with_engine  # type: ignore[return-value]  # its parameters are those of the options
 
 
 def engine_arguments(engine: str | None, providers: Sequence[str], options: Sequence[str]) -> dict[str, Any]:

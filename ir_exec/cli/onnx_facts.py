@@ -172,7 +172,7 @@ def shown_content(facts: OnnxFacts) -> list[Table | str]:
         "domain": printable(facts.domain),
         "metadata": f"{facts.metadata:,} entries" if facts.metadata else "",
         "functions": ", ".join(f"{printable(one.type)} ({one.nodes:,} nodes)" for one in facts.functions),
-        "initializers": f"{len(facts.initializers):,} of {sum(one.bytes for one in facts.initializers):,} bytes",
+        "initializers": f"{len(facts.initializers):,} ({sum(one.bytes for one in facts.initializers):,} bytes)",
     }
     shown = {name: text for name, text in counts.items() if text}
     width = max(map(len, shown))
@@ -212,7 +212,7 @@ def shown_node(node: OnnxNode, layers: Iterable[PlacedNode]) -> list[Table | str
     attributes = table("Attributes", name="left", value="left")
     for name, text in node.attributes.items():
         attributes.add_row(printable(name), printable(text))
-    became = table("Layers of IR", id="right", type="left", name="left", outputs="left")
+    became = table("IR layers", id="right", type="left", name="left", outputs="left")
     for layer in layers:
         outputs = ", ".join(str(layer.types[value.number]) for value in layer.node.outputs)
         became.add_row(printable(layer.id), printable(layer.node.type), printable(layer.node.name), outputs)

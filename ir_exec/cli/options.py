@@ -223,7 +223,7 @@ def read_tolerances(path: str | None) -> tuple[dict[str, float], dict[str, float
             if key in limits:
                 number = limits[key]
                 if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < inf:
-                    raise Unusable(f"{path}: {key} of {name!r} is {number!r}, expected a finite number from 0")
+                    raise Unusable(f"{path}: {key} of {name!r} is {number!r}, expected a finite number of at least 0")
                 kept[name] = float(number)
     return found
 

@@ -167,7 +167,7 @@ def command(
             echo("")
         others = _repeated(network, compiled, arrays, warmup + repeat - 1)[warmup:]
         if output is not None:
-            write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name, that takes positions too
+            write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name that also accepts positions
     found = {port.name: array for port, array in results.to_dict().items()}
     with errors_as_messages(exit_code=UNUSABLE):
         if names:

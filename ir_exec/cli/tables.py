@@ -50,7 +50,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 _NAMES = frozenset({"layer", "name", "prefix"})
-"""Headings of columns that hold names."""
+"""Headings of columns with names."""
 
 _LEAST_NAMES = (24, 16)
 """Minimum columns of a name; the second one only to avoid blocks."""
@@ -133,7 +133,7 @@ class Table:
             shown = shown._with_columns([place for place, name in enumerate(shown.columns) if name != heading])
             left_out.append(heading)
         if left_out:
-            notes.append(f"no room for: {', '.join(reversed(left_out))}")
+            notes.append(f"columns left out: {', '.join(reversed(left_out))}")
         if _total(widths, _NARROW_GAP) <= room:
             return shown, notes
         size = least_name + max(0, room - _total(least, _NARROW_GAP)) // max(1, len(self.names & {*shown.columns}))

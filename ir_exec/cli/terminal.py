@@ -59,13 +59,13 @@ _STYLES = {
 
 
 def styled(role: str, text: str) -> str:
-    """Apply the style of a role in reports; `echo` removes colours outside of terminals."""
+    """Apply the style of a role in reports; `echo` removes colors outside of terminals."""
     style = _STYLES.get(role)
     return click.style(text, **style) if style else text  # type: ignore[arg-type]  # the table mixes str and bool
 
 
 def echo(text: str, *, to_stderr: bool = False) -> None:
-    """Print lines, coloured on a terminal or with FORCE_COLOR set, never with NO_COLOR set."""
+    """Print lines, with colors on a terminal or if FORCE_COLOR is set, never if NO_COLOR is set."""
     color = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     click.echo("\n".join(map(inert, text.split("\n"))), err=to_stderr, color=color)
 
