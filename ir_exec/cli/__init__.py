@@ -55,6 +55,8 @@ class _Formatter(click.HelpFormatter):
 
 
 class _Context(click.Context):
+    """The context of all commands, with their formatter."""
+
     formatter_class = _Formatter
 
 
