@@ -108,7 +108,7 @@ class TestFolders:
     def test_a_folder_without_ir(self, tmp_path: Path) -> None:
         result = run(tmp_path)
         assert result.exit_code == 2
-        assert result.stderr == f"error: there are no IR or ONNX files in {tmp_path}\n"
+        assert str(tmp_path) in result.stderr
         assert result.stdout == ""
 
 

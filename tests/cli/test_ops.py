@@ -56,7 +56,7 @@ def test_one_version() -> None:
 def test_a_type_that_does_not_exist() -> None:
     result = ops("Gathr-8")
     assert (result.exit_code, result.stderr) == (2, "error: there is no operator 'Gathr-8'; did you mean Gather?\n")
-    assert ops("???").stderr == "error: there is no operator '???'; `ir-exec ops` lists all\n"
+    assert "'???'; `ir-exec ops`" in ops("???").stderr
 
 
 def test_the_page() -> None:
