@@ -319,7 +319,9 @@ def command(
     given = asked.given(network.inputs)
     inputs = asked.drawn(network, given) if given else None
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
-    run_hint = None if inputs is not None else DRAWN_HINT
+    # Recordings and traces contain inputs.
+    has_inputs = inputs is not None or str(reference).endswith(".npz") or os.path.isdir(str(reference))
+    run_hint = None if has_inputs else DRAWN_HINT
     with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(network.graph) as bar:
         progress = bar.advance if bar.is_wanted else None
         if is_rounded:

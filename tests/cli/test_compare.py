@@ -176,6 +176,15 @@ class TestReferencesThatCannotBeRead:
         assert "missing.npz cannot be read" in result.stderr
         assert "hint" not in result.stderr
 
+    def test_a_trace_of_another_model(self, tmp_path: Path) -> None:
+        sample = SAMPLES / "gather_elements.xml"
+        CliRunner().invoke(main, ["trace", str(sample), "-o", str(tmp_path / "trace")])
+        result = run(GNN, "--with", tmp_path / "trace")
+        assert result.exit_code == 2
+        assert Code.unknown_input in result.stderr
+        assert "'data'" in result.stderr
+        assert "hint" not in result.stderr
+
     def test_no_archive(self, tmp_path: Path) -> None:
         path = tmp_path / "garbage.npz"
         path.write_bytes(b"no archive")
