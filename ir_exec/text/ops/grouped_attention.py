@@ -187,8 +187,8 @@ class GroupQueryAttention(Op):
             rows = _given(position_ids)
             at = places if rows is None else rows.reshape(-1, tokens).astype(np.int64)
             if at.size and not 0 <= at.min() <= at.max() < len(cos_cache):
-                found = int(at.min()) if at.min() < 0 else int(at.max())
-                message = f"a position is {found}, expected 0 to {len(cos_cache) - 1}, the rows of cos_cache"
+                outside = int(at.min()) if at.min() < 0 else int(at.max())
+                message = f"a position is {outside}, expected 0 to {len(cos_cache) - 1}, the rows of cos_cache"
                 raise EvaluationError(message)
             tables = [table.astype(np.float32)[at][:, np.newaxis] for table in (cos_cache, sin_cache)]
             wide = [_rotated(array, *tables, is_interleaved=self.rotary_interleaved) for array in wide]
