@@ -118,7 +118,7 @@ def run_check(
     except IRError as error:
         findings(error)
     except MemoryError:
-        findings(ResourceError("the memory is not sufficient to check the file"))
+        findings(ResourceError("there is not enough memory to check the file"))
     except Exception as error:
         findings(internal_error(error))
     report = Report(

@@ -1,7 +1,7 @@
-"""Faults that do not stop any pass: unused layers, duplicate names and ids, missing or unused weights, and constants
-with NaN, infinities or clipped f16 values.
+"""Faults that do not stop any pass: unused layers, duplicate names and ids, truncated weights, odd constants.
 
-They include names that OpenVINO rejects: colliding inputs and outputs of version 10, and repeated rt_info.
+Odd constants contain NaN, infinities or clipped f16 values. Duplicate names include names that OpenVINO rejects:
+colliding inputs and outputs of version 10, and repeated rt_info.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
         )
     length = rate * numbers["chunk_length"]
     if wave.samples.size > length:
-        message = f"the audio has {wave.samples.size / rate:.1f} s, expected at most {numbers['chunk_length']} s"
+        message = f"the audio is {wave.samples.size / rate:.1f} s long, expected at most {numbers['chunk_length']} s"
         raise EvaluationError(message, code=Code.bad_value, hint="split the audio")
     samples = np.zeros(length, np.float64)
     samples[: wave.samples.size] = wave.samples

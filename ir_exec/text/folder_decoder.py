@@ -110,8 +110,7 @@ def image_token_of(folder: Folder) -> int | None:
 
 
 def image_embeddings_of(folder: Folder, given: Mapping[str, Array], compile: Compile) -> Array | None:
-    """Compute the embeddings of images, f32, [images, tokens, channels] or another shape of the model; None without
-    images.
+    """Return the embeddings of images, f32, [images, tokens, channels] or another shape; None without images.
 
     The outputs of `openvino_vision_embeddings_model.xml` must be the embeddings that replace the image tokens. Folders
     that split, merge or reorder its outputs with further models or code (Qwen2-VL, MiniCPM-V, LLaVA-NeXT) need

@@ -260,7 +260,7 @@ class Pipeline:
         """
         given = dict(inputs or {})
         if (language or task) and self.folder.kind != "speech":
-            message = f"language or task are given for the kind {self.folder.kind!r}, expected a speech model"
+            message = f"a language or task is given for the kind {self.folder.kind!r}, expected a speech model"
             raise EvaluationError(message, code=Code.bad_value)
         if "encoder" in self.folder.parts:
             decoder, first = self._with_encoder([ids], given, language, task)

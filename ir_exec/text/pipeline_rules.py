@@ -476,7 +476,7 @@ def _weight_format(part: FolderPart) -> Iterator[IRError]:
     found = {weight.element_type.name for weight in packed_weights(part)}
     if not wanted & found:
         kinds = ", ".join(sorted(found))
-        message = f"rt_info declares weights of {mode}, but the constants of the model are {kinds}"
+        message = f"rt_info declares {mode} weights, but the constants of the model are {kinds}"
         yield _fault(Code.settings_contradict, message, part.place, "warning")
 
 

@@ -151,7 +151,7 @@ def strings_of(begins: Array, ends: Array, chars: Array, name: str = "begins") -
             message = f"{which} contains {outside}, expected 0 to {size}, the length of chars"
             raise EvaluationError(message, code=Code.index_out_of_range, port=which)
     if begins.size != ends.size:
-        message = f"the numbers of begins and ends, {begins.size} and {ends.size}, differ, expected equal numbers"
+        message = f"the sizes of begins and ends, {begins.size} and {ends.size}, differ, expected equal sizes"
         raise EvaluationError(message, code=Code.bad_value, port=name)
     data = bytes_of(chars)
     return [data[begin:end] for begin, end in zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True)]
@@ -162,7 +162,7 @@ def rows_of(ragged_begins: Array, ragged_ends: Array, count: int) -> list[tuple[
     rows = list(zip(ragged_begins.ravel().tolist(), ragged_ends.ravel().tolist(), strict=False))
     if ragged_begins.size != ragged_ends.size:
         sizes = f"{ragged_begins.size} and {ragged_ends.size}"
-        message = f"the numbers of ragged_begins and ragged_ends, {sizes}, differ, expected equal numbers"
+        message = f"the sizes of ragged_begins and ragged_ends, {sizes}, differ, expected equal sizes"
         raise EvaluationError(message, code=Code.bad_value, port="ragged_ends")
     for begin, end in rows:
         if not (0 <= begin <= end <= count) and begin < end:

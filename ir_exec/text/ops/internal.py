@@ -84,7 +84,7 @@ class GLU(Op):
         axis = normalize_axis(self.axis, len(data.shape))
         dims = list(data.shape)
         if dims[axis].hi < self.split_lengths:
-            message = f"axis {axis} of data is {dims[axis]}, expected split_lengths {self.split_lengths} or more"
+            message = f"axis {axis} of data is {dims[axis]}, expected {self.split_lengths} or more by split_lengths"
             raise ShapeError(message, code=Code.impossible_shape, port="data")
         dims[axis] = Dim(self.split_lengths)
         return TensorType(kind, Shape(dims))

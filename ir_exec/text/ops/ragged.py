@@ -87,7 +87,7 @@ class CombineSegments(Op):
         for begins, ends, data in segments:
             own = rows_of(begins, ends, data.size)
             if len(own) not in (1, count):
-                raise ShapeError(f"a segment has {len(own)} rows, expected 1 or {count} as another segment")
+                raise ShapeError(f"a segment has {len(own)} rows, expected 1, or {count} as in another segment")
             rows.append(own * count if len(own) == 1 and count != 1 else own)
         parts, numbers, lengths = [], [], []
         for row in range(count):

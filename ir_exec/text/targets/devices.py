@@ -77,7 +77,7 @@ def shapes_on_gpu(part: FolderPart, *, is_text: bool) -> Iterator[IRError]:
             f"the input {name} has dynamic dims, {shape}: "
             "it is not known whether GPUs support them for every operator of this model"
         )
-        yield finding(message, node.location, GPU_DEVICE, "info", "use a static shape to be sure")
+        yield finding(message, node.location, GPU_DEVICE, "info", "use static shapes")
 
 
 def _is_bounded_batch(shape: Shape) -> bool:

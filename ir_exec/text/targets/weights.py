@@ -68,7 +68,7 @@ def _zero_points(weights: list[PackedWeight]) -> Iterator[IRError]:
     middle = [weight for weight in weights if weight.zero_point == "middle"]
     if middle:
         message = (
-            f"{len(middle)} of {len(weights)} 4-bit weights are symmetric with a zero point in the middle of u4: "
+            f"{len(middle)} of {len(weights)} 4-bit weights are symmetric with a zero point at the middle of u4: "
             "it is not known whether NPUs support this format"
         )
         yield finding(message, middle[0].node.location, GENAI_ON_NPU, "info")
