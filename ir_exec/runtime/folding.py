@@ -1,4 +1,4 @@
-"""Networks whose constant parts are computed before they are written."""
+"""Constant folding of models before they are written."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ __all__ = ["folded"]
 
 
 _LEAST_COMPRESSED = 2**6
-"""Bytes of a constant that stays in a narrower type than that in which it is used."""
+"""Minimum bytes of a constant that is kept in its compressed type."""
 
 
 def folded(model: Model) -> Model:
-    """The same network with a constant in the place of every value that depends on no input.
+    """Return the same model with a constant in place of every value that is independent of the inputs.
 
-    Values that follow from the shapes of inputs are folded too. What takes more memory than the weights that it comes
-    from stays computed, such as f32 from f16 or u4; bodies stay as they are. Names of tensors and layers are kept.
-    Raises what the layers raise for their constants.
+    Values that follow from the shapes of inputs are folded too. Values that take more memory than their weights, such
+    as
+    f32 from f16 or u4, remain computed; bodies are unchanged. Names of tensors and layers are kept.
+    Raises the errors of evaluating the constant layers.
     """
     document = model.current_document()
     graph = build_graph(document, model.weights, report=raise_error)
@@ -59,7 +60,7 @@ def folded(model: Model) -> Model:
 
 
 def _computed(graph: Graph, types: list[TensorType], model: Model) -> Iterator[tuple[Node, list[Array]]]:
-    """The nodes that constants take the place of, with their outputs: those that others, which stay, read."""
+    """Yield the nodes to replace by constants, with their outputs: only nodes that other, remaining nodes read."""
     constant = foldable(graph, types, expand_weights=False, small=_most_expanded)
     stored = constant_values(graph) - constant
     known = {value for value in graph.values if value not in stored and _is_known(value, types)}
@@ -87,7 +88,7 @@ def _computed(graph: Graph, types: list[TensorType], model: Model) -> Iterator[t
 
 
 def _most_expanded(node: Node) -> int:
-    """Bytes that the outputs of a node may take when its inputs take less: few for weights that are decompressed."""
+    """Return the maximum bytes of the outputs of a node with smaller inputs: few for decompressed weights."""
     is_decompression = isinstance(node.op, Convert) and node.outputs[0].declared.element_type.is_float
     return _LEAST_COMPRESSED if is_decompression else SMALL
 
@@ -105,16 +106,16 @@ def _outputs(node: Node, types: list[TensorType], arrays: dict[Value, Array], mo
     if all(one is not None for one in known):
         return [np.asarray(one) for one in known if one is not None]
     op = node.op
-    assert op is not None, "what is folded has an operator"
+    assert op is not None, "every folded node has an operator"
     if isinstance(op, Const):
-        assert model.weights is not None, "a constant that was inferred has weights"
+        assert model.weights is not None, "an inferred constant has weights"
         return [op.evaluate(weights=model.weights)]
     result = op.evaluate(*(arrays[value] for value in node.values_in))
     return [np.asarray(one) for one in result] if isinstance(result, (tuple, list)) else [np.asarray(result)]
 
 
 def _constant(layer: Layer, port: Port, array: Array, held: dict[int, Array]) -> Layer:
-    """A constant with the id and the name of a layer, at one of its output ports."""
+    """Return a constant with the id and the name of a layer, for one of its output ports."""
     size = stored_size(array)
     offset = reserve_offset(size)
     held[offset] = array

@@ -132,7 +132,7 @@ class TestCasts:
     @pytest.mark.parametrize(("kind", "dtype"), [("i64", np.float64), ("f32", np.int64), ("i32", np.int64)])
     def test_integers_are_not(self, kind: str, dtype: type) -> None:
         network = net([parameter(0, kind, (2,), "x"), result(1, kind, (2,))], [(0, 0, 1, 0)])
-        with pytest.raises(ir_exec.ElementTypeError, match="the cast could lose something"):
+        with pytest.raises(ir_exec.ElementTypeError, match=f"expected {kind}"):
             ir_exec.compile_model(network)([np.array([1, 2], dtype)])
 
 
@@ -167,7 +167,7 @@ class TestInferRequests:
     def test_unknown_names(self) -> None:
         request = ir_exec.compile_model(GATHER).create_infer_request()
         for key in ("nope", 0):
-            with pytest.raises(ir_exec.EvaluationError, match=f"{key!r}; they are: data, indices, output") as caught:
+            with pytest.raises(ir_exec.EvaluationError, match=f"{key!r}") as caught:
                 request.get_tensor(key)
             assert caught.value.code == "IR705"
 
