@@ -58,7 +58,9 @@ class EngineModel(CompiledModel):
         assert isinstance(network, RunnableNetwork), "the model is whole"
         self._options |= {"engine": engine, "providers": providers, "options": options}
         if options is not None and not isinstance(options, Mapping):
-            raise EvaluationError(f"options is a {type(options).__name__}, expected a mapping of settings by name")
+            raise EvaluationError(
+                f"options is of type {type(options).__name__}, expected a mapping of settings by name"
+            )
         setting = EngineSetting(
             providers=_names(providers),
             options=dict(options or {}),
@@ -290,5 +292,5 @@ def _names(providers: Sequence[str] | None) -> tuple[str, ...]:
         return ()
     given = [providers] if isinstance(providers, str) else providers
     if not isinstance(given, Sequence) or not all(isinstance(name, (str, tuple)) for name in given):
-        raise EvaluationError(f"providers is a {type(providers).__name__}, expected a list of names")
+        raise EvaluationError(f"providers is of type {type(providers).__name__}, expected a list of names")
     return tuple(given)

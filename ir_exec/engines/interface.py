@@ -61,8 +61,7 @@ class LayerTime:
     """The time that an engine spent on one of its nodes.
 
     layer: the name of the layer that the node was made from; empty if the engine does not report it. kind: the operator
-    of
-    the node. seconds: typical time of one run.
+    of the node. seconds: typical time of one run.
     """
 
     layer: str

@@ -22,12 +22,10 @@ def onnx_op(name: str, *, domain: str, since: int = 1) -> Callable[[Function], F
     """Use a function for the operator `name` of a domain, in version `since` of the domain and later.
 
     The function builds the operator from layers of IR: it takes a `Value` for each input, and returns one, or a tuple
-    of
-    values, made by the functions of `ir_exec.build`. Parameters with a default are optional inputs of a node, `*inputs`
-    is
-    any number of inputs; keyword-only parameters are attributes, annotated with `int`, `float`, `bool`, `str`, `Ints`,
-    `Floats` or `Strings` (or `tuple[int, ...]` and so on), and a default makes one optional. The function itself is
-    returned unchanged.
+    of values, made by the functions of `ir_exec.build`. Parameters with a default are optional inputs of a node,
+    `*inputs` is any number of inputs; keyword-only parameters are attributes, annotated with `int`, `float`, `bool`,
+    `str`, `Ints`, `Floats` or `Strings` (or `tuple[int, ...]` and so on), and a default makes one optional. The
+    function itself is returned unchanged.
 
     Raises TypeError for an operator that ir_exec supports, or that has a function for this version, and for a parameter
     with an annotation that is invalid for inputs and attributes. Models that were read before do not change.

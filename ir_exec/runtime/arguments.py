@@ -35,8 +35,7 @@ def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]
     """Return the arrays in the order of the inputs; each has its input's element type and fits its shape.
 
     Raises EvaluationError (IR705) for wrong names or a wrong number of inputs, ElementTypeError (IR403) for an array
-    with
-    values that the input cannot represent, ShapeError (IR506) for an array with another shape.
+    with values that the input cannot represent, ShapeError (IR506) for an array with another shape.
     """
     return [checked(value, port) for value, port in zip(bind_values(given, ports), ports, strict=True)]
 
@@ -208,4 +207,4 @@ def _shown(value: object) -> str:
     if value is None or isinstance(value, (bool, int, float, str, np.number)):
         text = repr(value)
         return text if len(text) <= 50 else f"{text[:50]}..."
-    return f"a {type(value).__name__}"
+    return f"of type {type(value).__name__}"

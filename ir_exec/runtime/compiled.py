@@ -68,13 +68,11 @@ class CompiledModel(Session):
     """A callable model, made by `compile_model`. Its calls share its variables; a `session` has separate variables.
 
     It can be copied and pickled like a Model, and sent to process pools. The copy is compiled again with the same
-    options,
-    and its variables have their initial values, as after `reset_state`.
+    options, and its variables have their initial values, as after `reset_state`.
 
     A partial model is an ONNX file with operators that need shapes or values missing in the file. It is specialised to
-    the
-    inputs of a call whenever these need another model; the models of the latest calls are kept. `specialisations` lists
-    them.
+    the inputs of a call whenever these need another model; the models of the latest calls are kept. `specialisations`
+    lists them.
 
     instrument: a wrapper of every step of a plan; copies have none. budget: a memory budget shared by several compiled
     models.
@@ -244,12 +242,10 @@ class CompiledModel(Session):
 
     def explain(self, shapes: ShapesByPort | None = None) -> PlanReport:
         """Return the reasons for the plan of each layer: its kernel, the pass that made its step, and the fate of
-        layers that
-        are not run.
+        layers that are not run.
 
         Static inputs may be left out. Raises the errors of planning a call, and ShapeError IR506 for an input whose
-        shape
-        remains dynamic.
+        shape remains dynamic.
         """
         sizes = bind_shapes(shapes, self.inputs)
         if self._whole.is_partial and isinstance(self._network, Specialising):
@@ -289,44 +285,33 @@ def compile_model(
     weights: "expand", the default, computes values that depend on weights alone once, in the first run, for instance
         f32 from u4. With "keep", products with compressed weights and Gathers from them read the stored bytes, block by
         block; other values that take more memory than the weights are computed in every run and freed again. Anything
-        else
-        is another .bin, as for `read_model`.
+        else is another .bin, as for `read_model`.
     max_memory: the maximum number of bytes of the tensors of a run, including tensors in bodies, and of folded
-    constants
-        together; None: the machine's memory.
+        constants together; None: the machine's memory.
     max_seconds: the maximum duration of a run; the time is checked before each layer and each iteration, and between
-    the
-        chunks of layers that are computed in chunks. A single call of NumPy, such as a large matrix product, a sort or
-        a
-        Fourier transform, is not interrupted. None: no limit.
+        the chunks of layers that are computed in chunks. A single call of NumPy, such as a large matrix product, a sort
+        or a Fourier transform, is not interrupted. None: no limit.
     threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores available to the
         process. Results do not depend on it.
     precision: the type in which f16 and bf16 values of a model are computed. "f32", the default, is fast, and matches
         OpenVINO's CPU plugin for f16: values are rounded to the types of the file in Convert and ConvertLike, in
-        variables
-        written by Assign, and in the outputs. 16-bit weights then take twice their memory, unless weights="keep"
-        converts
-        them in every run. "file" rounds after every layer; a model with an input of undeclared element type does so
-        too. A
-        model that only moves such values runs in their types either way.
+        variables written by Assign, and in the outputs. 16-bit weights then take twice their memory, unless
+        weights="keep" converts them in every run. "file" rounds after every layer; a model with an input of undeclared
+        element type does so too. A model that only moves such values runs in their types either way.
     outputs: names of tensors or layers (`split:1` for a layer with several outputs) whose values are the outputs, in
-    this
-        order, instead of the outputs of the model. Only what they and the variables need is computed.
+        this order, instead of the outputs of the model. Only what they and the variables need is computed.
     optimize: "auto" fuses layers into fewer, larger steps, which may change the last digits of a result, and prepacks
         weights in the layout of their kernel after a few runs if that pays off. "full", or True, prepacks them in the
-        first
-        run; the results are bit-identical. False runs every layer separately, as calls with an observer do.
+        first run; the results are bit-identical. False runs every layer separately, as calls with an observer do.
     passes: names of passes that make plans: "-fuse_attention,-prepack_weights" omits some, "fuse_attention" uses one
         alone, to find the one that changes a result. None: all. `explain` shows the effect of each of them.
     engine: "onnxruntime", or one registered by another package, runs the layers that it can run with the same meaning;
         the others are interpreted. Calls with an observer are interpreted. The attribute `partition` of the model
-        reports
-        the layers that the engine runs, and the reasons for the others. None: everything is interpreted.
+        reports the layers that the engine runs, and the reasons for the others. None: everything is interpreted.
     providers: the execution providers of the engine, best first, for instance ["CUDAExecutionProvider"]; None: the CPU.
     options: settings of the engine by name.
     Raises the errors of `read_model`, EvaluationError IR704 for other devices and for invalid numbers, IR705 for
-    outputs
-    that do not exist, and one UnsupportedError that names every operator that ir_exec does not support.
+    outputs that do not exist, and one UnsupportedError that names every operator that ir_exec does not support.
     """
     if device_name not in ("CPU", "AUTO"):
         raise EvaluationError(f'there is no device {device_name!r}, expected "CPU" or "AUTO"')

@@ -29,8 +29,7 @@ def folded(model: Model) -> Model:
     """Return the same model with a constant in place of every value that is independent of the inputs.
 
     Values that follow from the shapes of inputs are folded too. Values that take more memory than their weights, such
-    as
-    f32 from f16 or u4, remain computed; bodies are unchanged. Names of tensors and layers are kept.
+    as f32 from f16 or u4, remain computed; bodies are unchanged. Names of tensors and layers are kept.
     Raises the errors of evaluating the constant layers.
     """
     document = model.current_document()

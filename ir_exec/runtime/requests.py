@@ -45,8 +45,7 @@ class VariableState:
     @property
     def state(self) -> Tensor:
         """The value that the next run reads, read-only. A variable with its initial value shows zeros, with 0 for
-        dynamic
-        dims, as in OpenVINO's CPU plugin; the run itself computes the initial value.
+        dynamic dims, as in OpenVINO's CPU plugin; the run itself computes the initial value.
 
         Assigned values are copied: a Tensor or an array that fits the variable.
         """
@@ -76,8 +75,7 @@ def states_of(session: Session) -> list[VariableState]:
 
 class InferRequest:
     """Runs with separate variables, made by `CompiledModel.create_infer_request`. It keeps the inputs and outputs of
-    its
-    last run.
+    its last run.
     """
 
     def __init__(self, session: Session, inputs: Sequence[ModelPort], outputs: Sequence[ModelPort]) -> None:

@@ -104,8 +104,7 @@ class RunnableNetwork:
     """The state shared by the sessions of a compiled model.
 
     variables: with the types of their values. drawers: layers that may keep sequences of random numbers; a run depends
-    on
-    the previous one if `is_stateful`.
+    on the previous one if `is_stateful`.
     is_wide: if true, f16 and bf16 are computed in f32. rounded: the variables that keep such values.
     """
 
@@ -196,8 +195,7 @@ class Session:
     """Calls of a compiled model with separate variables, made by `CompiledModel.session`.
 
     Several threads may call it. If a run depends on the previous one, through variables or random numbers, the calls of
-    a
-    session wait for each other; calls of other models, and of other sessions, run concurrently.
+    a session wait for each other; calls of other models, and of other sessions, run concurrently.
     """
 
     def __init__(self, network: RunnableNetwork | Specialising) -> None:
@@ -212,14 +210,12 @@ class Session:
 
         inputs: arrays by name, position or port, or a sequence in the order of the inputs; they are never written to.
             Arrays of floats are rounded to the float type of the input. Arrays of another element type are cast if the
-            cast
-            preserves every value, and rejected otherwise.
+            cast preserves every value, and rejected otherwise.
         observe: called after each layer with its node, its inputs and its outputs, as they are computed: with f32 for
             the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only.
         Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
         fail on them, WeightsError if the .bin has changed since it was opened, ResourceError if the run exceeds the
-        memory
-        budget, the time limit or the number of iterations. Variables and sequences of random numbers are then
+        memory budget, the time limit or the number of iterations. Variables and sequences of random numbers are then
         unchanged.
         """
         require_callable(observe, "observe")

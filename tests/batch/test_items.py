@@ -93,7 +93,7 @@ def test_a_file_for_each_input(tmp_path: Path) -> None:
     items = [item for _, item in items_in(files, ports, 4)]
     assert [item.load(ports)[0]["y"].tolist() for item in items] == [[0, 1, 2, 3], [4, 5, 6]]
     np.save(tmp_path / "b.npy", np.zeros(6))
-    with pytest.raises(EvaluationError, match="the first axis is to count the items"):
+    with pytest.raises(EvaluationError, match=r"\[7, 4\].*\[6\]"):
         list(items_in(files, ports, 4))
 
 
@@ -113,7 +113,7 @@ def test_files_that_are_no_arrays(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"not an array")
         with pytest.raises(EvaluationError, match=name):
             StoredItem((StoredFile(str(tmp_path / name)),)).load(X)
-    with pytest.raises(EvaluationError, match="holds no arrays: expected"):
+    with pytest.raises(EvaluationError, match=r"a\.txt.*\.npz, \.npy"):
         StoredItem((StoredFile(str(tmp_path / "a.txt")),)).load(X)
     with pytest.raises(FileNotFoundError):
         StoredItem((StoredFile(str(tmp_path / "b.npy")),)).load(X)
@@ -122,7 +122,7 @@ def test_files_that_are_no_arrays(tmp_path: Path) -> None:
 def test_columns_without_a_value_or_of_several_lengths(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    for rows, message in [([[1.0], None], "without a value"), ([[1.0], [1.0, 2.0]], "several lengths")]:
+    for rows, message in [([[1.0], None], "without a value"), ([[1.0], [1.0, 2.0]], "'x'")]:
         parquet.write_table(pyarrow.table({"x": rows}), tmp_path / "a.parquet")
         with pytest.raises(EvaluationError, match=message):
             StoredItem((StoredFile(str(tmp_path / "a.parquet")),)).load(X)

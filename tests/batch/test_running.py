@@ -25,6 +25,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.types import Array
 from tests.helpers.deadly import Counted, Deadly, DeadlyOnce, Wrong, end, own_pid
+from tests.helpers.facts import facts
 from tests.helpers.items import arrays, counting_network, weighed_network
 
 WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -169,7 +170,8 @@ class TestLostWorkers:
         items[4] = Deadly()
         results = list(batch.run(weighed_network(), items, processes, tries=2))
         check(results, 12, {4})
-        assert str(results[4].error).startswith("the worker process died while it computed this, 2 times")
+        assert results[4].error is not None
+        assert facts(results[4].error.message) == ["2"]
 
     def test_of_a_chunk_only_the_guilty_item_fails(self, processes: Processes) -> None:
         items: list[Any] = list(arrays(9))
@@ -181,7 +183,8 @@ class TestLostWorkers:
         items[1] = Deadly()
         results = list(batch.run(weighed_network(), items, processes, chunk=3, tries=2))
         check(results, 6, {1})
-        assert str(results[1].error).startswith("the worker process died while it computed this, 2 times")
+        assert results[1].error is not None
+        assert facts(results[1].error.message) == ["2"]
 
     @pytest.mark.broad
     def test_items_that_are_collected(self, processes: Processes, tmp_path: Path) -> None:
@@ -219,7 +222,7 @@ class TestLostWorkers:
         assert "jobs=N" in str(caught.value)
 
     def test_workers_that_cannot_start_are_one_error(self) -> None:
-        with pytest.raises(IRError, match="end before they begin to work"):
+        with pytest.raises(IRError, match="__main__"):
             list(batch.run(weighed_network(), arrays(5), jobs=2, initializer=end))
 
     def test_workers_end_with_a_parent_that_is_killed(self) -> None:
@@ -323,10 +326,10 @@ def test_weights_that_are_sent(tmp_path: Path) -> None:
         ({"on_error": "ignore"}, "on_error is 'ignore'"),
         ({"jobs": 0}, "jobs is 0, expected 1 or more"),
         ({"chunk": 0}, "chunk is 0"),
-        ({"executor": 3}, "executor is a int"),
-        ({"jobs": 2, "executor": ThreadPoolExecutor(1)}, "either `executor` or `jobs`"),
+        ({"executor": 3}, "executor is of type int"),
+        ({"jobs": 2, "executor": ThreadPoolExecutor(1)}, "executor and jobs"),
         ({"outputs": ["nothing"]}, "nothing"),
-        ({"weights": b""}, "the model is read already"),
+        ({"weights": b""}, "weights"),
     ],
 )
 def test_arguments_that_do_not_fit(options: dict[str, Any], message: str) -> None:

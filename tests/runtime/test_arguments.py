@@ -169,7 +169,7 @@ def test_whole_numbers(value: Any) -> None:
         (3.5, "batch is 3.5, expected"),
         (True, "batch is True, expected"),
         (None, "batch is None, expected"),
-        ([3], "batch is a list, expected"),
+        ([3], "batch is of type list, expected"),
         ("x" * 48, f"batch is '{'x' * 48}', expected"),
         ("x" * 49, f"batch is '{'x' * 49}..., expected"),
     ],

@@ -98,7 +98,7 @@ def test_numbers_of_python_must_fit_the_element_type():
     assert compiled([[[100, 1, -1]], [[1, 1, 1]]])[0].tolist() == [[101, 2, 0]]
     with pytest.raises(ir_exec.ElementTypeError, match="i8"):
         compiled([[[200, 1, 1]], [[1, 1, 1]]])
-    with pytest.raises(ir_exec.ElementTypeError, match="cannot hold"):
+    with pytest.raises(ir_exec.ElementTypeError, match="i8"):
         compiled([[[0.5, 1, 1]], [[1, 1, 1]]])
 
 
@@ -241,7 +241,7 @@ class Broken:
         ({"max_memory": float("nan")}, "max_memory is nan, expected"),
         ({"max_memory": -1}, "max_memory is -1, expected 0 or more"),
         ({"max_memory": "1G"}, "max_memory is '1G', expected"),
-        ({"max_memory": [1]}, "max_memory is a list, expected"),
+        ({"max_memory": [1]}, "max_memory is of type list, expected"),
         ({"max_seconds": float("nan")}, "max_seconds is nan, expected a number of seconds above 0"),
         ({"max_seconds": 0}, "max_seconds is 0, expected"),
         ({"max_seconds": "1"}, "max_seconds is '1', expected"),

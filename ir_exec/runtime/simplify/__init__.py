@@ -31,8 +31,7 @@ def simplified(model: Model) -> Model:
     Values that are independent of the inputs become constants (`folded`), arithmetic on shapes becomes constant if the
     dims allow it, layers that change nothing are removed, and equal layers are merged. Dynamic dims stay dynamic, and
     bodies are unchanged. Names of inputs, outputs and remaining layers are kept; tensor names of a removed layer move
-    to
-    the value that replaces its output.
+    to the value that replaces its output.
     Raises the errors of evaluating the constant layers.
     """
     model.require_whole()
