@@ -72,8 +72,7 @@ class TaskFlow:
         self._send()
 
     def next(self) -> tuple[Task, Any, Exception | None]:
-        """Wait for any task, and return it with its value or its error. Raises IRError if no worker will ever
-        answer."""
+        """Wait for a task, and return it with its value or error. Raises IRError if no worker will ever answer."""
         while True:
             task, future = self.wait()
             del self._in_flight[task]

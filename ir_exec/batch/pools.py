@@ -219,8 +219,7 @@ class _Lane:
         self.failed_starts = self.failed_starts + 1 if is_failed else 0
 
     def _settle(self, life: _Life, outer: Future[Any], inner: Future[Any]) -> None:
-        """Pass on the result of one task; the first one without a result of a dead process is the one that it had
-        started."""
+        """Pass on the result of one task; the first failed one of a dead process is the one that it had started."""
         with self._lock:
             self._given -= 1
         error = CancelledError() if inner.cancelled() else inner.exception()

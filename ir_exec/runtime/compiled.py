@@ -347,8 +347,7 @@ def _most_memory(max_memory: int | None) -> int:
 
 
 def _outputs_of_partial(model: PartialModel, names: Sequence[str] | None) -> list[ModelPort]:
-    """Return the outputs of a partial model; outputs chosen by name have unknown types if these depend on the
-    inputs."""
+    """Return the outputs of a partial model; types of outputs chosen by name are unknown if inputs decide them."""
     if names is None:
         return model.outputs
     try:

@@ -133,8 +133,7 @@ class Specialising:
         return self._made_for(bound, made)
 
     def otherwise(self, inputs: Any) -> tuple[RunnableNetwork, Any] | None:
-        """Return the network for inputs that the general one rejects; None without a general one or an untried
-        network."""
+        """Return the network for inputs that the general one rejects; None if there is no other network."""
         if self._general is None:
             return None
         bound = self._model.bound(inputs)

@@ -86,8 +86,7 @@ class Variables:
                 self._current[variable_id] = self._written.pop(variable_id)
 
     def commit(self) -> None:
-        """Keep the values written and the count of numbers drawn in this run. Arrays that callers may own are
-        copied."""
+        """Keep the written values and counts of drawn numbers of this run. Arrays that callers may own are copied."""
         self.advance(list(self._written))
         current_limits().require(sum([value.nbytes for value in self._current.values()]))
         self._values |= {
@@ -127,8 +126,7 @@ class Variables:
         return Snapshot(self._values.copy(), {**self._drawn_later, **drawn})
 
     def restore(self, snapshot: Snapshot, drawers: Drawers) -> None:
-        """Continue from a snapshot that was made with the same drawers; arrays are shared, because they are
-        read-only."""
+        """Continue from a snapshot that was made with the same drawers; read-only arrays are shared."""
         self.reset()
         for variable_id, value in snapshot.values.items():
             value.flags.writeable = False  # which pickles do not keep

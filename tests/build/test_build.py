@@ -79,7 +79,7 @@ def test_several_outputs_are_a_tuple():
     assert [part.shape for part in parts] == [[2, 2]] * 3
     model = build.model(parts)
     assert [port.name for port in model.outputs][:2] == ["a", "b"]
-    with pytest.raises(TypeError, match="one value"):
+    with pytest.raises(TypeError, match="ReLU"):
         first, second = build.relu(x)  # noqa: RUF059  # never bound
 
 
@@ -289,15 +289,15 @@ def test_constants(given, element_type, expected):
 @pytest.mark.parametrize(
     ("given", "element_type", "told"),
     [
-        (1.5, "i32", "cannot become i32"),
-        (300, "u8", "cannot become u8"),
-        (-1, "u8", "cannot become u8"),
-        ("a", "f32", "cannot become f32"),
-        (1, "string", "cannot become string"),
-        (1, "f33", "'f33' is no element type"),
-        ([[1], [1, 2]], None, "cannot be made of list"),
+        (1.5, "i32", "to i32"),
+        (300, "u8", "to u8"),
+        (-1, "u8", "to u8"),
+        ("a", "f32", "to f32"),
+        (1, "string", "to string"),
+        (1, "f33", "'f33'"),
+        ([[1], [1, 2]], None, "^list "),
         (np.array([1j]), None, "complex128"),
-        (object(), None, "cannot be made of object"),
+        (object(), None, "^object "),
     ],
 )
 def test_what_is_no_constant(given, element_type, told):

@@ -180,11 +180,11 @@ def test_a_layer_whose_name_has_slashes_goes_first() -> None:
     [
         (lambda e: e.set_constant("loop/body/too", 1), Code.unknown_input, "did you mean loop/body/two"),
         (lambda e: e.rename("loop/body/double", "plus"), Code.duplicate_layer_name, "'loop/body/plus' is taken"),
-        (lambda e: e.remove("loop/body/plus", passes=5), Code.graph, "nothing can take its place"),
+        (lambda e: e.remove("loop/body/plus", passes=5), Code.graph, "readers"),
         (lambda e: e.cut(outputs=["loop/body/plus"]), Code.graph, "is a value of a body"),
         (lambda e: e.add_output("loop/body/plus"), Code.graph, "is a value of a body"),
         (lambda e: e.reshape({"loop/body/plus": [1]}), Code.unknown_input, "the inputs are: x"),
-        (lambda e: e.insert("x", lambda x: build.add(x, e.value("loop/body/plus"))), Code.graph, "outside of its body"),
+        (lambda e: e.insert("x", lambda x: build.add(x, e.value("loop/body/plus"))), Code.graph, "loop/body/plus"),
         (
             lambda e: e.insert("loop/body/plus", lambda value: build.add(value, build.parameter([2]))),
             Code.graph,
@@ -205,5 +205,5 @@ def test_the_ends_of_a_body_stay() -> None:
     editor = Editor(looped())
     ends = [layer.name for layer in body_layers(looped(), "loop") if layer.is_parameter or layer.is_result]
     for name in ends:
-        with pytest.raises(ir_exec.GraphError, match=r"around the body|nothing can take its place"):
+        with pytest.raises(ir_exec.GraphError, match=name):
             editor.remove(f"loop/body/{name}")

@@ -68,8 +68,7 @@ def _pattern(sizes: Sizes, data: Value, wanted: Sequence[Size] | None, node: Nod
 
 
 def _join(network: EditedNetwork, sizes: Sizes, node: Node) -> None:
-    """Connect a reshape of a reshape to the input of the first, if the value between has no name and no other
-    reader."""
+    """Connect a reshape of a reshape to the input of the first, if the value between has no name or other reader."""
     between = network.current(node.values_in[0])
     above = between.node
     if type_key(above.type) not in _MOVES or above in network.removed or network.names(between):
