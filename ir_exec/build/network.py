@@ -57,7 +57,7 @@ def model(
     """
     ends = [results] if isinstance(results, Value) else list(results)
     if not ends and not sinks:
-        raise GraphError("the model has no Result and no sink, expected at least one", code=Code.no_result)
+        raise GraphError("the model has no Result and would compute nothing", code=Code.no_result)
     ends = [one if one.layer.type == "Result" else result(one) for one in ends]
     layers = needed_layers([*ends, *sinks, *(parameters or ())])
     for layer in layers:

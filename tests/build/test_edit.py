@@ -158,7 +158,7 @@ def test_a_layer_is_replaced(tmp_path: Path) -> None:
     again = saved(model, tmp_path)
     assert run(again, DATA)[0].tolist() == [[3, 0, 5]]
     assert [port.name for port in again.outputs] == ["y", "largest"]
-    with pytest.raises(ir_exec.GraphError, match="'relu'.*1.*2"):
+    with pytest.raises(ir_exec.GraphError, match=r"'relu'.*1.*2"):
         Editor(small()).replace("relu", lambda plus: [plus, plus])
 
 
