@@ -74,7 +74,7 @@ def slices() -> None:
 
 
 def pieces() -> None:
-    print("\nPIECE_ELEMENTS: five steps of f32 arithmetic in chunks of this many elements, ns per element")
+    print("\nCHUNK_ELEMENTS: five steps of f32 arithmetic in chunks of this many elements, ns per element")
     data = RNG.random(2**22, dtype=np.float32)
     output = np.empty_like(data)
 
@@ -126,9 +126,7 @@ def products() -> None:
         few_columns = nanoseconds(lambda: wide @ columns)  # noqa: B023  # as above
         count = size * wide.size
         print(f"{size:>12,} rows {count / few_rows:8.1f}    columns {count / few_columns:8.1f}")
-    print(
-        "\nLEAST_ROWS_OF_PIECE, LEAST_COLUMNS_OF_PIECE: products in chunks of this size, relative to the whole product"
-    )
+    print("\nCHUNK_LINES: products in chunks of this size, relative to the whole product")
     high, narrow = RNG.random((1024, 512), dtype=np.float32), RNG.random((512, 128), dtype=np.float32)
     low, wide = RNG.random((128, 512), dtype=np.float32), RNG.random((512, 1024), dtype=np.float32)
     whole = nanoseconds(lambda: high @ narrow), nanoseconds(lambda: low @ wide)

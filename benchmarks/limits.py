@@ -41,9 +41,9 @@ from benchmarks.networks import PRECISE, compare, networks
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.profiles.recording import bytes_moved
-from ir_exec.kernels.gemm.blas import blas_is_single_threaded, takes_strips
+from ir_exec.kernels.gemm.blas import blas_is_single_threaded, prefers_tiles
 from ir_exec.kernels.gemm.panels import PackedMatrix
-from ir_exec.kernels.gemm.strips import multiply_in_strips
+from ir_exec.kernels.gemm.tiles import multiply_in_tiles
 from ir_exec.kernels.parallel import for_each
 from ir_exec.plan.planner import Step
 from ir_exec.runtime.compiled import CompiledModel
@@ -304,12 +304,12 @@ class Skeleton:
         if weights == "first":
             arranged += [(first[1], b, out), (first[1], b, results[1])]
         calls: list[_Call] = [partial(np.matmul, *arrays) for arrays in arranged]
-        if takes_strips():
-            calls += [partial(multiply_in_strips, *arrays) for arrays in arranged]
-            if batch == 1 and columns >= thresholds.STRIP_COLUMNS and inner:
+        if prefers_tiles():
+            calls += [partial(multiply_in_tiles, *arrays) for arrays in arranged]
+            if batch == 1 and columns >= thresholds.TILE_COLUMNS and inner:
                 calls.append(partial(PackedMatrix.of(b).product, a))
         for arrays in arranged if self._threads > 1 else ():
-            calls += [_shared(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply_in_strips)]
+            calls += [_shared(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply_in_tiles)]
         return _least(calls, self._others if weights else None)
 
     def _both_ways(self, batch: int, rows: int, columns: int, *, is_own: bool) -> list[Array]:
@@ -343,7 +343,7 @@ def _least(calls: Sequence[_Call], others: Array | None = None) -> tuple[float, 
 
 
 def _seconds(call: _Call, others: Array | None = None) -> float:
-    """Return the minimum of several tries. others: an array that evicts the operands from the cache between two tries."""
+    """Return the minimum of several tries. others: an array that evicts the operands from the cache in between."""
     times = []
     for _ in range(4):
         if others is not None:

@@ -28,12 +28,12 @@ _REMEMBERED = 2**7
 class _Seen:
     """Accepted arrays.
 
-    size: the bytes of the outputs. kernel: for the outputs. is_settled: no better one is searched.
+    size: the bytes of the outputs. kernel: for the outputs. is_final: no better one is searched.
     """
 
     size: int
     kernel: Callable[..., Any]
-    is_settled: bool
+    is_final: bool
 
 
 class DynamicKernel:
@@ -81,9 +81,9 @@ class DynamicKernel:
         seen = None if key is None else self._seen.get(key)
         if seen is None:
             seen = self._inferred(arrays, key)
-        elif not seen.is_settled:
+        elif not seen.is_final:
             seen.kernel = self._kernel_for(arrays)
-            seen.is_settled = True
+            seen.is_final = True
         current_limits().require(seen.size)
         return seen.kernel
 
@@ -105,11 +105,11 @@ class DynamicKernel:
         read = set(self._read)
         types = [self._fixed.get(position) or _watched(array, position, read) for position, array in enumerate(arrays)]
         size = self._inferred_size(types)
-        seen = _Seen(size, self._kernel, is_settled=not self._better)
+        seen = _Seen(size, self._kernel, is_final=not self._better)
         if self._at_once and self._better:
             known = read | self._fixed.keys() | self._constants
             seen.kernel = self._op.kernel(*_with_values(types, known))
-            seen.is_settled = True
+            seen.is_final = True
         if not self._op.infer_context:
             if read != set(self._read):
                 self._read = tuple(sorted(read))

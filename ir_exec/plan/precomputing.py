@@ -223,7 +223,7 @@ def fold_shapes(compiler: Compiler, draft: Draft) -> None:
     """
     # Without `expand` these are computed in every run.
     weights = frozenset() if compiler.expand else constant_values(compiler.graph)
-    room = compiler.room.left_for_settled
+    room = compiler.room.left_for_precomputed
     now, kept, later = partition_precomputable(
         draft.nodes, draft.types, draft.slots, draft.results, passing=weights, room=room
     )
@@ -255,7 +255,7 @@ def _settle(compiler: Compiler, nodes: list[Node], kept: list[int], draft: Draft
 def hoist_gather_past_matmul(compiler: Compiler, draft: Draft) -> None:
     """Multiply a value that is equal in all iterations before gathering from it in each."""
     if compiler.fixed:
-        nodes, draft.types = hoist_past_matmul(draft, draft.types, compiler.fixed, compiler.room.left_for_settled)
+        nodes, draft.types = hoist_past_matmul(draft, draft.types, compiler.fixed, compiler.room.left_for_precomputed)
         draft.set_nodes(nodes)
 
 
@@ -266,7 +266,7 @@ def hoist_loop_invariants(compiler: Compiler, draft: Draft) -> None:
     known = draft.slots.copy()
     for number in compiler.fixed:
         known[number] = _GIVEN
-    room = compiler.room.left_for_settled
+    room = compiler.room.left_for_precomputed
     now, kept, later = partition_precomputable(
         draft.nodes, draft.types, known, draft.results, passing=frozenset(), room=room
     )

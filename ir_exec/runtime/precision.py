@@ -18,7 +18,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import infer_outputs
-from ir_exec.kernels.pieces import converted
+from ir_exec.kernels.chunks import converted
 from ir_exec.kernels.precision import type_limits
 from ir_exec.model import Model
 from ir_exec.ops import Op

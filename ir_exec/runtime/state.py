@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
+from ir_exec.kernels.chunks import converted
 from ir_exec.kernels.limits import current_limits
-from ir_exec.kernels.pieces import converted
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
 from ir_exec.types import Array, ElementType

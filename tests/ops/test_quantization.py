@@ -12,8 +12,8 @@ from ir_exec.errors import InvalidAttributeError, raise_error
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops.quantization import FakeConvert, FakeQuantize
 from ir_exec.types import Array, ElementType, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.operators import refused
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 
@@ -40,7 +40,7 @@ def problems(draw: st.DrawFn) -> tuple[list[Array], int, int]:
 
 
 def test_reversed_limits_of_channels_that_are_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 4)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", 4)
     data = np.arange(-12, 12).reshape(2, 3, 4) / 8
     limits = [np.full((1, 3, 1), limit) for limit in (1.0, -1.0, 2.0, 4.0)]
     result = FakeQuantize(levels=5).evaluate(data, *limits)
@@ -55,7 +55,7 @@ def test_fake_quantize_is_its_formula(problem: tuple[list[Array], int, int]) -> 
     operator = FakeQuantize(levels=levels)
     assert operator.infer(*[TensorType.of(array) for array in arrays]) == TensorType.of(arrays[0])
     with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-        in_pieces(patch, "CHUNK_ELEMENTS", chunk)
+        in_chunks(patch, "CHUNK_ELEMENTS", chunk)
         found = operator.evaluate(*arrays)
     data, *limits = arrays
     limits = [limit.reshape(limit.shape[max(limit.ndim - data.ndim, 0) :]) for limit in limits]

@@ -18,7 +18,7 @@ from ir_exec.ops.sparse import (
     SparseFillEmptyRows,
 )
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
 
 TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) + 1
 
@@ -60,7 +60,7 @@ def test_bags_are_summed_one_by_one(
     offsets = np.cumsum([0, *(len(bag) for bag in bags[:-1])])
     given_weights = () if weights is None else (np.array([w for ws in weights for w in ws]),)
     with pytest.MonkeyPatch.context() as patch:
-        in_pieces(patch, "INTERMEDIATE_ELEMENTS", block)
+        in_chunks(patch, "INTERMEDIATE_ELEMENTS", block)
         found = EmbeddingBagOffsets(reduction="mean" if mean else "sum").evaluate(
             table, indices, offsets, np.array(default), *given_weights
         )

@@ -12,9 +12,9 @@ from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops import Op
 from ir_exec.ops.type import StringTensorPack, StringTensorUnpack
 from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import naming
 from tests.helpers.operators import inferred, make
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 
@@ -155,8 +155,8 @@ def test_pieces_and_threads_change_nothing(
     data = np.arange(-60, 60).reshape(8, 15).astype(ElementType[source].dtype)
     operator = make("Convert", 1, destination_type=target)
     expected = operator.evaluate(data)
-    in_pieces(monkeypatch, "SPLIT_ELEMENTS", 10)
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 7)
+    in_chunks(monkeypatch, "SPLIT_ELEMENTS", 10)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", 7)
     before = THREADS.set(threads)
     found = operator.evaluate(data)
     THREADS.reset(before)

@@ -20,9 +20,9 @@ from ir_exec.ops.base.shapes import LARGEST_SEARCHED
 from ir_exec.runtime import executor
 from ir_exec.runtime import loop as running
 from ir_exec.types import Array
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import facts, naming
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
-from tests.helpers.pieces import in_pieces
 
 MIB = 2**20
 TRUE = np.array(True)
@@ -502,7 +502,7 @@ def test_time_is_looked_at_within_layers(
     net.result(found)
     clock = Clock()
     monkeypatch.setattr(limiting, "monotonic", clock)
-    in_pieces(monkeypatch, "INTERMEDIATE_ELEMENTS", 1)
+    in_chunks(monkeypatch, "INTERMEDIATE_ELEMENTS", 1)
     compiled = compiled_of(net, max_seconds=1e9, threads=threads)
     x = np.ones(compiled.inputs[0].shape.static, np.float32)
     compiled([x])

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 
 from ir_exec.tuning.machine import blas_libraries, machine
 
-__all__ = ["CLAIM", "BlasThreadLimit", "blas_is_single_threaded", "takes_strips"]
+__all__ = ["CLAIM", "BlasThreadLimit", "blas_is_single_threaded", "prefers_tiles"]
 
 
 class BlasThreadLimit:
@@ -58,8 +58,8 @@ def blas_is_single_threaded() -> bool:
     return claim is not None and claim.hold()
 
 
-def takes_strips() -> bool:
-    """Return True if `blas_is_single_threaded`, and BLAS is faster for smaller products: see `multiply_in_strips`."""
+def prefers_tiles() -> bool:
+    """Return True if `blas_is_single_threaded`, and BLAS is faster for smaller products: see `multiply_in_tiles`."""
     return blas_is_single_threaded() and machine().has_small_kernels
 
 

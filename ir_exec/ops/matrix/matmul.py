@@ -86,7 +86,7 @@ class MatMul(Op):
         is_read_by_columns = self.transpose_b and not self.transpose_a
         if matrix is None or matrix.ndim != 2 or matrix.dtype not in _OWN_TYPES or not is_read_by_columns:
             return None
-        if not matrix.T.flags.c_contiguous and matrix.nbytes > thresholds.HELD_ELEMENTS // 4:
+        if not matrix.T.flags.c_contiguous and matrix.nbytes > thresholds.WORKING_ELEMENTS // 4:
             return None
         return choosing(partial(_product_with, np.ascontiguousarray(matrix.T)), _TRANSPOSED)
 

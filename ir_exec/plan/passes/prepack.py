@@ -48,13 +48,13 @@ COPIED_SHARE = 4
 COPIED_ALWAYS = 2**22
 """Bytes that may always be stored in a second memory layout: a tenth of the memory of the process without a model."""
 
-SETTLED_SHARE = 4
+PRECOMPUTED_SHARE = 4
 """The divisor of the size of the constants that limits values that follow from the input shapes of all plans."""
 
-SETTLED_ALWAYS = 2**23
+PRECOMPUTED_ALWAYS = 2**23
 """Bytes that they may always take: masks and tables of positions take 4 KB to 6 MB in transformers."""
 
-SETTLED_OF_BUDGET = 32
+PRECOMPUTED_OF_BUDGET = 32
 """The divisor of the memory that always limits them: a run counts only those of its own plan."""
 
 PACKED_SHARE = 4
@@ -111,19 +111,19 @@ class WeightMemoryBudget:
         self._weights = weights
         self._may_leave_file = may_leave_file
         self._left_of_file = budget.max_memory // PACKED_SHARE
-        self._most_settled = budget.max_memory // SETTLED_OF_BUDGET
+        self._most_precomputed = budget.max_memory // PRECOMPUTED_OF_BUDGET
         self._settled: WeakValueDictionary[int, Array] = WeakValueDictionary()
 
     def enter(self, constants: Iterable[Array | None]) -> None:
         """Reserve memory for copies of some of these, in addition to the originals."""
         size = sum(array.nbytes for array in constants if array is not None)
         self.left = max(size // COPIED_SHARE, COPIED_ALWAYS)
-        self._most_settled = min(max(size // SETTLED_SHARE, SETTLED_ALWAYS), self._most_settled)
+        self._most_precomputed = min(max(size // PRECOMPUTED_SHARE, PRECOMPUTED_ALWAYS), self._most_precomputed)
 
     @property
-    def left_for_settled(self) -> int:
+    def left_for_precomputed(self) -> int:
         """Bytes that a new plan may store of values that follow from its input shapes; deleted plans take none."""
-        return self._most_settled - sum(array.nbytes for array in self._settled.values())
+        return self._most_precomputed - sum(array.nbytes for array in self._settled.values())
 
     def settle(self, owner: Array) -> None:
         """Count the memory of values that a plan stores, for its lifetime."""
@@ -310,8 +310,8 @@ def _order(
     if not product.is_static and inner * columns < 8 * thresholds.PANELLED_ELEMENTS:
         return None
     # For a single row, and for products that are not long, BLAS copies nothing.
-    is_copied = product.hi > columns and product.hi * inner > thresholds.STRIP_MULTIPLICATIONS
-    return is_transposed if is_copied and columns >= thresholds.STRIP_COLUMNS else None
+    is_copied = product.hi > columns and product.hi * inner > thresholds.TILE_MULTIPLICATIONS
+    return is_transposed if is_copied and columns >= thresholds.TILE_COLUMNS else None
 
 
 class PackedMatMul(HoldsInput):

@@ -10,7 +10,7 @@ import pytest
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.arithmetic.segment_max import SegmentMax
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
 
 TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) + 1
 
@@ -70,7 +70,7 @@ def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: s
 @pytest.mark.parametrize("block", [16, 2**18])
 @pytest.mark.parametrize("width", [3, 64])
 def test_short_segments_of_different_lengths(monkeypatch: pytest.MonkeyPatch, block: int, width: int) -> None:
-    in_pieces(monkeypatch, "INTERMEDIATE_ELEMENTS", block)
+    in_chunks(monkeypatch, "INTERMEDIATE_ELEMENTS", block)
     generator = np.random.default_rng(0)
     ids = np.sort(generator.integers(0, 70, 200))
     data = generator.standard_normal((200, width))

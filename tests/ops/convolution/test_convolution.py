@@ -17,10 +17,10 @@ from ir_exec.ops import resolve
 from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
 from ir_exec.ops.convolution.convolution import Convolution, GroupConvolution
 from ir_exec.types import Array, ElementType, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.convolution_problems import problems
 from tests.helpers.drawing import draw_wider
 from tests.helpers.operators import assert_holds, refused
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 
@@ -72,8 +72,8 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
             pads.append(needed // 2 if problem["auto_pad"] == "same_upper" else needed - needed // 2)
     wanted = convolved(data, filters, list(zip(steps["strides"], steps["dilations"], pads, strict=True)), counts)
     with pytest.MonkeyPatch.context() as patch:
-        in_pieces(patch, "WINDOW_ELEMENTS", problem["block"])
-        in_pieces(patch, "LEAST_WINDOWS", 1)
+        in_chunks(patch, "WINDOW_ELEMENTS", problem["block"])
+        in_chunks(patch, "LEAST_WINDOWS", 1)
         assert np.array_equal(operator.evaluate(data, filters), wanted)
     arrays = [data, filters]
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays]

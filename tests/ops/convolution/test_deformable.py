@@ -10,8 +10,8 @@ import pytest
 from ir_exec.errors import ShapeError
 from ir_exec.ops.convolution.deformable import DeformableConvolution1, DeformableConvolution8
 from ir_exec.types import Shape
+from tests.helpers.chunks import in_chunks
 from tests.helpers.operators import refused
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 CHANNELS = "the channels of {} and the elements of windows must be equal, found {} and {}"
@@ -66,7 +66,7 @@ def test_products_of_places_are_those_of_samples(monkeypatch: pytest.MonkeyPatch
     arrays = [random.standard_normal(shape) for shape in ((2, 6, 5, 7), (2, 24, 4, 6), (4, 6, 2, 2), (2, 12, 4, 6))]
     operator = DeformableConvolution8(pads_begin=(0, 0), deformable_group=3, bilinear_interpolation_pad=beyond)
     found = operator.evaluate(*arrays)
-    in_pieces(monkeypatch, "HELD_ELEMENTS", 0)
+    in_chunks(monkeypatch, "WORKING_ELEMENTS", 0)
     np.testing.assert_allclose(found, operator.evaluate(*arrays), rtol=1e-12, atol=1e-12)
 
 

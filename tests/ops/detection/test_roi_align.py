@@ -13,8 +13,8 @@ from ir_exec.ops.detection import roi_align
 from ir_exec.ops.detection.roi_align import ROIAlign3, ROIAlign9, ROIAlignRotated
 from ir_exec.ops.detection.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
 from ir_exec.types import TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.operators import evaluate
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 ALIGN = ROIAlign9(pooled_h=2, pooled_w=3, sampling_ratio=0, spatial_scale=1.0, mode="avg", aligned_mode="half_pixel")
@@ -123,5 +123,5 @@ def test_many_regions_at_once_are_those_one_by_one(
     wanted = operator.evaluate(data, rois, images)
     for few, chunk in ((1, 10**6), (10**6, 10**6), (10**6, 1)):
         monkeypatch.setattr(roi_align, "FEW_SAMPLES", few)
-        in_pieces(monkeypatch, "CHUNK_ELEMENTS", chunk)
+        in_chunks(monkeypatch, "CHUNK_ELEMENTS", chunk)
         assert np.allclose(operator.evaluate(data, rois, images), wanted, rtol=1e-12, atol=1e-12)

@@ -11,9 +11,9 @@ from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.ops.image.grid_sample import GridSample
 from ir_exec.types import Array, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import facts
 from tests.helpers.operators import evaluate
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 
@@ -95,5 +95,5 @@ def test_pieces_and_copies_change_nothing(monkeypatch: pytest.MonkeyPatch, mode:
     for grid in (points, points[:, :1, :2]):
         wanted = np.concatenate([operator.evaluate(data[n : n + 1], grid[n : n + 1]) for n in range(3)])
         for chunk in (1, 20, 100, 10**6):
-            in_pieces(monkeypatch, "CHUNK_ELEMENTS", chunk)
+            in_chunks(monkeypatch, "CHUNK_ELEMENTS", chunk)
             assert np.array_equal(operator.evaluate(data, grid), wanted)

@@ -15,10 +15,10 @@ from ir_exec.kernels.indices import OutOfRangeError
 from ir_exec.kernels.offsets import table_offsets
 from ir_exec.ops import Op, resolve
 from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
 from tests.helpers.facts import facts, naming
 from tests.helpers.operators import make, run, told
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import known, typed
 
 
@@ -241,7 +241,7 @@ def test_beams_of_some_batches_at_a_time(monkeypatch: pytest.MonkeyPatch) -> Non
     parent_ids[4, 6, 2] = 3
     lengths[6] = 5
     for followed in (1, 30, 45, 1000):
-        in_pieces(monkeypatch, "CHUNK_ELEMENTS", followed)
+        in_chunks(monkeypatch, "CHUNK_ELEMENTS", followed)
         assert np.array_equal(operator.evaluate(step_ids[:, :6], parent_ids[:, :6], lengths[:6], end), wanted[:, :6])
         with pytest.raises(EvaluationError, match=naming("3", "4", "6")):
             operator.evaluate(step_ids, parent_ids, lengths, end)

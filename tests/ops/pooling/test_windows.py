@@ -16,9 +16,9 @@ from ir_exec.errors import InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.pooling.windows import AvgPool1, AvgPool14, AvgPool16, MaxPool1, MaxPool8, MaxPool14
 from ir_exec.types import Array, ElementType, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.drawing import draw_wider
 from tests.helpers.operators import assert_holds, refused
-from tests.helpers.pieces import in_pieces
 from tests.helpers.steps import steps_of
 from tests.helpers.values import typed
 
@@ -121,7 +121,7 @@ def test_pooling_looks_at_every_window(
         means[True][index] = total / max(len(found), 1)
         means[False][index] = total / (volume if padded else max(len(found), 1))
     with pytest.MonkeyPatch.context() as patch:
-        in_pieces(patch, "CHUNK_ELEMENTS", chunk)
+        in_chunks(patch, "CHUNK_ELEMENTS", chunk)
         if axis >= -data.ndim:
             values, indices = MaxPool14(**attributes, axis=axis).evaluate(data)
             assert np.array_equal(values, greatest)

@@ -11,7 +11,7 @@ from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.kernels import attention
 from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
 from tests.helpers.values import typed
 
 
@@ -130,9 +130,9 @@ def test_pieces_change_nothing(
     mask, sink = generator.standard_normal((7, 5)), generator.standard_normal((2, 1, 1))
     shut_out = np.arange(5) > np.arange(7)[:, np.newaxis]
     expected = _plain(query, key, value, np.where(shut_out, -np.inf, 0.0) if causal else mask, sink)
-    in_pieces(monkeypatch, "HELD_ELEMENTS", scores_at_once)
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", chunk)
-    in_pieces(monkeypatch, "FEW_LINES", 2)
+    in_chunks(monkeypatch, "WORKING_ELEMENTS", scores_at_once)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", chunk)
+    in_chunks(monkeypatch, "FEW_LINES", 2)
     operator = ScaledDotProductAttention(causal=causal)
     found = operator.evaluate(query, key, value, mask, np.array(0.5), sink)
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
@@ -150,7 +150,7 @@ def test_a_sink_may_have_batches_that_only_the_value_has() -> None:
 def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     exponentiate = attention.exponentiate
-    in_pieces(monkeypatch, "HELD_ELEMENTS", 1000)
+    in_chunks(monkeypatch, "WORKING_ELEMENTS", 1000)
     monkeypatch.setattr(
         attention,
         "exponentiate",
@@ -259,8 +259,8 @@ def test_vectors_with_what_is_no_number() -> None:
 
 @pytest.mark.parametrize("masking", ["causal", "boolean", "added", "padding"])
 def test_masks_in_pieces(monkeypatch: pytest.MonkeyPatch, masking: str) -> None:
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 100)
-    in_pieces(monkeypatch, "FEW_LINES", 4)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", 100)
+    in_chunks(monkeypatch, "FEW_LINES", 4)
     random = np.random.default_rng(0)
     query, key, value = [random.standard_normal((48, 20, 4)).astype(np.float32) for _ in range(3)]
     seen = np.tri(20, dtype=bool)
@@ -282,8 +282,8 @@ def test_masks_in_pieces(monkeypatch: pytest.MonkeyPatch, masking: str) -> None:
 @pytest.mark.parametrize("mask", [np.float32(0), np.float32(2), np.True_])
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_scalar_mask_of_many_pieces(monkeypatch: pytest.MonkeyPatch, mask: np.generic, *, causal: bool) -> None:
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 400)
-    in_pieces(monkeypatch, "FEW_LINES", 4)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", 400)
+    in_chunks(monkeypatch, "FEW_LINES", 4)
     random = np.random.default_rng(0)
     vectors = [random.standard_normal((48, 20, 4)).astype(np.float32) for _ in range(3)]
     operator = ScaledDotProductAttention(causal=causal)

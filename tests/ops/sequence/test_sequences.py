@@ -18,7 +18,7 @@ from ir_exec.ops.sequence.cells import GRUCell, LSTMCell4, RNNCell
 from ir_exec.ops.sequence.recurrent import project
 from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
 from ir_exec.types import Array
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
 from tests.helpers.values import typed
 
 CELLS: dict[str, Any] = {"RNN": RNNCell, "GRU": GRUCell, "LSTM": LSTMCell4}
@@ -78,8 +78,8 @@ def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given, lengths = Weights(name, 2, 3, 4, 0), [4, 0, 3]
-    in_pieces(monkeypatch, "PIECE_NANOSECONDS", 0)
-    in_pieces(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
+    in_chunks(monkeypatch, "CHUNK_NANOSECONDS", 0)
+    in_chunks(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
     both = threading.Barrier(2)
     seen = set[int]()
 
