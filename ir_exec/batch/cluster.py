@@ -113,17 +113,17 @@ class Cluster(Pool):
         except Exception as error:
             if len(pairs) > 1:  # one of them may be the cause
                 return [left for pair in pairs for left in self._gather([pair])]
-            _settle(pairs[0][1], error if self._is_connected else WorkerLostError(is_suspect=False))
+            _resolve(pairs[0][1], error if self._is_connected else WorkerLostError(is_suspect=False))
             return []
         left = []
         for theirs, ours in pairs:
             if theirs.key in values:
-                _settle(ours, None, values[theirs.key])
+                _resolve(ours, None, values[theirs.key])
             elif theirs.status in ("error", "cancelled"):
                 try:
                     theirs.result()
                 except BaseException as error:
-                    _settle(ours, error)
+                    _resolve(ours, error)
             else:
                 left.append((theirs, ours))
         return left
@@ -190,7 +190,7 @@ def _cancel(theirs: Any, ours: Future[Any]) -> None:
         theirs.cancel()
 
 
-def _settle(ours: Future[Any], error: BaseException | None, value: Any = None) -> None:
+def _resolve(ours: Future[Any], error: BaseException | None, value: Any = None) -> None:
     if not ours.set_running_or_notify_cancel():
         return
     if error is None:

@@ -58,17 +58,17 @@ class TaskFlow:
         self._tries = tries
         self._done: SimpleQueue[tuple[Task, Future[Any]]] = SimpleQueue()
         self._in_flight: dict[Task, Future[Any]] = {}
-        self._is_lonely = False
-        self._held: deque[Task] = deque()
+        self._runs_alone = False
+        self._queued: deque[Task] = deque()
         self._doubtful: deque[Task] = deque()
 
     @property
     def pending(self) -> int:
         """The number of tasks that are still to be returned."""
-        return len(self._in_flight) + len(self._held) + len(self._doubtful)
+        return len(self._in_flight) + len(self._queued) + len(self._doubtful)
 
     def submit(self, task: Task) -> None:
-        self._held.append(task)
+        self._queued.append(task)
         self._send()
 
     def next(self) -> tuple[Task, Any, Exception | None]:
@@ -76,7 +76,7 @@ class TaskFlow:
         while True:
             task, future = self.wait()
             del self._in_flight[task]
-            self._is_lonely = False
+            self._runs_alone = False
             try:
                 value, error = future.result(), None
             except Exception as found:
@@ -113,17 +113,17 @@ class TaskFlow:
         if task.is_alone or (lost.is_suspect and not lost.is_sure):
             self._doubtful.append(task)
         else:
-            self._held.appendleft(task)
+            self._queued.appendleft(task)
         self._send()
         return None
 
     def _send(self) -> None:
         """Submit queued tasks; suspects run alone, after all earlier tasks are done."""
-        while self._held and not self._doubtful and not self._is_lonely:
-            self._submit(self._held.popleft())
+        while self._queued and not self._doubtful and not self._runs_alone:
+            self._submit(self._queued.popleft())
         if self._doubtful and not self._in_flight:
             task = self._doubtful.popleft()
-            task.is_alone = self._is_lonely = True
+            task.is_alone = self._runs_alone = True
             self._submit(task)
 
     def _submit(self, task: Task) -> None:

@@ -114,10 +114,9 @@ def items_in(
     shapes = [(file, name, shape) for file in files for name, shape in _shapes_in(file, ports).items()]
     counts = {shape[0] for _, _, shape in shapes if shape}
     if len(counts) != 1 or not all(shape for _, _, shape in shapes):
-        told = ", ".join(f"{name or file.path}: {list(shape)}" for file, name, shape in shapes)
-        raise EvaluationError(
-            f"the shapes are {told}, expected a first axis of equal size that counts the items", code=Code.unknown_input
-        )
+        listed = ", ".join(f"{name or file.path}: {list(shape)}" for file, name, shape in shapes)
+        message = f"the shapes are {listed}, expected a first axis of equal size that counts the items"
+        raise EvaluationError(message, code=Code.unknown_input)
     (count,) = counts
     ranked = [(shape, _port_of(file, name, ports).shape.dims) for file, name, shape in shapes]
     is_single = batch is None and all(dims is not None and len(shape) == len(dims) + 1 for shape, dims in ranked)

@@ -202,7 +202,7 @@ class _Lane:
                 continue
             with self._lock:
                 self._given += 1
-            inner.add_done_callback(partial(self._settle, life, outer))
+            inner.add_done_callback(partial(self._answer, life, outer))
             return outer
 
     def _living(self) -> _Life:
@@ -218,7 +218,7 @@ class _Lane:
         is_failed = greeting.cancelled() or greeting.exception() is not None
         self.failed_starts = self.failed_starts + 1 if is_failed else 0
 
-    def _settle(self, life: _Life, outer: Future[Any], inner: Future[Any]) -> None:
+    def _answer(self, life: _Life, outer: Future[Any], inner: Future[Any]) -> None:
         """Pass on the result of one task; the first failed one of a dead process is the one that it had started."""
         with self._lock:
             self._given -= 1

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ir_exec.batch.flow import Task, TaskFlow
 from ir_exec.batch.models import ModelReference, NotHere, Parcel
 from ir_exec.batch.pools import Cargo, Pool, pool_of
-from ir_exec.batch.worker import Answer, Item, evaluate, fetched, told
+from ir_exec.batch.worker import Answer, Item, error_text, evaluate, fetched
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.model import Model, ModelPort, Source, WeightsSource, read_model
@@ -352,7 +352,7 @@ class _Work:
 
 
 def _as_ir_error(error: Exception) -> IRError:
-    return error if isinstance(error, IRError) else EvaluationError(told(error), code=Code.failed)
+    return error if isinstance(error, IRError) else EvaluationError(error_text(error), code=Code.failed)
 
 
 _MOST_ITEMS = 100

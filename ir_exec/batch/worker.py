@@ -18,7 +18,7 @@ from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.state import Snapshot
 from ir_exec.types import Array
 
-__all__ = ["Answer", "Item", "ItemOutcome", "evaluate", "fetched", "told"]
+__all__ = ["Answer", "Item", "ItemOutcome", "error_text", "evaluate", "fetched"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,9 @@ def _loaded(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
     except IRError as error:
         return LoadedItem({}, error=error)
     except (Exception, SystemExit) as error:
-        return LoadedItem({}, error=EvaluationError(f"the item cannot be read: {told(error)}", code=Code.unknown_input))
+        return LoadedItem(
+            {}, error=EvaluationError(f"the item cannot be read: {error_text(error)}", code=Code.unknown_input)
+        )
 
 
 def fetched(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
@@ -127,11 +129,11 @@ def fetched(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
     try:
         return _loaded(item, ports)
     except FileNotFoundError as error:
-        message = f"the item cannot be read: {told(error)}"
+        message = f"the item cannot be read: {error_text(error)}"
         return LoadedItem({}, error=EvaluationError(message, code=Code.unknown_input))
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return the text for a foreign exception in a message."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"{type(error).__name__}: {reason}"[:500]

@@ -16,7 +16,7 @@ from ir_exec.errors import GraphError, IRError, Location, raise_error
 from ir_exec.graph import BodyGraph
 from ir_exec.infer import infer_node, typed_bodies
 from ir_exec.ir import MAX_BODY_DEPTH, BackEdge, Body, PortMapEntry
-from ir_exec.ir.held import HeldWeights
+from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.ops import Op
 from ir_exec.ops.base import bodies as ties
 from ir_exec.ops.base.bodies import either
@@ -187,7 +187,7 @@ def _repeated(
     initial = [_value(one) for one in carried]
     parts = [replace(one, value=_value(one.value)) for one in sliced]
     try:
-        made = _settled(body, [value.type.without_values() for value in initial], parts)
+        made = _called_until_stable(body, [value.type.without_values() for value in initial], parts)
     except _BodyError as error:
         raise GraphError(str(error), location=Location(layer_name=name, layer_type=op.type_name)) from None
     ends = [*([made.condition] if made.condition else []), *made.after, *(part.value for part in made.collected)]
@@ -195,8 +195,8 @@ def _repeated(
     inputs = [*own, *initial]
     entries = [_Entry(made.counter, -1, purpose="current_iteration")] if op.has_condition else []
     entries += [_Entry(value, len(own) + position) for position, value in enumerate(made.before)]
-    for piece, part in zip(made.pieces, parts, strict=True):
-        entries.append(_Entry(piece, len(inputs), part))
+    for sliced_value, part in zip(made.slices, parts, strict=True):
+        entries.append(_Entry(sliced_value, len(inputs), part))
         inputs.append(_as_value(part.value))
     for outer, inner in _captured(opened).items():
         entries.append(_Entry(inner, len(inputs)))
@@ -219,13 +219,13 @@ class _MadeBody(NamedTuple):
     inside: Scope
     counter: Value
     before: list[Value]
-    pieces: list[Value]
+    slices: list[Value]
     condition: Value | None
     after: list[Value]
     collected: list[Collected]
 
 
-def _settled(
+def _called_until_stable(
     body: Callable[..., tuple[Any, Sequence[Any], Sequence[Any]]], types: list[TensorType], parts: list[Sliced]
 ) -> _MadeBody:
     """Call the body until the types of its carried values fit all iterations: they are widened to the results."""
@@ -244,8 +244,8 @@ def _called(
     with scope() as inside:
         counter = parameter([], ElementType.i64)
         before = [_parameter_of(type) for type in types]
-        pieces = [_parameter_of(_part_type(one)) for one in parts]
-        goes_on, carried, collected = body(counter, *before, *pieces)
+        slices = [_parameter_of(_part_type(one)) for one in parts]
+        goes_on, carried, collected = body(counter, *before, *slices)
         if len(carried) != len(types):
             raise _BodyError(f"the body returns {len(carried)} carried values, expected {len(types)}")
         after = [result(_value(one, type.element_type)) for one, type in zip(carried, types, strict=True)]
@@ -254,7 +254,7 @@ def _called(
             inside,
             counter,
             before,
-            pieces,
+            slices,
             None if goes_on is None else result(_value(goes_on)),
             after,
             [replace(one, value=result(one.value)) for one in joined],
@@ -340,13 +340,16 @@ def _layer(
 ) -> BuiltLayer:
     """Return the layer with these bodies."""
     bodies = tuple([_finished(*one, back_edges, len(inputs)) for one in opened])
-    held: dict[int, Array] = {}
+    constants: dict[int, Array] = {}
     for body in bodies:
-        held |= body.constants
+        constants |= body.constants
     where = Location(layer_name=name, layer_type=op.type_name)
     if max(body.graph.depth for body in bodies) > MAX_BODY_DEPTH:
         raise GraphError(f"bodies are nested deeper than {MAX_BODY_DEPTH}", location=where)
-    context = {"weights": HeldWeights(held), "bodies": typed_bodies([body.graph for body in bodies], HeldWeights(held))}
+    context = {
+        "weights": ArrayWeights(constants),
+        "bodies": typed_bodies([body.graph for body in bodies], ArrayWeights(constants)),
+    }
     try:
         types = infer_node(op, [value.type for value in inputs], context, raise_error)
     except IRError as error:

@@ -10,7 +10,7 @@ import numpy as np
 from ir_exec.build.values import Value, new_layer
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
-from ir_exec.ir.held import reserve_offset, stored_size
+from ir_exec.ir.array_weights import reserve_offset, stored_size
 from ir_exec.model import ShapeLike, as_shape
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import Array, ElementType, Shape, TensorType

@@ -100,7 +100,7 @@ class LayerDraft:
         """Replace the layer with this id by a changed one."""
         self.layers[layer.id] = layer
 
-    def put_behind(self, layers: Iterable[Layer], ids: Iterable[str]) -> None:
+    def put_after(self, layers: Iterable[Layer], ids: Iterable[str]) -> None:
         """Add layers directly after the last of the layers with these ids."""
         wanted = set(ids)
         order = list(self.layers.values())
@@ -115,13 +115,13 @@ class LayerDraft:
     def layer(self, name: str) -> Layer:
         """Return the layer of this name; EvaluationError (IR705) if there is none, GraphError if there are several."""
         found = [layer for layer in self.layers.values() if layer.name == name]
-        told = f"{self.path}{name}"
+        path_name = f"{self.path}{name}"
         if len(found) > 1:
-            raise GraphError(f"{len(found)} layers are named {told!r}", code=Code.duplicate_layer_name)
+            raise GraphError(f"{len(found)} layers are named {path_name!r}", code=Code.duplicate_layer_name)
         if not found:
             known = [f"{self.path}{layer.name}" for layer in self.layers.values()]
-            hint = suggested(told, known)
-            raise EvaluationError(f"there is no layer {told!r}", code=Code.unknown_input, hint=hint)
+            hint = suggested(path_name, known)
+            raise EvaluationError(f"there is no layer {path_name!r}", code=Code.unknown_input, hint=hint)
         return found[0]
 
     def value(self, name: str) -> LayerPort:
@@ -132,9 +132,9 @@ class LayerDraft:
         places = dict(self._named_values())
         found = places.get(name)
         if found is None:
-            told = f"{self.path}{name}"
-            hint = suggested(told, [f"{self.path}{known}" for known in places])
-            raise EvaluationError(f"there is no layer or tensor {told!r}", code=Code.unknown_input, hint=hint)
+            path_name = f"{self.path}{name}"
+            hint = suggested(path_name, [f"{self.path}{known}" for known in places])
+            raise EvaluationError(f"there is no layer or tensor {path_name!r}", code=Code.unknown_input, hint=hint)
         return found
 
     def names(self) -> set[str]:

@@ -18,7 +18,7 @@ from ir_exec.graph import Value as GraphValue
 from ir_exec.hints import suggested
 from ir_exec.infer import infer_types, redeclared
 from ir_exec.ir import Layer
-from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
+from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model, ShapeLike, as_shape, numbered
 from ir_exec.ops import resolve
 from ir_exec.types import ElementType, Shape, TensorType
@@ -58,7 +58,7 @@ class Editor:
         layers, edges = self._network.kept()
         document = self._document.model_copy(update={"layers": layers, "edges": edges, "path": None})
         arrays = self._shared.arrays
-        weights = HeldWeights(arrays, self._weights) if arrays else self._weights
+        weights = ArrayWeights(arrays, self._weights) if arrays else self._weights
         graph = build_graph(document, weights, report=raise_error)
         after: dict[GraphValue, TensorType] = {}
         types = infer_types(graph, weights=weights, seen=after)
@@ -172,8 +172,8 @@ class Editor:
         place = level.draft.value(value)
         readers = level.draft.readers(place)
         if before is not None:
-            beside, target = self._layer(before)
-            readers = [one for one in readers if beside is level and one.layer == target.id]
+            reader_level, target = self._layer(before)
+            readers = [one for one in readers if reader_level is level and one.layer == target.id]
             if not readers:
                 raise GraphError(f"layer {before!r} does not read {level.draft.path + value!r}")
         (made,) = level.spliced([function(level.value(place))])

@@ -105,8 +105,8 @@ class Level:
         """Remove a layer; raises GraphError if it is connected to a port of the enclosing layer."""
         layer = self.draft.layers[id]
         if self.outer is not None and (layer.is_parameter or layer.is_result):
-            told = f"{self.draft.path}{layer.name}"
-            raise GraphError(f"{told!r} is a {layer.type} that is connected to a port of the enclosing layer")
+            name = f"{self.draft.path}{layer.name}"
+            raise GraphError(f"{name!r} is a {layer.type} that is connected to a port of the enclosing layer")
         self.draft.drop(id)
 
     def value(self, place: LayerPort) -> Value:
@@ -180,7 +180,7 @@ class Level:
             for one in holder.bodies
         ]
         self.outer.draft.put(holder.model_copy(update={"bodies": tuple(bodies)}))
-        self.draft.put_behind([made], [one.id for one in self.draft.layers.values() if one.is_parameter])
+        self.draft.put_after([made], [one.id for one in self.draft.layers.values() if one.is_parameter])
         self._shared.types = None
         return LayerPort(made.id, made.outputs[0].id)
 
@@ -221,7 +221,7 @@ class Level:
         behind = [source.layer for source in sources]
         if layer.type == "Parameter":
             behind = [one.id for one in self.draft.layers.values() if one.is_parameter]
-        self.draft.put_behind([element], behind)
+        self.draft.put_after([element], behind)
         for place, source in zip(self.draft.inputs(element), sources, strict=True):
             self.draft.sources[place] = source
         types = self._shared.types
@@ -287,7 +287,7 @@ class Level:
         id = self.draft.new_id()
         name = self.draft.new_name(f"{self.draft.layers[place.layer].name}/sink_port_0")
         made = layer_element(new_layer("Result", Result(), (value,), [value.type]), id, name, {})
-        self.draft.put_behind([made], self.draft.layers)
+        self.draft.put_after([made], self.draft.layers)
         self.draft.sources[self.draft.inputs(made)[0]] = place
         return made.id
 

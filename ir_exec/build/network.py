@@ -13,7 +13,7 @@ from ir_exec.graph import Graph, Node
 from ir_exec.graph import Value as GraphValue
 from ir_exec.infer import Types
 from ir_exec.ir import NO_RT_INFO, Document, Edge, Layer, Port, RtInfo
-from ir_exec.ir.held import HeldWeights
+from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Result
 from ir_exec.types import Array, ElementType, TensorType
@@ -28,7 +28,7 @@ __all__ = [
     "needed_layers",
     "output_port",
     "result",
-    "with_told",
+    "with_conversion_parameters",
 ]
 
 
@@ -70,7 +70,7 @@ def model(
         message = f"the model reads {missing[0].name}, expected it among the parameters"
         raise GraphError(message).located(missing[0].layer.location)
     network = assemble(layers, ordered, ends, name)
-    weights = HeldWeights(network.constants)
+    weights = ArrayWeights(network.constants)
     document = Document.model_construct(
         name=name,
         version=11,
@@ -88,9 +88,9 @@ def _rt_info() -> RtInfo:
     return RtInfo(name="rt_info", children=(made,))
 
 
-def with_told(document: Document, told: Mapping[str, str]) -> Document:
+def with_conversion_parameters(document: Document, parameters: Mapping[str, str]) -> Document:
     """Return the document with the options of its conversion in `rt_info`."""
-    children = tuple([RtInfo(name=name, attributes={"value": value}) for name, value in told.items()])
+    children = tuple([RtInfo(name=name, attributes={"value": value}) for name, value in parameters.items()])
     made = RtInfo(name="conversion_parameters", children=children)
     rt_info = document.rt_info or RtInfo(name="rt_info")
     changed = rt_info.model_copy(update={"children": (*rt_info.children, made)})

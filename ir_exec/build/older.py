@@ -13,7 +13,7 @@ from ir_exec.errors import GraphError, Location, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import infer_types
 from ir_exec.ir import Body, Document, Edge, Layer, Port
-from ir_exec.ir.held import HeldWeights, reserve_offset
+from ir_exec.ir.array_weights import ArrayWeights, reserve_offset
 from ir_exec.model import Loaded, Model
 from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, TensorType
@@ -75,7 +75,7 @@ def in_older_versions(model: Model, is_readable: IsReadable, reader: str) -> Mod
     if rewriting.left:
         raise _left(rewriting.left, reader, document.path)
     changed = document.model_copy(update={"layers": layers, "edges": edges})
-    weights = HeldWeights(rewriting.arrays, model.weights) if rewriting.arrays else model.weights
+    weights = ArrayWeights(rewriting.arrays, model.weights) if rewriting.arrays else model.weights
     return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
 
 
@@ -114,9 +114,11 @@ class _Rewriting:
         self.arrays[offset] = unread
         kind = ElementType.of(unread)
         port = Port(id="0", precision=kind.precision, dims=(count,))
-        told = {"element_type": kind.name, "shape": str(count), "offset": str(offset), "size": str(unread.nbytes)}
+        attributes = {"element_type": kind.name, "shape": str(count), "offset": str(offset), "size": str(unread.nbytes)}
         name = f"{layer.name}/{'scales' if is_of_sizes else 'sizes'}"
-        constant = Layer(id=str(self._next_id), name=name, type="Const", version="opset1", data=told, outputs=(port,))
+        constant = Layer(
+            id=str(self._next_id), name=name, type="Const", version="opset1", data=attributes, outputs=(port,)
+        )
         self._next_id += 1
         further = port.model_copy(update={"id": constant.id})
         pair = (target, further) if is_of_sizes else (further, target)

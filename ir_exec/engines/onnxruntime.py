@@ -146,7 +146,7 @@ class OnnxRuntime:
                 arrays[tensor.name] = array
                 _declare(exported.proto, tensor, array, self._place(part.model, array))
             else:
-                _hold(exported.proto, tensor, array)
+                _embed(exported.proto, tensor, array)
         if exported.proto.ByteSize() > _LARGEST:
             raise PartRefused("its constants with element types outside NumPy exceed the maximum size of a message")
         return self._session(part.model, exported, arrays)
@@ -243,7 +243,7 @@ class OnnxRuntimePart:
         inputs: Sequence[str],
         outputs: Sequence[str],
         layers: _LayerNames,
-        held: object,
+        constants: object,
         folder: Path | None,
     ) -> None:
         self._module = module
@@ -252,7 +252,7 @@ class OnnxRuntimePart:
         self._outputs = list(outputs)
         self._layers = layers
         # The session reads the constants in place.
-        self._held = held
+        self._constants = constants
         self._folder = folder
         self._times: list[LayerTime] | None = None
         self._runs = 0
@@ -291,7 +291,7 @@ class OnnxRuntimePart:
         return found
 
     def _failed(self, error: Exception) -> IRError:
-        text = _told(error)
+        text = _message(error)
         node = self._layers.of_message(text)
         is_memory = isinstance(error, MemoryError) or "Failed to allocate memory" in text or "bad_alloc" in text
         if is_memory:
@@ -333,7 +333,7 @@ class OnnxRuntimePart:
         if self._folder is not None and self._times is None:
             self.times()
         self._session = None
-        self._held = None
+        self._constants = None
 
 
 class _LayerNames:
@@ -375,13 +375,13 @@ def _holders(graph: Graph) -> Iterable[tuple[Node, Node]]:
 
 
 def _refused(error: Exception, layers: _LayerNames) -> PartRefused:
-    text = _told(error)
+    text = _message(error)
     node = layers.of_message(text)
     reason = f"onnxruntime rejects it: {text}"
     return PartRefused(reason, {} if node is None else {node.id: reason})
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     text = str(error).removeprefix("[ONNXRuntimeError] : ")
     return re.sub(r"^\d+ : [A-Z_]+ : ", "", text).strip()[:500]
 
@@ -398,7 +398,7 @@ def _declare(proto: Any, tensor: StoredTensor, array: Array, place: tuple[str, i
         entry.key, entry.value = key, value
 
 
-def _hold(proto: Any, tensor: StoredTensor, array: Array) -> None:
+def _embed(proto: Any, tensor: StoredTensor, array: Array) -> None:
     """Put an initializer into the message: sessions accept no arrays of its type."""
     from ir_exec.onnx.export.writer import raw_bytes
 

@@ -52,8 +52,8 @@ class PartitionReport(_EngineRecord):
 
     def __str__(self) -> str:
         parts = len(self.parts)
-        told = f"{parts} part{'s' * (parts != 1)}, {self.crossings} value{'s' * (self.crossings != 1)} between them"
-        lines = [f"{self.engine} runs {self.on_engine} of {self.layers} layers, in {told}"]
+        summary = f"{parts} part{'s' * (parts != 1)}, {self.crossings} value{'s' * (self.crossings != 1)} between them"
+        lines = [f"{self.engine} runs {self.on_engine} of {self.layers} layers, in {summary}"]
         for place, part in enumerate(self.parts):
             who = "engine" if part.engine else "interpreter"
             count = len(part.layers)

@@ -23,9 +23,9 @@ def widened(exported: Exported) -> Exported:
     """Rewrite the model in place, and return it; its stored 16-bit floats get other names, and are cast."""
     model, tensors = exported.proto, dict(exported.tensors)
     for name in [name for name, tensor in tensors.items() if tensor.code in _SHORT]:
-        held = f"{name}/stored"
-        tensors[held] = replace(tensors.pop(name), name=held)
-        cast = helper.make_node("Cast", [held], [name], name=f"{name}/Cast", to=TensorProto.FLOAT)
+        stored = f"{name}/stored"
+        tensors[stored] = replace(tensors.pop(name), name=stored)
+        cast = helper.make_node("Cast", [stored], [name], name=f"{name}/Cast", to=TensorProto.FLOAT)
         model.graph.node.insert(0, cast)
     _widen_graph(model.graph)
     for function in model.functions:

@@ -92,7 +92,7 @@ class Executor:
             graph=graph,
             setting=self._setting,
             weights=self.weights,
-            room=WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights),
+            weight_memory=WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights),
             ops=ops,
             types=types,
             expand=expand_weights,
@@ -180,11 +180,11 @@ def _computed_once(plan: Plan, slots: list[Array | None], given: Container[int])
     _run(plan, slots)
     found = {number: array for number in plan.results if (array := slots[number]) is not None}
     for array in found.values():
-        current_limits().keep(array, besides=given)
+        current_limits().keep(array, excluded=given)
     return found
 
 
 def _run(plan: Plan, slots: list[Array | None], hooks: Hooks | None = None) -> None:
     limits = current_limits()
-    plan.require_room(limits)
+    plan.require_memory(limits)
     run_steps(plan.steps, slots, limits, hooks)

@@ -11,7 +11,7 @@ from ir_exec.errors import raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import infer_types
 from ir_exec.ir import Layer, Port
-from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
+from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.ops.type import Convert
@@ -36,25 +36,27 @@ def folded(model: Model) -> Model:
     graph = build_graph(document, model.weights, report=raise_error)
     types = infer_types(graph, weights=model.weights)
     draft = LayerDraft(document.layers, document.edges)
-    held: dict[int, Array] = {}
+    stored_arrays: dict[int, Array] = {}
     readers: dict[LayerPort, list[LayerPort]] = {}
     for target, source in draft.sources.items():
         readers.setdefault(source, []).append(target)
     for node, outputs in _computed(graph, types, model):
         layer = draft.layers[node.id]
-        constants = [_constant(layer, port, array, held) for port, array in zip(layer.outputs, outputs, strict=True)]
+        constants = [
+            _constant(layer, port, array, stored_arrays) for port, array in zip(layer.outputs, outputs, strict=True)
+        ]
         for place in draft.inputs(layer):
             draft.sources.pop(place, None)
         draft.put(constants[0])
         for port, constant in zip(layer.outputs[1:], constants[1:], strict=True):
             made = constant.model_copy(update={"id": str(draft.new_id()), "name": draft.new_name(layer.name)})
-            draft.put_behind([made], [layer.id])
+            draft.put_after([made], [layer.id])
             for target in readers.get(LayerPort(layer.id, port.id), ()):
                 if target in draft.sources:
                     draft.sources[target] = LayerPort(made.id, port.id)
     layers, edges = draft.kept()
     changed = document.model_copy(update={"layers": layers, "edges": edges})
-    weights = HeldWeights(held, model.weights)
+    weights = ArrayWeights(stored_arrays, model.weights)
     return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
 
 
@@ -113,11 +115,11 @@ def _outputs(node: Node, types: list[TensorType], arrays: dict[Value, Array], mo
     return [np.asarray(one) for one in result] if isinstance(result, (tuple, list)) else [np.asarray(result)]
 
 
-def _constant(layer: Layer, port: Port, array: Array, held: dict[int, Array]) -> Layer:
+def _constant(layer: Layer, port: Port, array: Array, stored_arrays: dict[int, Array]) -> Layer:
     """Return a constant with the id and the name of a layer, for one of its output ports."""
     size = stored_size(array)
     offset = reserve_offset(size)
-    held[offset] = array
+    stored_arrays[offset] = array
     data = {
         "element_type": ElementType.of(array).name,
         "shape": ",".join(map(str, array.shape)),

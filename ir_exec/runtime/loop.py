@@ -65,11 +65,11 @@ def run_steps(steps: Sequence[Step], slots: list[Array | None], limits: Limits, 
         try:
             if is_timed:
                 limits.check_time()
-            if step.held is not None:
-                limits.planned = around + step.held.beside
+            if step.dynamic_memory is not None:
+                limits.planned = around + step.dynamic_memory.other_bytes
             result = step.evaluate(*arrays)
-            if step.held is not None:
-                _keep(step.held, arrays, result, limits)
+            if step.dynamic_memory is not None:
+                _keep(step.dynamic_memory, arrays, result, limits)
         except Exception as error:
             raise placed(error, step.node) from (error.__cause__ if isinstance(error, IRError) else error)
         if hooks is not None:
@@ -88,14 +88,14 @@ SMALL = 2**10
 """Maximum bytes of an output that is not counted: the bookkeeping of a layer takes more."""
 
 
-def _keep(held: DynamicStepMemory, arrays: Sequence[Array], result: Any, limits: Limits) -> None:
+def _keep(memory: DynamicStepMemory, arrays: Sequence[Array], result: Any, limits: Limits) -> None:
     if type(result) is not tuple and result.nbytes <= SMALL:
         return
     outputs = result if type(result) is tuple else (result,)
-    large = [pair for pair in zip(outputs, held.outputs, strict=False) if np.asarray(pair[0]).nbytes > SMALL]
+    large = [pair for pair in zip(outputs, memory.outputs, strict=False) if np.asarray(pair[0]).nbytes > SMALL]
     given = owners(arrays) if large else ()
     for output, planned in large:
-        limits.keep(output, planned=planned, besides=given)
+        limits.keep(output, planned=planned, excluded=given)
 
 
 def placed(error: Exception, node: Node) -> IRError:

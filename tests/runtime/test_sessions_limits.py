@@ -525,7 +525,7 @@ def test_memory_is_counted_for_as_long_as_it_lives() -> None:
     limits.keep(first)
     view = first[10:]
     limits.keep(view)
-    limits.keep(np.zeros(2000, np.uint8), besides=owners([first]))
+    limits.keep(np.zeros(2000, np.uint8), excluded=owners([first]))
     limits.require(5000)
     with pytest.raises(ir_exec.ResourceError):
         limits.require(6000)
@@ -535,7 +535,7 @@ def test_memory_is_counted_for_as_long_as_it_lives() -> None:
     del view
     limits.require(10_000)
     shared = np.zeros(9000, np.uint8)
-    limits.keep(shared[:10], besides=owners([shared[20:]]))
+    limits.keep(shared[:10], excluded=owners([shared[20:]]))
     limits.require(10_000)
     limits.keep(shared, planned=9000)
     with pytest.raises(ir_exec.ResourceError):

@@ -28,7 +28,7 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
 from ir_exec.graph.order import reachable
 from ir_exec.ir import default_weights_path
-from ir_exec.ir.held import HeldWeights
+from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
@@ -310,7 +310,7 @@ def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int
     weights = getattr(model.weights, "path", None)
     is_other = weights is not None and weights != default_weights_path(path or "")
     # Constants in memory are no file's: the network was changed, or lowered from a layout that OpenVINO does not read.
-    if path is None or is_other or isinstance(model.weights, HeldWeights) or model.document.version < 10:
+    if path is None or is_other or isinstance(model.weights, ArrayWeights) or model.document.version < 10:
         path = str(Path(folder, "network.xml"))
         model.save(path)
     shapes = {

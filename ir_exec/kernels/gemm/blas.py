@@ -23,25 +23,25 @@ class BlasThreadLimit:
     several threads may call.
     """
 
-    __slots__ = ("_is_held",)
+    __slots__ = ("_is_acquired",)
 
     def __init__(self) -> None:
-        self._is_held: bool | None = None
+        self._is_acquired: bool | None = None
 
     def hold(self) -> bool:
         """Limit BLAS to one thread until `release`; return True on success."""
-        if self._is_held is None:
+        if self._is_acquired is None:
             with LIMIT.lock:
-                if self._is_held is None:
-                    self._is_held = LIMIT.acquire()
-        return self._is_held
+                if self._is_acquired is None:
+                    self._is_acquired = LIMIT.acquire()
+        return self._is_acquired
 
     def release(self) -> None:
         """Restore the threads of BLAS, unless another run holds it; the claim cannot be made again."""
         with LIMIT.lock:
-            if self._is_held:
+            if self._is_acquired:
                 LIMIT.release()
-            self._is_held = False
+            self._is_acquired = False
 
 
 CLAIM: ContextVar[BlasThreadLimit | None] = ContextVar("CLAIM", default=None)

@@ -110,8 +110,8 @@ class PackedMatrix:
         def chunk(number: int) -> None:
             some = slice(number * size, min(number * size + size, whole))
             if panels is not None:
-                held = slice(some.start // width, some.stop // width)
-                _multiply(a, [part[held] for part in panels.parts], out[:, some])
+                chosen = slice(some.start // width, some.stop // width)
+                _multiply(a, [part[chosen] for part in panels.parts], out[:, some])
             elif matrix is not None:
                 self._multiply_copied(a, matrix[:, some], out[:, some])
 

@@ -165,11 +165,11 @@ class GridSample(Op):
         if self.padding_mode == "reflection":
             return _Tap(self._reflected(index, size), None, share)
         # NaN is clipped to the lowest index.
-        held = np.fmin(np.fmax(index, -edge), (size - 1 + edge).astype(index.dtype))
+        clipped = np.fmin(np.fmax(index, -edge), (size - 1 + edge).astype(index.dtype))
         # NaN counts as outside.
-        outside = held != index if self.padding_mode == "zeros" and not edge else None
-        held += edge
-        return _Tap(held.astype(np.int64), outside, share)
+        outside = clipped != index if self.padding_mode == "zeros" and not edge else None
+        clipped += edge
+        return _Tap(clipped.astype(np.int64), outside, share)
 
     def _reflected(self, index: Array, size: Array) -> Array:
         """The index inside the axis that a reflected index refers to; any index for NaN."""

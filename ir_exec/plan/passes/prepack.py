@@ -112,7 +112,7 @@ class WeightMemoryBudget:
         self._may_leave_file = may_leave_file
         self._left_of_file = budget.max_memory // PACKED_SHARE
         self._most_precomputed = budget.max_memory // PRECOMPUTED_OF_BUDGET
-        self._settled: WeakValueDictionary[int, Array] = WeakValueDictionary()
+        self._precomputed: WeakValueDictionary[int, Array] = WeakValueDictionary()
 
     def enter(self, constants: Iterable[Array | None]) -> None:
         """Reserve memory for copies of some of these, in addition to the originals."""
@@ -123,11 +123,11 @@ class WeightMemoryBudget:
     @property
     def left_for_precomputed(self) -> int:
         """Bytes that a new plan may store of values that follow from its input shapes; deleted plans take none."""
-        return self._most_precomputed - sum(array.nbytes for array in self._settled.values())
+        return self._most_precomputed - sum(array.nbytes for array in self._precomputed.values())
 
-    def settle(self, owner: Array) -> None:
+    def count_precomputed(self, owner: Array) -> None:
         """Count the memory of values that a plan stores, for its lifetime."""
-        self._settled[id(owner)] = owner
+        self._precomputed[id(owner)] = owner
 
     def is_own(self, array: Array) -> bool:
         """Return True if an array's memory belongs neither to the weights nor to another array."""
@@ -139,20 +139,20 @@ class WeightMemoryBudget:
         """Return True if an array's memory belongs to the weights."""
         return self._weights is not None and self._weights.holds(array)
 
-    def takes_packed(self, array: Array, size: int, *, beside: bool) -> bool:
+    def takes_packed(self, array: Array, size: int, *, keeps_original: bool) -> bool:
         """Reserve memory for a constant packed into this many bytes; returns False if there is not enough.
 
         It replaces a private array, or pages of a file, which are released; only the additional memory counts as
-        growth. beside: the constant is kept.
+        growth. keeps_original: the constant is kept.
         """
         is_mapped, is_own = self._is_mapped(array), self.is_own(array)
-        growth = max(size - array.nbytes, 0) if (is_mapped or is_own) and not beside else size
+        growth = max(size - array.nbytes, 0) if (is_mapped or is_own) and not keeps_original else size
         if growth > self.left or (is_mapped and size > self._left_of_file):
             return False
         self.left -= growth
         if is_mapped:
             self._left_of_file -= size
-        self.packed_bytes += size + (array.nbytes if is_own and beside else 0)
+        self.packed_bytes += size + (array.nbytes if is_own and keeps_original else 0)
         return True
 
     def leave_file(self, array: Array) -> None:
@@ -167,11 +167,12 @@ class WeightMemoryBudget:
 class PackedWeights:
     """The packed constants of one graph: the nodes that hold them, instead of the nodes that read them.
 
-    values: the constants held by these nodes. left_out: nodes whose constant exceeded the memory. room: the budget.
+    values: the constants held by these nodes. left_out: nodes whose constant exceeded the memory.
+    weight_memory: the budget.
     """
 
-    def __init__(self, room: WeightMemoryBudget) -> None:
-        self.room = room
+    def __init__(self, weight_memory: WeightMemoryBudget) -> None:
+        self.weight_memory = weight_memory
         self.values: list[Value] = []
         self.left_out: set[Node] = set()
         self._found: dict[Node, Node] = {}
@@ -215,9 +216,9 @@ class PackedMatrices(PackedWeights):
         constants: list[Array | None],
         types: Types,
         operator: Callable[[Node], Op],
-        room: WeightMemoryBudget,
+        weight_memory: WeightMemoryBudget,
     ) -> None:
-        super().__init__(room)
+        super().__init__(weight_memory)
         self.packed_matrices: list[PackedMatrix] = []
         wanted = [one for one in readers_of(graph).items() if may_be_panelled(constants[one[0].number])]
         # Each element saves the same time in every run, so the order matters only for memory.
@@ -227,7 +228,7 @@ class PackedMatrices(PackedWeights):
             order = _order_of(value, nodes, array, types, operator)
             if order is None:
                 continue
-            if not room.takes_packed(array, array.nbytes, beside=False):
+            if not weight_memory.takes_packed(array, array.nbytes, keeps_original=False):
                 self.left_out.update(nodes)
                 continue
             matrix = PackedMatrix(array.T if order.is_transposed else array)
@@ -240,12 +241,14 @@ class PackedMatrices(PackedWeights):
 
     def pack(self) -> None:
         """Store the panels of all matrices, each instead of the matrix."""
-        stored = [one for one in self.packed_matrices if one.matrix is not None and self.room.is_stored(one.matrix)]
+        stored = [
+            one for one in self.packed_matrices if one.matrix is not None and self.weight_memory.is_stored(one.matrix)
+        ]
         for packed, memory in zip(stored, memory_of([one.shape for one in stored]), strict=True):
             array = packed.matrix
             packed.pack(memory)
             if array is not None:
-                self.room.leave_file(array if array.flags.c_contiguous else array.T)
+                self.weight_memory.leave_file(array if array.flags.c_contiguous else array.T)
         for packed in self.packed_matrices:
             if not packed.is_packed:
                 # Each reuses the memory of the previous one.

@@ -139,8 +139,8 @@ def _matmul(sizes: Sizes, node: Node) -> Dims:
     if a is None or b is None or len(a) < 2 or len(b) < 2:
         return None
     batch = _broadcast([a[:-2], b[:-2]])
-    turned_a, turned_b = vars(node.op)["transpose_a"], vars(node.op)["transpose_b"]
-    return None if batch is None else (*batch, a[-1 if turned_a else -2], b[-2 if turned_b else -1])
+    transposed_a, transposed_b = vars(node.op)["transpose_a"], vars(node.op)["transpose_b"]
+    return None if batch is None else (*batch, a[-1 if transposed_a else -2], b[-2 if transposed_b else -1])
 
 
 def _transpose(sizes: Sizes, node: Node) -> Dims:
@@ -151,11 +151,11 @@ def _transpose(sizes: Sizes, node: Node) -> Dims:
 
 
 def _reshape(sizes: Sizes, node: Node) -> Dims:
-    dims, wanted = sizes.dims(node.values_in[0]), sizes.elements(node.values_in[1])
-    if dims is None or wanted is None:
+    dims, target = sizes.dims(node.values_in[0]), sizes.elements(node.values_in[1])
+    if dims is None or target is None:
         return None
     copies = bool(vars(node.op)["special_zero"])
-    found = list(wanted)
+    found = list(target)
     for at, size in enumerate(found):
         if size == 0 and copies:
             if at >= len(dims):
@@ -249,12 +249,12 @@ def _reduction(sizes: Sizes, node: Node) -> Dims:
 
 def _target(sizes: Sizes, node: Node) -> Dims:
     """Return the target dims of a Broadcast."""
-    wanted, mode = sizes.elements(node.values_in[1]), getattr(node.op, "mode", None)
-    if wanted is None or any(isinstance(size, Symbol) and not size.is_dim for size in wanted):
+    target, mode = sizes.elements(node.values_in[1]), getattr(node.op, "mode", None)
+    if target is None or any(isinstance(size, Symbol) and not size.is_dim for size in target):
         return None
     if mode == "bidirectional":
-        return _broadcast([sizes.dims(node.values_in[0]), wanted])
-    return wanted if mode in ("numpy", "explicit") else None
+        return _broadcast([sizes.dims(node.values_in[0]), target])
+    return target if mode in ("numpy", "explicit") else None
 
 
 def _batch(sizes: Sizes, node: Node) -> Dims:
@@ -299,10 +299,14 @@ def _shape(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
 
 
 def _picked(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
-    held, places = sizes.elements(node.values_in[0]), sizes.known(node.values_in[1])
-    if held is None or places is None or sizes.rank(node.values_in[0]) != 1:
+    elements, places = sizes.elements(node.values_in[0]), sizes.known(node.values_in[1])
+    if elements is None or places is None or sizes.rank(node.values_in[0]) != 1:
         return None
-    return tuple([held[place] for place in places]) if all(-len(held) <= at < len(held) for at in places) else None
+    return (
+        tuple([elements[place] for place in places])
+        if all(-len(elements) <= at < len(elements) for at in places)
+        else None
+    )
 
 
 def _joined(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
@@ -316,21 +320,21 @@ def _joined(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
 
 
 def _sliced(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
-    held = sizes.elements(node.values_in[0])
+    elements = sizes.elements(node.values_in[0])
     bounds = [sizes.known(value) for value in node.values_in[1:4]]
-    if held is None or any(bound is None or len(bound) != 1 for bound in bounds):
+    if elements is None or any(bound is None or len(bound) != 1 for bound in bounds):
         return None
     start, stop, step = (bound[0] for bound in bounds if bound)
-    return held[start:stop:step] if step > 0 else None
+    return elements[start:stop:step] if step > 0 else None
 
 
 def _product(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
     """Return a product of one size with ones, like the first dims of a Flatten."""
-    held = sizes.elements(node.values_in[0])
-    left = [size for size in held or () if size != 1]
+    elements = sizes.elements(node.values_in[0])
+    left = [size for size in elements or () if size != 1]
     known = sizes.known(node.values_in[1])
     is_whole = known in ([0], [-1]) and sizes.rank(node.values_in[0]) == 1
-    return (left[0] if left else 1,) if held is not None and is_whole and len(left) < 2 else None
+    return (left[0] if left else 1,) if elements is not None and is_whole and len(left) < 2 else None
 
 
 _ELEMENTS: Mapping[str, Callable[[Sizes, Node], tuple[Size, ...] | None]] = {

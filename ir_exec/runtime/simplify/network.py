@@ -10,7 +10,7 @@ from ir_exec.errors import raise_error
 from ir_exec.graph import Node, Value, build_graph
 from ir_exec.infer import infer_types
 from ir_exec.ir import Layer, Port
-from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
+from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Parameter, Result
 from ir_exec.types import Array, ElementType, TensorType
@@ -40,7 +40,7 @@ class EditedNetwork:
                     self._readers[value].append((node, position))
         self._names: dict[Value, tuple[str, ...]] = {}
         self._instead: dict[Value, Value] = {}
-        self._held: dict[int, Array] = {}
+        self._arrays: dict[int, Array] = {}
         self._taken = {layer.name for layer in self._document.layers}
         self.removed: set[Node] = set()
         self.is_changed = False
@@ -133,11 +133,11 @@ class EditedNetwork:
         self._draft.put(layer.model_copy(update={"data": {**layer.data, **attributes}}))
         self.is_changed = True
 
-    def constant(self, array: Array, name: str, beside: Node) -> LayerPort:
+    def constant(self, array: Array, name: str, neighbour: Node) -> LayerPort:
         """Add a constant; its position in the file is next to the node."""
         size, kind = stored_size(array), ElementType.of(array)
         offset = reserve_offset(size)
-        self._held[offset] = array
+        self._arrays[offset] = array
         data = {
             "element_type": kind.name,
             "shape": ",".join(map(str, array.shape)),
@@ -145,7 +145,7 @@ class EditedNetwork:
             "size": str(size),
         }
         port = Port(id="0", precision=kind.precision, dims=array.shape)
-        return self.add("Const", "opset1", data, [], port, name, beside)
+        return self.add("Const", "opset1", data, [], port, name, neighbour)
 
     def add(
         self,
@@ -155,7 +155,7 @@ class EditedNetwork:
         sources: list[LayerPort],
         output: Port,
         name: str,
-        beside: Node,
+        neighbour: Node,
     ) -> LayerPort:
         """Add a layer with one output; its input ports declare no type, because their sources do."""
         number = 0
@@ -168,7 +168,7 @@ class EditedNetwork:
         inputs = tuple([Port(id=str(at), precision=None) for at in range(len(sources))])
         output = output.model_copy(update={"id": str(len(sources))})
         layer = Layer(id=id, name=free, type=type, version=version, data=data, inputs=inputs, outputs=(output,))
-        self._draft.put_behind([layer], [beside.id])
+        self._draft.put_after([layer], [neighbour.id])
         for at, source in enumerate(sources):
             self._draft.sources[LayerPort(id, str(at))] = source
         self.is_changed = True
@@ -188,7 +188,7 @@ class EditedNetwork:
             self._draft.put(layer.model_copy(update={"outputs": tuple(outputs)}))
         layers, edges = self._draft.kept()
         changed = self._document.model_copy(update={"layers": layers, "edges": edges})
-        weights = HeldWeights(self._held, self._model.weights) if self._held else self._model.weights
+        weights = ArrayWeights(self._arrays, self._model.weights) if self._arrays else self._model.weights
         return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
 
     def _forget(self, value: Value, node: Node, position: int) -> None:

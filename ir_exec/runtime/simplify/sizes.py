@@ -161,28 +161,28 @@ class _Gathering:
         kind = network.type(node.outputs[0]).element_type
         parts: list[tuple[list[Size], list[int]]] = []
         for position, value in enumerate(node.values_in):
-            held = list(self._sizes.elements(value) or ())
-            if parts and self._go_together(parts[-1][0], held, str(kind)):
-                parts[-1][0].extend(held)
+            group = list(self._sizes.elements(value) or ())
+            if parts and self._go_together(parts[-1][0], group, str(kind)):
+                parts[-1][0].extend(group)
                 parts[-1][1].append(position)
             else:
-                parts.append((held, [position]))
+                parts.append((group, [position]))
         if len(parts) == len(node.values_in):
             return
         sources = []
-        for held, positions in parts:
-            source = self._source(held, str(kind))
+        for group, positions in parts:
+            source = self._source(group, str(kind))
             if len(positions) == 1:
                 sources.append(network.place(node.values_in[positions[0]]))
             elif source is not None:
                 sources.append(self._gather((source[0], source[1], 1), node))
             else:
-                sources.append(network.constant(np.array(held, kind.dtype), f"{node.name}/sizes", node))
+                sources.append(network.constant(np.array(group, kind.dtype), f"{node.name}/sizes", node))
         network.set_inputs(node, sources)
 
-    def _go_together(self, held: Sequence[Size], more: Sequence[Size], kind: str) -> bool:
-        if not held or not more:
+    def _go_together(self, group: Sequence[Size], more: Sequence[Size], kind: str) -> bool:
+        if not group or not more:
             return False
-        if all(isinstance(size, int) for size in (*held, *more)):
+        if all(isinstance(size, int) for size in (*group, *more)):
             return True
-        return self._source([*held, *more], kind) is not None
+        return self._source([*group, *more], kind) is not None
