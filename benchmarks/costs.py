@@ -48,7 +48,7 @@ def nanoseconds(function: Callable[[], object], seconds: float = 0.1) -> float:
 
 
 def random_elements() -> None:
-    print("\nELEMENT_NANOSECONDS, NEAR_CACHE_BYTES, SHARED_CACHE_BYTES: random f32 of a tensor, ns per element")
+    print("\nELEMENT_NANOSECONDS: random f32 of a tensor, ns per element")
     for power in range(14, 28, 2):
         data = RNG.random(2**power // 4, dtype=np.float32)
         indices = RNG.integers(0, data.size, 2**17)
@@ -61,7 +61,7 @@ def random_elements() -> None:
 
 
 def slices() -> None:
-    print("\nBYTE_NANOSECONDS, LONG_SLICE_BYTES: random slices of 4 MiB, ns per slice to read and to write")
+    print("\nBYTE_NANOSECONDS: random slices of 4 MiB, ns per slice to read and to write")
     data = RNG.random(2**20, dtype=np.float32)
     for nbytes in (4, 16, 64, 256, 512, 1024, 4096, 16384):
         rows = data.reshape(-1, nbytes // 4)
@@ -93,7 +93,7 @@ def pieces() -> None:
 
 
 def functions() -> None:
-    print("\nFEW_REMAINDERS: np.fmod, and quotients in f64, ns per call")
+    print("\nRemainders: np.fmod, and quotients in f64, ns per call")
     for power in (4, 8, 10, 11, 12, 14):
         data, divisors = (RNG.normal(size=2**power).astype(np.float32) for _ in range(2))
         plain = nanoseconds(lambda: np.fmod(data, divisors))  # noqa: B023  # as above
@@ -101,7 +101,7 @@ def functions() -> None:
         ours = nanoseconds(lambda: truncated_remainder(data, divisors))  # noqa: B023
         thresholds.CALL_ELEMENTS = few
         print(f"{2**power:>12,} elements {plain:8.0f} {ours:8.0f}")
-    print("\nFEW_SELECTED: np.where, and bit masks, ns per call, for random conditions and for two halves")
+    print("\nSelections: np.where, and bit masks, ns per call, for random conditions and for two halves")
     for power in (10, 11, 12, 13, 14, 16):
         data, others = (RNG.normal(size=2**power).astype(np.float32) for _ in range(2))
         for conditions in (RNG.random(data.size) < 0.5, np.arange(data.size) * 2 < data.size):
@@ -111,14 +111,14 @@ def functions() -> None:
             ours = nanoseconds(lambda: select(conditions, data, others))  # noqa: B023
             thresholds.CALL_ELEMENTS = few
             print(f"{2**power:>12,} elements {plain:8.0f} {ours:8.0f}")
-    print("\nEXPONENTIAL_NANOSECONDS: softmax of 64 slices of 512, ns per element")
+    print("\nSoftmax: 64 slices of 512, ns per element")
     for dtype in (np.float16, np.float32):
         scores = RNG.random((64, 512, 1)).astype(dtype)
         print(f"{dtype.__name__:>12} {nanoseconds(lambda: softmax(scores)) / scores.size:8.2f}")  # noqa: B023
 
 
 def products() -> None:
-    print("\nLEAST_ROWS, PRODUCT_COLUMNS, MULTIPLICATIONS_A_NANOSECOND: multiplications per nanosecond of f32 products")
+    print("\nProducts: multiplications per nanosecond of f32 products")
     for size in (1, 4, 8, 16, 32, 64, 128):
         wide = RNG.random((256, 512), dtype=np.float32)
         rows, columns = RNG.random((size, 256), dtype=np.float32), RNG.random((512, size), dtype=np.float32)
@@ -138,7 +138,7 @@ def products() -> None:
 
 
 def threads() -> None:
-    print("\nWORTH_SHARING_NANOSECONDS, SPIN_SECONDS: eight chunks of work on one and two threads, us")
+    print("\nSHARED_NANOSECONDS: eight chunks of work on one and two threads, us")
     data = np.ones(2**14, np.float32)
     for count in (1, 5, 10, 20, 40):
 

@@ -23,10 +23,10 @@ __all__ = ["Cluster", "connected"]
 _Pair: TypeAlias = tuple[Any, Future[Any]]
 """A Dask future, and the future that was returned for it."""
 
-_COUNTED_EVERY = 5.0
+_SECONDS_PER_COUNT = 5.0
 """Seconds after which the number of workers is queried again."""
 
-_LOOKED_EVERY = 0.2
+_SECONDS_PER_CHECK = 0.2
 """Seconds between checks for lost workers during a wait for results."""
 
 
@@ -54,16 +54,16 @@ class Cluster(Pool):
         self._initializer = initializer
         self._sent: dict[Cargo, Any] = {}
         self._workers = 1
-        self._asked = -_COUNTED_EVERY
+        self._queried_at = -_SECONDS_PER_COUNT
 
     @property
     def workers(self) -> int:
         # Querying the scheduler costs a message; clusters grow, but not from item to item.
-        if self._is_connected and monotonic() - self._asked > _COUNTED_EVERY:
+        if self._is_connected and monotonic() - self._queried_at > _SECONDS_PER_COUNT:
             # If the scheduler does not answer, `require_alive` reports it.
             with suppress(OSError):
                 self._workers = max(1, sum(self._client.nthreads().values()))
-            self._asked = monotonic()
+            self._queried_at = monotonic()
         return self._workers
 
     @property
@@ -92,7 +92,7 @@ class Cluster(Pool):
         """Fetch all finished results at once: a request takes a while, independent of the number of results."""
         lost: list[_Pair] = []
         while not self._is_closing:
-            pairs = [*lost, *self._finished(_LOOKED_EVERY if lost else None)]
+            pairs = [*lost, *self._finished(_SECONDS_PER_CHECK if lost else None)]
             # Results lost with their worker are computed again; Dask does not report their completion a second time.
             lost = [pair for pair in pairs if pair[0].status in ("lost", "pending")]
             lost += self._gather([pair for pair in pairs if pair[0].status not in ("lost", "pending")])
@@ -139,7 +139,7 @@ class Cluster(Pool):
         scheduler, loop = cast(Any, self._client.scheduler), cast(Any, self._client.loop)
         request = scheduler.gather(keys=[future.key for future in futures])
         answer = run_coroutine_threadsafe(request, loop.asyncio_loop)
-        while not wait([answer], _LOOKED_EVERY).done:
+        while not wait([answer], _SECONDS_PER_CHECK).done:
             if self._is_closing or any(future.status != "finished" for future in futures):
                 answer.cancel()
                 return {}

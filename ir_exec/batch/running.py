@@ -214,7 +214,7 @@ class _Work:
         self._taken = 0
         self._given_back = 0
         self._found: deque[ItemResult] = deque()
-        self._wanting: deque[tuple[_Sent, Snapshot | None, Cargo]] = deque()
+        self._waiting_for_cargo: deque[tuple[_Sent, Snapshot | None, Cargo]] = deque()
         self._carrying = 0
 
     def begin(self, reference: ModelReference, parcel: Parcel | None, cargo: Cargo | None) -> None:
@@ -294,13 +294,13 @@ class _Work:
         sent.has_cargo = False
         if isinstance(answer, NotHere):
             assert self._parcel is not None, "a task with the model in its arguments does not request it"
-            self._wanting.append((sent, state, self._parcel.cargo(answer)))
+            self._waiting_for_cargo.append((sent, state, self._parcel.cargo(answer)))
         elif error is not None:
             self._fail(sent, error, task.deaths)
         else:
             self._take(sent, answer)
-        while self._wanting and self._carrying < self.pool.carriers:
-            sent, state, cargo = self._wanting.popleft()
+        while self._waiting_for_cargo and self._carrying < self.pool.carriers:
+            sent, state, cargo = self._waiting_for_cargo.popleft()
             sent.has_cargo = True
             self._carrying += 1
             self._send(sent, state, cargo)

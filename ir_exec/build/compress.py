@@ -243,9 +243,11 @@ class _Choice:
         """Return the format of each weight by its name, with a note if it differs from the requested one."""
         found: dict[str, tuple[str, str | None]] = {}
         for weight in self._weights:
-            asked = next((name for pattern, name in self._layers.items() if fnmatchcase(weight.name, pattern)), None)
-            if asked is not None:
-                found[weight.name] = asked, None
+            requested = next(
+                (name for pattern, name in self._layers.items() if fnmatchcase(weight.name, pattern)), None
+            )
+            if requested is not None:
+                found[weight.name] = requested, None
         left = [weight for weight in self._weights if weight.name not in found]
         if self._default in FORMATS and FORMATS[self._default].bits == 4:
             inner = left if self._compression.all_layers else self._inner(left)
@@ -302,8 +304,8 @@ class _Choice:
             encoding = FORMATS.get(name)
             if encoding is None or encoding.group_size is None or not weight.has_groups:
                 continue
-            asked = size if size is not None else encoding.group_size
-            if asked == -1 or weight.channels % asked == 0:
+            requested = size if size is not None else encoding.group_size
+            if requested == -1 or weight.channels % requested == 0:
                 right += 1
             elif size is not None:
                 wrong.append(weight)
