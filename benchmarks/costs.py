@@ -26,7 +26,7 @@ from ir_exec.kernels.elementwise import select, truncated_remainder
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.parallel import THREADS, Worker, for_each
 from ir_exec.kernels.scatter import put_slices
-from ir_exec.kernels.scatter_reduced import Reduced
+from ir_exec.kernels.scatter_reduced import ReducingUpdate
 from ir_exec.kernels.softmax import softmax
 from ir_exec.kernels.sorting import least_indices
 from ir_exec.ops.arithmetic.cumsum import CumSum
@@ -172,7 +172,7 @@ def kernels() -> None:
     target, places = RNG.random((10**5, 32), dtype=np.float32), RNG.zipf(1.5, 40_000) % 5000
     updates = RNG.random((len(places), 32), dtype=np.float32)
     powers = (2**8, 2**10, 2**12, 2**14, 2**16)
-    with_numbers("CALL_ELEMENTS", powers, lambda: Reduced("sum").slices(target, places, updates))
+    with_numbers("CALL_ELEMENTS", powers, lambda: ReducingUpdate("sum").slices(target, places, updates))
 
     data, indices = RNG.random((8, 4000), dtype=np.float32), RNG.integers(0, 4000, (8, 128))
     with_numbers("TABLE_ELEMENTS", (0, 2**13), lambda: take_along_axis(data, indices, 1))
