@@ -1,4 +1,4 @@
-# The public names, as those of ir_exec itself: each is imported when it is asked for.
+# The public names, as in ir_exec itself: each is imported on first use.
 
 from ir_exec.batch.running import (
     ItemResult as ItemResult,

@@ -122,7 +122,7 @@ class Processes(Pool):
     threads = None
 
     def __init__(self, jobs: int, *, threads: int | None = None, initializer: Callable[[], None] | None = None) -> None:
-        from ir_exec.tuning.machine import available_cores  # who runs no network does without it
+        from ir_exec.tuning.machine import available_cores  # not needed by other pools
 
         threads = max(1, available_cores() // jobs) if threads is None else threads
         self._lanes = [_Lane(partial(_new_executor, threads, initializer)) for _ in range(jobs)]

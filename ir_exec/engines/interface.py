@@ -125,7 +125,7 @@ def engine_names() -> list[str]:
 
 
 def registered_engines() -> EntryPoints:
-    from importlib.metadata import entry_points  # it reads the lists of what is installed
+    from importlib.metadata import entry_points  # it scans all installed packages
 
     return entry_points(group=GROUP)
 
@@ -133,7 +133,7 @@ def registered_engines() -> EntryPoints:
 def make_engine(name: str, setting: EngineSetting) -> Engine:
     """Return the engine of this name; EvaluationError IR704 if there is none, or if it cannot be made."""
     if name == "onnxruntime":
-        from ir_exec.engines.onnxruntime import OnnxRuntime  # onnxruntime takes long to import
+        from ir_exec.engines.onnxruntime import OnnxRuntime  # slow to import
 
         return OnnxRuntime(setting)
     for entry in registered_engines():

@@ -252,7 +252,7 @@ class CompiledModel(Session):
             types = {port.name: TensorType(port.element_type, Shape(shape)) for port, shape in sizes}
             whole = CompiledModel(self._network.planned(types).model, **self._options)
             return whole.explain({port.name: shape for port, shape in sizes})
-        from ir_exec.plan.explain import reported_plan  # runs do without it
+        from ir_exec.plan.explain import reported_plan  # not needed by runs
 
         with np.errstate(all="ignore"):
             plan = self._executor.plan([(self._dtype(port), shape) for port, shape in sizes])

@@ -123,11 +123,11 @@ class RunnableNetwork:
     rounded: Mapping[str, ElementType]
 
     def chosen(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs | None]:
-        """Return the network for these inputs: itself for all."""
+        """Return the model for these inputs: itself for all."""
         return self, inputs
 
     def otherwise(self, inputs: Inputs | None) -> None:
-        """Return the network for inputs that this one rejects: none."""
+        """Return the model for inputs that this one rejects: none."""
 
     def run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         """Return the outputs in their declared types, in memory owned by the caller."""
@@ -229,7 +229,7 @@ class Session:
         return self._called(*other, observe)
 
     def _otherwise(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs] | None:
-        """Return the network for inputs that contradict the assumptions of the general one."""
+        """Return the model for inputs that contradict the assumptions of the general one."""
         try:
             return self._network.otherwise(inputs)
         except IRError:

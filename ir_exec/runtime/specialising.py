@@ -82,11 +82,11 @@ def _is_refused(model: PartialModel, calls: Sequence[Inputs | None]) -> bool:
 
 
 class Specialising:
-    """Finds or makes the network for the inputs of a call; thread-safe.
+    """Finds or makes the model for the inputs of a call; thread-safe.
 
-    compiled: makes a model ready to run, within a budget. max_memory: bytes that all networks and a run may take
+    compiled: makes a model ready to run, within a budget. max_memory: bytes that all models and a run may take
     together.
-    general: the network for all inputs that do not contradict its assumptions.
+    general: the model for all inputs that do not contradict its assumptions.
     inputs, outputs: the known inputs and outputs of the partial model.
     """
 
@@ -114,18 +114,18 @@ class Specialising:
 
     @property
     def drawers(self) -> Drawers:
-        """The layers of all networks so far that may draw random numbers, by keys that are stable between processes."""
+        """The layers of all models so far that may draw random numbers, by keys that are stable between processes."""
         with self._lock:
             return dict(self._drawers)
 
     @property
     def made(self) -> list[dict[str, str]]:
-        """For each network that is kept, the aspects of the inputs that it depends on; the latest network is last."""
+        """For each model that is kept, the aspects of the inputs that it depends on; the latest model is last."""
         with self._lock:
             return [dict(one.shown) for one in self._kept.values()]
 
     def chosen(self, inputs: Any) -> tuple[RunnableNetwork, Any]:
-        """Return the network for these inputs, and its inputs. Raises the errors of binding and of the conversion."""
+        """Return the model for these inputs, and its inputs. Raises the errors of binding and of the conversion."""
         bound = self._model.bound(inputs)
         made = self._found(bound)
         if made is None and self._general is not None:
@@ -133,7 +133,7 @@ class Specialising:
         return self._made_for(bound, made)
 
     def otherwise(self, inputs: Any) -> tuple[RunnableNetwork, Any] | None:
-        """Return the network for inputs that the general one rejects; None if there is no other network."""
+        """Return the model for inputs that the general one rejects; None if there is no other model."""
         if self._general is None:
             return None
         bound = self._model.bound(inputs)
@@ -147,7 +147,7 @@ class Specialising:
         return made.network, made.arrays(bound)
 
     def planned(self, types: Mapping[str, Any]) -> Specialised:
-        """Return the network for inputs of these types. Raises NotKnownError if it depends on values."""
+        """Return the model for inputs of these types. Raises NotKnownError if it depends on values."""
         return self._model.specialise(types, self._run)
 
     def _found(self, bound: Mapping[str, Any]) -> _Made | None:
@@ -190,7 +190,7 @@ class Specialising:
 
 
 class _Made:
-    """A network for the inputs of some calls, and the aspects that these share."""
+    """A model for the inputs of some calls, and the aspects that these share."""
 
     def __init__(
         self, network: RunnableNetwork, budget: _SharedBudget, found: Specialised, shown: Mapping[str, str]
@@ -202,7 +202,7 @@ class _Made:
 
 
 class _SharedBudget(Budget):
-    """The budget of a network that also counts the constants of other networks."""
+    """The budget of a model that also counts the constants of other models."""
 
     __slots__ = ("_others", "own")
 
@@ -227,7 +227,7 @@ def _key(way: Sequence[tuple[str, Aspect]], bound: Mapping[str, Any]) -> _Key:
 
 
 def _aspect_of(value: Any, aspect: Aspect) -> Hashable:
-    """Return the key of a value for one aspect: equal for inputs that can share a network."""
+    """Return the key of a value for one aspect: equal for inputs that can share a model."""
     if isinstance(value, list):
         return tuple([_aspect_of(one, aspect) for one in value])
     if value is None:
