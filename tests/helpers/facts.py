@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 
-__all__ = ["facts", "mentions", "naming"]
+from ir_exec.errors import IRError
+
+__all__ = ["coded", "facts", "mentions", "naming"]
 
 _FACT = re.compile(
     r"""'[^']*'|"[^"]*"|\w*\[[^]]*\]|\b[\w.-]*[_/]\w[\w./-]*|\b[A-Z]\w*[A-Z]\w*|\b[A-Za-z]+\d\w*|(?<!\w)-?\b\d[\d,]*(?:\.\d+)?"""
@@ -21,6 +24,20 @@ def facts(message: str | None) -> list[str]:
 def naming(*names: object) -> str:
     """Return a pattern for messages that contain all names, shapes and numbers, in any order."""
     return "(?s)" + "".join(rf"(?=.*(?<!\w){re.escape(str(name))}(?!\w))" for name in names)
+
+
+def coded(code: str, **place: object) -> Callable[[BaseException], bool]:
+    """Return a check for `pytest.raises`: True for an `IRError` with this code, and this port, line or layer.
+
+    with pytest.raises(ShapeError, check=coded("IR502", port="indices")):
+    """
+
+    def is_it(error: BaseException) -> bool:
+        if not isinstance(error, IRError) or error.code != code:
+            return False
+        return all(getattr(error.location, part) == value for part, value in place.items())
+
+    return is_it
 
 
 class mentions:  # noqa: N801 - read as a function, as `pytest.approx` is

@@ -82,7 +82,7 @@ def _literals(tree: ast.AST) -> Iterator[ast.Constant]:
 
 
 def _compared(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Yield the literals in comparisons, and in the parameters that comparisons of their test use."""
+    """Yield the literals in comparisons, and those of the parameters and variables in them."""
     for node in ast.walk(tree):
         for part in _sides(node):
             yield from _literals(part)
@@ -90,6 +90,12 @@ def _compared(tree: ast.Module) -> Iterator[ast.Constant]:
             names = {name for inner in ast.walk(node) for part in _sides(inner) for name in _names(part)}
             for decorator in node.decorator_list:
                 yield from _parameters(decorator, names)
+            for inner in ast.walk(node):
+                match inner:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant() | ast.JoinedStr()) if (
+                        name in names
+                    ):
+                        yield from _literals(inner.value)
 
 
 def _sides(node: ast.AST) -> Iterator[ast.expr]:

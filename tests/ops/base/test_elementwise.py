@@ -63,7 +63,7 @@ def test_every_class_tells_its_formula_and_its_page(cls: type) -> None:
             [8, 1, 6, 1],
             [7, 1, 5],
             "IR504",
-            mentions(),
+            mentions("[7,1,5]", "[8,1,6,1]", 7, 1),
         ),
     ],
 )
