@@ -67,8 +67,7 @@ def test_every_layer_and_chosen_metrics(changed: Path) -> None:
     result = run(GNN, "--with", changed, *INPUTS, "--all", "--metric", "max_ulp", "--metric", f"{__name__}:norm")
     assert result.exit_code == 1
     heads = next(line for line in result.stdout.splitlines() if line.startswith("id"))
-    assert "own max ulp" in heads
-    assert "carried norm" in heads
+    assert (heads.count("max ulp"), heads.count("norm")) == (2, 2)
     assert sum(" equal " in line for line in result.stdout.splitlines()) > 10
 
 

@@ -273,7 +273,7 @@ def test_openvino_computes_the_values_at_the_cut(path: Path, tmp_path: Path) -> 
             results = compiled([nearest(given[port.name], port.element_type) for port in cut.inputs])
         except RuntimeError as error:
             # The plugin takes the initial value's static dim of 0 for the variable's where attention is not fused.
-            if "Node Assign" in str(error) and "Can not clone with new dims" in str(error):
+            if "Node Assign" in str(error) and "Can not clone" in str(error):
                 continue
             raise
         for position, port in enumerate(cut.outputs):
