@@ -204,7 +204,7 @@ def test_empty_constants_were_always_read() -> None:
         '<data shape="0" element_type="f32" offset="0" size="1"/><output><port id="0" precision="FP32"><dim>0</dim>'
     )
     layer = f'<layer id="60" name="constant" type="Const" version="opset1">{constant}</port></output></layer>'
-    assert needed(xml.replace("<layers>", f"<layers>{layer}").encode()) == ("2022.1", ["IR version 11"])
+    assert needed(xml.replace("<layers>", f"<layers>{layer}").encode()) == ("2022.1", [mentions("IR", 11)])
 
 
 def test_what_the_table_names_is_in_its_opset() -> None:
@@ -225,7 +225,7 @@ def test_what_the_table_names_is_in_its_opset() -> None:
 def test_ir_version_11_needs_2022_1() -> None:
     requires = check_model(relu("opset1")).requires
     assert requires is not None
-    assert (requires.release, [demand.what for demand in requires.demands]) == ("2022.1", ["IR version 11"])
+    assert (requires.release, [demand.what for demand in requires.demands]) == ("2022.1", [mentions("IR", 11)])
 
 
 def test_demands_name_the_first_layer_and_count() -> None:
@@ -233,14 +233,19 @@ def test_demands_name_the_first_layer_and_count() -> None:
     assert requires is not None
     assert requires.release == "2023.1"
     (demand,) = requires.demands
-    assert (demand.what, demand.count, demand.location.layer_id) == ("ScatterElementsUpdate of opset12", 4, "27")
+    assert (demand.what, demand.count, demand.location.layer_id) == (
+        mentions("ScatterElementsUpdate", "opset12"),
+        4,
+        "27",
+    )
 
 
 def test_element_types_demand_releases() -> None:
     requires = check_model(relu("opset1", kind="f8e4m3")).requires
     assert requires is not None
     assert requires.release == "2024.0"
-    assert {demand.what for demand in requires.demands} == {"element type f8e4m3"}
+    assert requires.demands
+    assert all(demand.what == mentions("f8e4m3") for demand in requires.demands)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,8 @@ class TestFolders:
         result = run(folder)
         assert result.exit_code == 1
         assert summary(result) == mentions(2, 120, 0, 1, 0, 2)
-        assert "skipped 1 other .xml file" in result.stdout
+        assert "skipped" in result.stdout
+        assert mentions(1, ".xml") in result.stdout.splitlines()
 
     def test_what_was_meant_to_be_ir_is_not_skipped(self, folder: Path) -> None:
         (folder / "build.bin").write_bytes(b"")

@@ -171,9 +171,9 @@ def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], va
 
 
 def test_ranks_that_no_array_has() -> None:
-    with pytest.raises(UnsupportedError, match="rank 65"):
+    with pytest.raises(UnsupportedError, match=naming(65)):
         RESHAPE.infer(typed("[1]"), known(np.ones(65)))
-    with pytest.raises(UnsupportedError, match="rank 66"):
+    with pytest.raises(UnsupportedError, match=naming(66)):
         UNSQUEEZE.infer(typed("[1]"), known(np.arange(65)))
     assert RESHAPE.infer(typed("[1]"), typed("[4000000000000]", "i64")).shape == Shape.unknown()
 

@@ -41,7 +41,7 @@ def test_sets():
 
 
 def test_types_that_are_not_known_have_no_dtype():
-    with pytest.raises(TypeError, match="unknown"):
+    with pytest.raises(TypeError):
         _ = ElementType.dynamic.dtype
     with pytest.raises(ValueError, match="complex64"):
         ElementType.of(np.zeros(1, np.complex64))

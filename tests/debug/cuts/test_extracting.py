@@ -17,7 +17,7 @@ from ir_exec.debug.values.entries import entries_of
 from ir_exec.debug.values.files import load_npz, nearest
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.helpers.facts import naming
+from tests.helpers.facts import facts, naming
 from tests.helpers.ir_files import networks
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 
@@ -259,7 +259,7 @@ def test_openvino_computes_the_values_at_the_cut(path: Path, tmp_path: Path) -> 
         try:
             extract(model, inputs, from_=begin, to=end, output=tmp_path / "cut.xml")
         except EvaluationError as error:
-            if "depend" not in error.message and "itself" not in error.message:
+            if not {*facts(error.message)} <= {*begin, *end}:
                 raise
             continue
         report = check_model(tmp_path / "cut.xml")

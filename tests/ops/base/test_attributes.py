@@ -222,5 +222,5 @@ class Mistaken(Op):
 
 
 def test_an_annotation_through_which_no_text_can_go() -> None:
-    with pytest.raises(TypeError, match=naming("an integer")):
+    with pytest.raises(TypeError, match=naming("integer")):
         fields_of(Mistaken)

@@ -476,7 +476,7 @@ def test_reductions_of_many_rows(reduction: str, reduce: np.ufunc, width: int) -
 def test_short_indices_are_not_taken_for_unsigned_ones(size: int) -> None:
     """-100 as an unsigned number of 8 bits is 156, which would lie on the axis."""
     data, updates = np.zeros(size, np.float32), np.ones(2, np.float32)
-    with pytest.raises(EvaluationError, match=f"indices.1. is -100, expected 0 to {size - 1}"):
+    with pytest.raises(EvaluationError, match=naming("indices[1]", -100, 0, size - 1)):
         make("ScatterUpdate", 3).evaluate(data, np.array([0, -100], np.int8), updates, np.array(0))
     found = make("ScatterUpdate", 3).evaluate(data, np.array([0, 156], np.uint8), updates, np.array(0))
     assert np.flatnonzero(found).tolist() == [0, 156]
