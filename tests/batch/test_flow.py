@@ -94,7 +94,7 @@ def test_no_workers_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
         def require_alive(self) -> None:
             raise IRError("nobody is there")
 
-    monkeypatch.setattr("ir_exec.batch.flow._HEARTBEAT", 0.001)
+    monkeypatch.setattr("ir_exec.batch.flow.HEARTBEAT", 0.001)
     flow = TaskFlow(Gone(set()))
     flow.submit(Task(int, (1,)))
     with pytest.raises(IRError, match=naming("nobody")):

@@ -157,7 +157,7 @@ class TestOpinions:
         assert [(fault.layer_name, fault.note) for fault in report.faults] == [("faulty", None)]
 
     def test_the_layers_that_are_asked_about_are_few(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("ir_exec.debug.references.openvino._MOST_OPINIONS", 5)
+        monkeypatch.setattr("ir_exec.debug.references.openvino.MOST_OPINIONS", 5)
         x = build.parameter([3], name="x")
         faulty = [build.result(build.relu(build.multiply(x, np.float32(n + 1)), name=f"relu{n}")) for n in range(8)]
         report = compare(build.model(faulty), "openvino", [np.float32([np.nan, 1, -1])])

@@ -58,7 +58,7 @@ def test_shapes_that_do_not_fit() -> None:
 @pytest.mark.parametrize(
     ("type_name", "attributes", "message"),
     [
-        ("PriorBox", {"variance": "1,2"}, mentions(2)),
+        ("PriorBox", {"variance": "1,2"}, mentions("variance", 2)),
         ("PriorBox", {"fixed_size": "8,9", "density": "1"}, mentions("density", 1, "fixed_size")),
         ("PriorBox", {"fixed_size": "8", "density": "0.5"}, mentions("density", 1)),
         ("PriorBox", {"aspect_ratio": "0"}, mentions(0)),

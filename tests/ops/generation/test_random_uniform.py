@@ -10,7 +10,7 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, rais
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops.generation.random_uniform import RandomUniform
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.facts import facts, mentions
+from tests.helpers.facts import mentions
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
 from tests.helpers.operators import make
 
@@ -160,7 +160,7 @@ def test_iterations_draw_different_numbers() -> None:
 def test_a_negative_size_that_only_the_run_knows(shape: list[int]) -> None:
     with pytest.raises(EvaluationError) as error:
         uniform(global_seed=1).evaluate(np.array(shape), *limits(0, 1))
-    assert facts(error.value.message) == facts(f"shape is {shape}, expected no negative size")
+    assert error.value.message == mentions("shape", shape)
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,6 @@ DATA = np.arange(6, dtype=np.float32).reshape(2, 3)
 @pytest.mark.parametrize("index", [*FAR, 3, -4])
 def test_no_index_is_too_far(index: int) -> None:
     data, indices, axis = DATA, np.array([[1, index]]), np.array(1)
-    allowed = "expected -3 to 2: axis 1 of data has size 3"
     for operator, inputs, where in [
         (make("Gather", 1), (data, indices, axis), "0,1"),
         (make("Gather", 7), (data, indices, axis), "0,1"),
@@ -176,7 +175,7 @@ def test_no_index_is_too_far(index: int) -> None:
             operator.evaluate(*inputs)
         assert caught.value.code == "IR701"
         assert caught.value.location.port == "indices"
-        assert facts(caught.value.message) == facts(f"indices[{where}] is {index}, {allowed}")
+        assert caught.value.message == mentions(f"indices[{where}]", index, -3, 2, "axis", 1, "data", 3)
     assert make("Gather", 8).evaluate(data, indices, axis).tolist() == [[[1.0, 0.0]], [[4.0, 0.0]]]
 
 

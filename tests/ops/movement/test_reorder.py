@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
 from ir_exec.ops.movement.reorder import Reverse, ReverseSequence, Roll
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.facts import facts, mentions
+from tests.helpers.facts import mentions
 from tests.helpers.values import ints, known, typed
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -135,7 +135,7 @@ def test_axes_that_come_at_run_time() -> None:
         with pytest.raises(EvaluationError) as raised:
             evaluate()
         assert (raised.value.code, raised.value.location.port) == ("IR704", name)
-        assert facts(raised.value.message) == facts(f"{name} 3 is out of range for rank 3 (allowed: -3 to 2)")
+        assert raised.value.message == mentions(name, 3, 3, -3, 2)
 
 
 def test_shifts_beyond_64_bits_in_sum() -> None:
@@ -155,8 +155,7 @@ def test_lengths_that_no_sequence_has(length: float) -> None:
     with np.errstate(all="ignore"), pytest.raises(EvaluationError) as raised:
         ReverseSequence().evaluate(data, np.array([1, length]))
     assert (raised.value.code, raised.value.location.port) == ("IR704", "seq_lengths")
-    assert raised.value.message.startswith("seq_lengths[1] is ")
-    assert raised.value.message == mentions(0, 3, "seq_axis")
+    assert raised.value.message == mentions("seq_lengths[1]", 0, 3, "seq_axis")
 
 
 @settings(max_examples=60)
