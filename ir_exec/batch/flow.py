@@ -16,8 +16,8 @@ from ir_exec.errors import EvaluationError
 
 __all__ = ["Task", "TaskFlow", "in_order"]
 
-_HEARTBEAT = 1.0
-"""Seconds between checks for living workers during a wait; also the maximum delay of Ctrl-C on Windows."""
+HEARTBEAT = 1.0
+"""Seconds after which a wait looks whether there are workers at all; also the longest that Ctrl-C waits on Windows."""
 
 _MOST_LOSSES = 100
 """Maximum losses of a task to workers that died of other causes."""
@@ -94,7 +94,7 @@ class TaskFlow:
     def wait(self) -> tuple[Task, Future[Any]]:
         while True:
             try:
-                return self._done.get(timeout=_HEARTBEAT)
+                return self._done.get(timeout=HEARTBEAT)
             except Empty:
                 self._pool.require_alive()
 

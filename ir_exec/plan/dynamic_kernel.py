@@ -17,10 +17,10 @@ from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
 
 __all__ = ["DynamicKernel"]
 
-_REMEMBERED_BYTES = 2**8
+REMEMBERED_BYTES = 2**8
 """Maximum bytes of an input whose elements were used for comparing them between runs."""
 
-_REMEMBERED = 2**7
+REMEMBERED = 2**7
 """Maximum number of kinds of arrays stored per layer. A growing cache has the same sizes for every text."""
 
 
@@ -96,7 +96,7 @@ class DynamicKernel:
             key += (array.dtype, array.shape)
         for position in read:
             array = arrays[position]
-            if array.nbytes > _REMEMBERED_BYTES or array.dtype.kind not in "biuf":
+            if array.nbytes > REMEMBERED_BYTES or array.dtype.kind not in "biuf":
                 return None
             key.append(array.tobytes())
         return tuple(key)
@@ -115,7 +115,7 @@ class DynamicKernel:
                 self._read = tuple(sorted(read))
                 key = self._key(arrays)
             if key is not None:
-                if len(self._seen) >= _REMEMBERED:
+                if len(self._seen) >= REMEMBERED:
                     self._seen.pop(next(iter(self._seen)), None)
                 self._seen[key] = seen
         return seen

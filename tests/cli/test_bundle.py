@@ -8,10 +8,12 @@ import zipfile
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
+from tests.helpers.facts import mentions
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
@@ -26,9 +28,9 @@ def run(*arguments: str | Path) -> Result:
 def test_written_and_run_again(tmp_path: Path) -> None:
     result = run("bundle", GNN, *INPUTS, "--output", tmp_path / "b.zip", "--report", SAMPLES / "gnn_step.xml")
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[-1] == f"bundle written to {tmp_path / 'b.zip'}"
+    assert result.stdout.splitlines()[-1] == mentions(tmp_path / "b.zip")
     again = run("bundle", "--run", tmp_path / "b.zip")
-    assert (again.exit_code, again.stdout) == (0, "the same: every output is within the tolerance of the bundle's\n")
+    assert (again.exit_code, len(again.stdout.splitlines())) == (0, 1)
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
         about = json.loads(archive.read("bundle.json"))
     jsonschema.validate(about, json.loads((ROOT / "schemas" / "bundle.schema.json").read_text()))
@@ -51,11 +53,11 @@ def test_the_versions_that_differ_are_told(tmp_path: Path) -> None:
         for name, content in held.items():
             archive.writestr(name, json.dumps(about) if name == "bundle.json" else content)
     lines = run("bundle", "--run", tmp_path / "b.zip").stdout.splitlines()
-    assert lines[0].startswith("made with numpy 1.0\\x1b[31m, here is ")
+    assert lines[0] == mentions("numpy", "1.0\\x1b[31m", np.__version__)
     assert lines[1:] == [
-        "made with tensorflow 2, here is none",
-        "the command that failed: ask {model}",
-        "the same: every output is within the tolerance of the bundle's",
+        mentions("tensorflow", 2),
+        mentions("ask {model}"),
+        mentions(),
     ]
 
 
@@ -67,28 +69,27 @@ def test_whether_the_fault_stays(word: str, code: int, tmp_path: Path) -> None:
     until = f"{sys.executable} {script} {{model}}"
     result = run("bundle", GNN, *INPUTS, "--output", tmp_path / "b.zip", "--anonymous", "--until", until)
     assert result.exit_code == code, result.output
-    assert ("the fault does not stay" in result.stderr) == bool(code)
-    assert ("the command fails on it" in result.stdout) == (not code)
+    assert bool(result.stderr) == bool(code)
     assert run("bundle", "--run", tmp_path / "b.zip").exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "give either MODEL or --run FILE.zip"),
-        ((GNN, "--run", "b.zip"), "give either MODEL or --run FILE.zip"),
-        ((GNN,), "--output FILE.zip says where"),
-        ((GNN, "--output", GNN), "is there and is no .zip"),
-        ((GNN, *INPUTS, "--output", "/no/such/b.zip"), "cannot write"),
-        ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--report", "none.txt"), "none.txt cannot be read"),
-        ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--until", "true {model}"), "does not fail on the network itself"),
-        (("--run", "none.zip"), "none.zip cannot be read"),
-        (("--run", GNN), "cannot be read: File is not a zip file"),
-        (("no/such.xml", "--output", "{tmp}/b.zip"), "IR001"),
+        ((), mentions("MODEL", "--run")),
+        ((GNN, "--run", "b.zip"), mentions("MODEL", "--run")),
+        ((GNN,), mentions("--output")),
+        ((GNN, "--output", GNN), mentions(GNN, ".zip")),
+        ((GNN, *INPUTS, "--output", "/no/such/b.zip"), mentions("/no/such/b.zip")),
+        ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--report", "none.txt"), mentions("none.txt")),
+        ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--until", "true {model}"), mentions("IR704")),
+        (("--run", "none.zip"), mentions("none.zip")),
+        (("--run", GNN), mentions(GNN)),
+        (("no/such.xml", "--output", "{tmp}/b.zip"), mentions("IR001")),
     ],
 )
-def test_what_cannot_be(arguments: tuple[str | Path, ...], words: str, tmp_path: Path) -> None:
+def test_what_cannot_be(arguments: tuple[str | Path, ...], words: mentions, tmp_path: Path) -> None:
     result = run("bundle", *(str(one).replace("{tmp}", str(tmp_path)) for one in arguments))
     assert result.exit_code == 2, result.output
-    assert words in result.stderr
+    assert words in result.stderr.splitlines()
     assert not list(tmp_path.iterdir())

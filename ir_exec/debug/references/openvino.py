@@ -55,7 +55,7 @@ MOST_ROUNDS = 30
 MOST_COMPILED = 120_000
 """Layers that are compiled in these runs together, which takes about a minute; 4 runs may be made in any case."""
 
-_MOST_OPINIONS = 40
+MOST_OPINIONS = 40
 """Of layers that are wrong: each takes about 0.1 s."""
 
 
@@ -182,7 +182,7 @@ class OpenVINOReference:
     ) -> dict[str, list[Array | None]]:
         """What else OpenVINO makes of a layer: the `kernel` of `Model.evaluate`, and its device where the layer is
         `alone`; as far as it has an answer, and for a few layers only."""
-        if node.bodies or isinstance(node.op, (AssignsVariable, ReadsVariable)) or self._asked == _MOST_OPINIONS:
+        if node.bodies or isinstance(node.op, (AssignsVariable, ReadsVariable)) or self._asked == MOST_OPINIONS:
             return {}
         self._asked += 1
         given = dict(zip(node.values_in, inputs, strict=True))

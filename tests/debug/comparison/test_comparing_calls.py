@@ -13,6 +13,7 @@ from openvino import opset13 as op
 from ir_exec import EvaluationError, Model, read_model
 from ir_exec.debug import compare, trace
 from ir_exec.types import Array
+from tests.helpers.facts import coded, mentions, naming
 from tests.helpers.network_text import NetworkText
 
 LLAMA = Path(__file__).parents[2] / "networks" / "llama_stateful.xml"
@@ -54,7 +55,7 @@ def test_a_fault_that_only_a_later_call_shows() -> None:
     report = compare(good, bad, [X], then=[[X], [X]])
     assert [(fault.type, fault.call) for fault in report.faults] == [("Minimum", 2)]
     assert report.first_fault == report.faults[0]
-    assert "is the first that is wrong by itself in call 2 of 3" in str(report)
+    assert mentions(2, 3) in str(report).splitlines()
     assert report.to_rows()[-1]["call"] == 2
 
 
@@ -97,9 +98,9 @@ def test_sequences_of_random_numbers_go_on(tmp_path: Path) -> None:
 
 def test_files_have_the_values_of_one_call(tmp_path: Path) -> None:
     trace(sums(), [X], output=tmp_path)
-    with pytest.raises(EvaluationError, match="has the values of one call"):
+    with pytest.raises(EvaluationError, match=naming(str(tmp_path))):
         compare(sums(), tmp_path, [X], calls=2)
-    with pytest.raises(EvaluationError, match="has the values of one call"):
+    with pytest.raises(EvaluationError, check=coded("IR705")):
         compare(sums(), {"out0": X}, [X], then=[[X]])
 
 

@@ -16,7 +16,7 @@ from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.convolution_problems import problems
 from tests.helpers.drawing import draw_wider
-from tests.helpers.facts import facts
+from tests.helpers.facts import mentions
 from tests.helpers.operators import assert_holds, refused
 from tests.helpers.values import typed
 
@@ -81,12 +81,12 @@ def test_transposed_convolution_is_the_sum_that_defines_it(
 @pytest.mark.parametrize(
     ("output_shape", "code", "message"),
     [
-        (TensorType.of(np.array(3)), "IR501", "output_shape has rank 0 ([]), expected 1"),
-        (TensorType.of(np.array([3])), "IR502", "output_shape has 1 elements, expected 2, one for each spatial axis"),
-        (TensorType.of(np.array([3, -1])), "IR505", "output_shape [3, -1] has a negative size"),
+        (TensorType.of(np.array(3)), "IR501", mentions("output_shape", 0, "[]", 1)),
+        (TensorType.of(np.array([3])), "IR502", mentions("output_shape", 1, 2, "axis")),
+        (TensorType.of(np.array([3, -1])), "IR505", mentions("output_shape", "[3, -1]")),
     ],
 )
-def test_an_output_shape_that_cannot_be(output_shape: TensorType, code: str, message: str) -> None:
+def test_an_output_shape_that_cannot_be(output_shape: TensorType, code: str, message: mentions) -> None:
     found = refused(ConvolutionBackpropData(), typed("1,2,4,4"), typed("2,3,2,2"), output_shape)
     assert found == (code, message)
 
@@ -97,7 +97,7 @@ def test_an_output_shape_that_only_the_run_knows(sizes: list[int]) -> None:
     with pytest.raises(EvaluationError) as error:
         ConvolutionBackpropData().evaluate(data, filters, np.array(sizes))
     assert (error.value.code, error.value.location.port) == ("IR704", "output_shape")
-    assert facts(error.value.message) == facts(f"output_shape is {sizes}, expected 2 sizes of 0 or more")
+    assert error.value.message == mentions("output_shape", sizes, 2, 0)
 
 
 def test_bounds_of_an_output_shape_are_dims() -> None:

@@ -11,8 +11,7 @@ from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.ops.image.grid_sample import GridSample
 from ir_exec.types import Array, TensorType
-from tests.helpers.chunks import in_chunks
-from tests.helpers.facts import facts
+from tests.helpers.facts import facts, mentions
 from tests.helpers.operators import evaluate
 from tests.helpers.values import typed
 
@@ -32,13 +31,13 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
     ("operator", "inputs", "code", "message"),
     [
         (GridSample(), (typed("1,2,3,4"), typed("1,2,3,3")), "IR502",
-         "the last axis of grid and 2 must be equal, found 3 and 2"),
+         mentions("axis", "grid", 2, 3, 2)),
         (GridSample(), (typed("1,2,3,4"), typed("2,2,3,2")), "IR502",
-         "the batches of data and grid must be equal, found 1 and 2"),
-        (GridSample(), (typed("1,2,3"), typed("2,2,3,2")), "IR501", "data has rank 3 ([1,2,3]), expected 4"),
+         mentions("data", "grid", 1, 2)),
+        (GridSample(), (typed("1,2,3"), typed("2,2,3,2")), "IR501", mentions("data", 3, "[1,2,3]", 4)),
     ],
 )  # fmt: skip
-def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: str) -> None:
+def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: mentions) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*inputs)
     assert (error.value.code, error.value.message) == (code, message)

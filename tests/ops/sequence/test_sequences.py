@@ -18,7 +18,8 @@ from ir_exec.ops.sequence.cells import GRUCell, LSTMCell4, RNNCell
 from ir_exec.ops.sequence.recurrent import project
 from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
 from ir_exec.types import Array
-from tests.helpers.chunks import in_chunks
+from tests.helpers.facts import mentions
+from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 CELLS: dict[str, Any] = {"RNN": RNNCell, "GRU": GRUCell, "LSTM": LSTMCell4}
@@ -117,11 +118,11 @@ def test_sequences_without_steps_or_batch(steps: int, expected: tuple[int, int])
 @pytest.mark.parametrize(
     ("lengths", "message"),
     [
-        ([2, -1], "a sequence has length -1, expected 0 to 3, the seq_length of x"),
-        ([4, 0], "a sequence has length 4, expected 0 to 3, the seq_length of x"),
+        ([2, -1], mentions(-1, 0, 3, "seq_length", "x")),
+        ([4, 0], mentions(4, 0, 3, "seq_length", "x")),
     ],
 )
-def test_lengths_that_are_none(lengths: list[int], message: str) -> None:
+def test_lengths_that_are_none(lengths: list[int], message: mentions) -> None:
     given = Weights("RNN", 1, 2, 3, 0)
     with pytest.raises(EvaluationError) as error:
         RNNSequence(hidden_size=2, direction="reverse").evaluate(
@@ -136,7 +137,7 @@ def test_the_number_of_directions_is_that_of_the_attribute() -> None:
     types = [typed("2,5,3"), typed("2,1,4"), typed("2", "i32"), typed("1,12,3"), typed("1,12,4"), typed("1,12")]
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
-    message = "num_directions of initial_hidden_state and of the inputs before it must be equal, found 2 and 1"
+    message = mentions("num_directions", "initial_hidden_state", 2, 1)
     assert (error.value.code, error.value.message) == ("IR502", message)
 
 
