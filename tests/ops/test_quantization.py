@@ -12,6 +12,7 @@ from ir_exec.errors import InvalidAttributeError, raise_error
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops.quantization import FakeConvert, FakeQuantize
 from ir_exec.types import Array, ElementType, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import mentions
 from tests.helpers.operators import refused
 from tests.helpers.values import typed

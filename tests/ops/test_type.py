@@ -12,6 +12,7 @@ from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops import Op
 from ir_exec.ops.type import StringTensorPack, StringTensorUnpack
 from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import mentions, naming
 from tests.helpers.operators import inferred, make
 from tests.helpers.values import typed

@@ -20,6 +20,7 @@ from ir_exec.ops.base.shapes import LARGEST_SEARCHED
 from ir_exec.runtime import executor
 from ir_exec.runtime import loop as running
 from ir_exec.types import Array
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import coded, facts, naming
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 

@@ -10,8 +10,8 @@ import pytest
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.arithmetic.segment_max import SegmentMax
 from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import mentions
-from tests.helpers.pieces import in_pieces
 
 TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) + 1
 

@@ -10,6 +10,7 @@ import pytest
 from ir_exec.errors import ShapeError
 from ir_exec.ops.convolution.deformable import DeformableConvolution1, DeformableConvolution8
 from ir_exec.types import Shape
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import mentions
 from tests.helpers.operators import refused
 from tests.helpers.values import typed

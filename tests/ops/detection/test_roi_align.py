@@ -13,6 +13,7 @@ from ir_exec.ops.detection import roi_align
 from ir_exec.ops.detection.roi_align import ROIAlign3, ROIAlign9, ROIAlignRotated
 from ir_exec.ops.detection.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
 from ir_exec.types import TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import mentions
 from tests.helpers.operators import evaluate
 from tests.helpers.values import typed

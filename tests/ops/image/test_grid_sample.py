@@ -11,6 +11,7 @@ from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.ops.image.grid_sample import GridSample
 from ir_exec.types import Array, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import facts, mentions
 from tests.helpers.operators import evaluate
 from tests.helpers.values import typed

@@ -11,8 +11,8 @@ from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.kernels import attention
 from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 from ir_exec.types import Array, ElementType, Shape, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import mentions
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 

@@ -18,8 +18,8 @@ from ir_exec.ops.sequence.cells import GRUCell, LSTMCell4, RNNCell
 from ir_exec.ops.sequence.recurrent import project
 from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
 from ir_exec.types import Array
+from tests.helpers.chunks import in_chunks
 from tests.helpers.facts import mentions
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 CELLS: dict[str, Any] = {"RNN": RNNCell, "GRU": GRUCell, "LSTM": LSTMCell4}
