@@ -44,10 +44,10 @@ OVERWRITE_FROM = 2**14
 class DynamicStepMemory(NamedTuple):
     """The memory during a step whose own memory is known only in the run.
 
-    beside: bytes of the tensors of known size in addition to its outputs. outputs: the known bytes of each output.
+    other_bytes: bytes of the tensors of known size in addition to its outputs. outputs: the known bytes of each output.
     """
 
-    beside: int
+    other_bytes: int
     outputs: tuple[int, ...]
 
 
@@ -56,7 +56,7 @@ class Step:
     """One node in the loop.
 
     inputs, outputs: slots, which are the numbers of the values. dying: slots that are empty after this step.
-    held: None if planning has counted all memory of the step.
+    dynamic_memory: None if planning has counted all memory of the step.
     members: the nodes that it computes, `node` last, if a rewrite has fused several. op: the operator that computes
     them. made_by: the pass that did so, "" for a layer of the file. request: for which its kernel was selected; None if
     there are no variants. fetch: returns the arrays of the inputs from the slots.
@@ -67,7 +67,7 @@ class Step:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     dying: tuple[int, ...]
-    held: DynamicStepMemory | None
+    dynamic_memory: DynamicStepMemory | None
     op: Op
     members: tuple[Node, ...] = ()
     made_by: str = ""
@@ -106,7 +106,7 @@ class Plan:
     prologue: Plan | None = None
     skipped: Sequence[Skipped] = ()
 
-    def require_room(self, limits: Limits) -> None:
+    def require_memory(self, limits: Limits) -> None:
         """Raise ResourceError at the first layer at which a run of this plan exceeds the budget."""
         try:
             limits.require(self.peak)
@@ -197,7 +197,7 @@ class Planner:
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
-            held=None if proven and not node.bodies else DynamicStepMemory(live - sum(sizes), sizes),
+            dynamic_memory=None if proven and not node.bodies else DynamicStepMemory(live - sum(sizes), sizes),
             op=op,
             members=members,
             made_by=node.made_by if isinstance(node, FusedNode) else "",
