@@ -28,10 +28,10 @@ def matched(
 ) -> dict[Key, Entry]:
     """Return the matching value of `theirs` for each value of `ours`, if there is one.
 
-    Values are matched by tensor name, then by layer name, by `fused_names`, as neighbours of such pairs, and by position
-    among layers of the same type. Constants follow the layers that read them: a constant with the same name but another
-    reader is no match. An integer constant with another name has no match, because equivalent values may differ (axis
-    2, axis -1). Bodies are matched if their layers are.
+    Values are matched by tensor name, then by layer name, by `fused_names`, as neighbours of such pairs, and by
+    position among layers of the same type. Constants follow the layers that read them: a constant with the same name
+    but another reader is not a match. An integer constant with another name has no match, because equivalent values may
+    differ (axis 2, axis -1). Bodies are matched if their layers are.
 
     known: given pairs, outside bodies.
     """
