@@ -159,7 +159,7 @@ class NetworkView(Record):
     """A model.
 
     file: as it was given. facts: lines about the whole model, each a label and a text. unchecked: True if `check` did
-    not run, so that the findings are empty."""
+    not run; the findings are then empty."""
 
     title: str
     file: str = ""

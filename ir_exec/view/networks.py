@@ -220,7 +220,7 @@ def _facts(opened: OpenedFile) -> tuple[tuple[str, str], ...]:
     nodes = list(opened.places.keys)
     constants = {(node.op.offset, node.op.size) for node in nodes if isinstance(node.op, Const)}
     stored = sum(size for _, size in constants)
-    facts = [("model", shown(loaded.document.name)), ("IR version", str(loaded.version))]
+    facts = [("name", shown(loaded.document.name)), ("IR version", str(loaded.version))]
     facts.append(("layers", f"{len(nodes):,}, {len(constants):,} distinct constants with {stored:,} bytes"))
     if report is not None:
         facts.append(("checked", f"{report.layers_checked:,} layers, {report.layers_not_checked:,} not checked"))
