@@ -1,4 +1,4 @@
-"""A network to look at in a browser: one HTML file with the graph, what is wrong with it, and what flows through it."""
+"""A model in a browser: one HTML file with the graph, its findings, and the values of a run."""
 
 from ir_exec.view.api import Other, page_of_reports, view
 from ir_exec.view.data import PageView

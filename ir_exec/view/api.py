@@ -1,4 +1,4 @@
-"""`view`: the page of a network, with what reports, a run and other networks tell of it."""
+"""`view`: the page of a model, with reports, the values of a run, and other models."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["Other", "page_of_reports", "view"]
 
 
 class Other(NamedTuple):
-    """The network that another one is held against. found: what differs, where that is known already."""
+    """The other model of a diff. found: the differences, if known."""
 
     source: Source
     weights: WeightsSource | None = None
@@ -55,18 +55,18 @@ def view(
     beside: Sequence[str | os.PathLike[str]] = (),
     progress: Callable[[str], None] | None = None,
 ) -> PageView:
-    """The page of a network: its layers with their types, values that are known, and everything that `check` finds.
+    """Return the page of a model: its layers with their types, computed values, and all findings of `check`.
 
-    source: a path, bytes, or a Model; a faulty file is shown as far as it can be read.
-    weights: the .bin where it is not beside the .xml.
-    inputs: as for a call of a compiled model; the network is run on them, and the page has statistics of every value.
-    progress: called with the path of each layer of that run.
-    compare, profile: reports of these commands about this network, or the JSON files that hold them; compare takes one
-        of quantize-report too, whose colours are the effect of each layer. Of a comparison
-        over many inputs each layer shows the item in which it is worst.
-    diff: another network; layers that it alone has are shown in the same graph.
-    beside: further networks, shown next to this one: IR, ONNX, or an execution graph of OpenVINO.
-    Raises the first error of a file in which there is no network, and ParseError for a report of another network.
+    source: a path, bytes, or a Model. A faulty file is shown as far as it can be read.
+    weights: the .bin, if it is not next to the .xml.
+    inputs: as for a call of a compiled model. The model is run with these, and the page has statistics of every value.
+    progress: called with the path of each layer of this run.
+    compare, profile: reports of these commands about this model, or their JSON files. `compare` also accepts a report
+        of quantize-report; the colours then show the effect of each layer. For a comparison of many inputs, each layer
+        shows its worst item.
+    diff: another model. Layers that are only in this model are added to the graph.
+    beside: further models, shown next to this one: IR, ONNX, or an execution graph of OpenVINO.
+    Raises the first error of a file that cannot be read, and ParseError for a report about another model.
     """
     if inputs is not None and (model := _partial(source)) is not None:
         source, (inputs,), _ = for_calls(model, inputs)
@@ -113,7 +113,7 @@ def view(
 
 
 def page_of_reports(reports: Iterable[Report]) -> PageView:
-    """A page of findings: the network of each file in which there are some, one at a time."""
+    """The page of findings: the model of each file with findings, shown one at a time."""
     networks = []
     for report in reports:
         path = report.path or "bytes"
@@ -135,16 +135,16 @@ def page_of_reports(reports: Iterable[Report]) -> PageView:
 
 
 def _partial(source: Model | Source) -> Model | None:
-    """The network of a source of which some layers depend on the inputs of a call; None for all others."""
+    """The model of a source if some of its layers depend on the inputs of a call; otherwise None."""
     try:
         model = source if isinstance(source, Model) else read_model(source) if reader_of(source) is not None else None
     except IRError:
-        return None  # its faults are shown
+        return None  # the page shows its faults
     return model if model is not None and model.is_partial else None
 
 
 def _run(opened: OpenedFile, notes: Notes, inputs: Inputs, progress: Callable[[str], None] | None) -> Section | None:
-    """Run the network and note its values; what a reader should know where that failed."""
+    """Run the model and record its values. Return a section about the error if the run fails."""
     try:
         values_of_run(Model(opened.loaded), inputs, notes.values, progress)
     except EvaluationError as error:
@@ -157,12 +157,14 @@ def _run(opened: OpenedFile, notes: Notes, inputs: Inputs, progress: Callable[[s
 
 
 def _failed(error: IRError) -> Section:
-    return Section(heading="The run failed", lines=(shown(str(error), 1000), "values are those computed before"))
+    return Section(
+        heading="The run failed", lines=(shown(str(error), 1000), "the page shows the values computed before the error")
+    )
 
 
 def _check_same(found: int, listed: int, name: str, opened: OpenedFile) -> None:
     if listed and not found:
-        message = f"the report is of another network, {name}: no layer of it is in {opened.title}"
+        message = f"the report is about another model, {name}: none of its layers is in {opened.title}"
         raise ParseError(shown(message), code=Code.unknown_input)
 
 

@@ -1,4 +1,4 @@
-"""Two networks in one graph: the first, with what differs in the second, and the layers that the second has alone."""
+"""Two models in one graph: the first model with its differences, and the layers that are only in the second."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from ir_exec.view.text import LayerPlaces, shown
 __all__ = ["OTHER", "Merger", "changes_of", "diff_of", "section_of_diff"]
 
 OTHER = "other:"
-"""What the keys of layers begin with that the second network has alone."""
+"""Prefix of the keys of layers that are only in the second model."""
 
 _MOST_LINES = 200
 
 
 def diff_of(a: OpenedFile, b: OpenedFile, *, rt_info: bool = False) -> NetworkDiff:
-    """What differs between two networks that were read."""
+    """The differences between two models."""
     return diff(a.loaded, b.loaded, rt_info=rt_info)
 
 
 def section_of_diff(found: NetworkDiff) -> Section:
-    """The summary, and each difference in a line."""
+    """The summary, and a line for each difference."""
     lines = [found.summary, *(line for _, line in found.lines(every=True))]
     left = len(lines) - _MOST_LINES
     told = [*lines[:_MOST_LINES], f"... {left} more lines"] if left > 0 else lines
@@ -40,7 +40,7 @@ def section_of_diff(found: NetworkDiff) -> Section:
 def changes_of(
     found: NetworkDiff, a: LayerPlaces, b: LayerPlaces
 ) -> tuple[dict[Node, ChangeView], dict[Node, ChangeView]]:
-    """What to say of the layers of both networks."""
+    """The changes of the layers of both models."""
     mine: dict[Node, ChangeView] = {}
     theirs: dict[Node, ChangeView] = {}
     for places, listed, said in ((a, found.removed, mine), (b, found.added, theirs)):
@@ -65,7 +65,7 @@ def changes_of(
 
 
 def _layers_of(places: LayerPlaces, path: str, ids: Sequence[str]) -> list[Node]:
-    """The layers of a weight. path: of its constant, whose id is the first."""
+    """The layers of a weight. path: of its constant, which has the first id."""
     constant = places.of_path(path, ids[0])
     if constant is None:
         return []
@@ -84,7 +84,7 @@ def _lines(layer: ChangedLayer) -> Iterator[str]:
 
 
 class _Graph(NamedTuple):
-    """A graph of one of the networks, and what is shown of it."""
+    """A graph of one of the models, and its view."""
 
     nodes: Sequence[Node]
     view: GraphView
@@ -95,13 +95,13 @@ class _Graph(NamedTuple):
 
 
 class Merger:
-    """Joins the graphs of two networks, and those of bodies that both have."""
+    """A merger of the graphs of two models, and of the bodies that are in both."""
 
     def __init__(self, a: OpenedFile, b: OpenedFile) -> None:
         self._a, self._b = a, b
 
     def merged(self, a: GraphView, b: GraphView) -> GraphView:
-        """The layers of the first network, and where they would stand those that the second has alone."""
+        """The layers of the first model, and the layers that are only in the second, at their place in the order."""
         return self._graphs(self._a.loaded.graph, self._b.loaded.graph, a, b)
 
     def _graphs(self, a: Graph, b: Graph, a_view: GraphView, b_view: GraphView) -> GraphView:
@@ -116,7 +116,7 @@ class Merger:
             inputs = _moved(node, view, position, {})
             if node in pairs:
                 other, other_view = pairs[node], views[pairs[node]]
-                # What this layer reads in the second network of layers that the first does not have.
+                # Inputs of this layer in the second model from layers that are not in the first.
                 others = _moved(other, other_view, position, partner)
                 inputs += [
                     one.model_copy(update={"name": f"{one.name} (other)"})
@@ -143,7 +143,7 @@ class Merger:
 
 
 def _order(mine: Sequence[Node], theirs: Sequence[Node], partner: Mapping[Node, Node]) -> list[Node]:
-    """The first's layers in their order, each that the second adds after what it reads, or before what reads it."""
+    """The layers of the first model in order; added layers are after their inputs, or else before their readers."""
     place = {node: float(position) for position, node in enumerate(mine)}
     first_reader: dict[Node, float] = {}
     for node in theirs:
@@ -154,12 +154,12 @@ def _order(mine: Sequence[Node], theirs: Sequence[Node], partner: Mapping[Node, 
     for node in added:
         sources = [place.get(partner.get(value.node, value.node), -1.0) for value in node.values_in]
         place[node] = max(sources) if sources else first_reader.get(node, float(len(mine))) - 1
-    # Python's sort is stable: what was added comes after the layer of the same place, in the order of the second.
+    # Python's sort is stable: added layers follow the layer with the same place, in the order of the second model.
     return sorted([*mine, *added], key=lambda node: place[node])
 
 
 def _moved(node: Node, view: LayerView, position: Mapping[Node, int], partner: Mapping[Node, Node]) -> list[InputView]:
-    """The inputs of a layer, by the positions in the joined list."""
+    """The inputs of a layer, with positions in the merged list."""
     return [
         shown_input
         if value is None
@@ -169,7 +169,7 @@ def _moved(node: Node, view: LayerView, position: Mapping[Node, int], partner: M
 
 
 def _as_other(view: LayerView) -> LayerView:
-    """A layer of the second network under a key of its own, with all that is in its bodies."""
+    """A layer of the second model and of its bodies, with a distinct key."""
     bodies = [
         BodyView(name=body.name, graph=GraphView(layers=tuple([_as_other(one) for one in body.graph.layers])))
         for body in view.bodies

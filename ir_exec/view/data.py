@@ -1,7 +1,8 @@
-"""What a page shows: all that the front end in `page/` knows. `ir-exec schema view` prints its JSON Schema.
+"""The data of a page, the only input of the front end in `page/`. `ir-exec schema view` prints its JSON Schema.
 
-A layer is named by its key, as in the address of a page: its id, after the keys and names of what is around it:
-`7`, `7/body/3`, `12/then_body/4`. Texts of files are printable and cut. What is empty is left out of the JSON.
+A layer is identified by its key, as in the address of a page: its id, preceded by the keys and names of the enclosing
+layers and bodies: `7`, `7/body/3`, `12/then_body/4`. Texts of files are printable and truncated. Empty fields are left
+out of the JSON.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ __all__ = [
 
 
 class ValuesView(Record):
-    """The values of one output in a run, those of the last iteration in bodies.
+    """The values of one output in a run; in bodies, those of the last iteration.
 
-    min, max, mean, std: of the finite elements. zeros, nans, infinities, saturated: how many elements are these;
-    saturated are those at an end of the range of the element type, or of a clamping layer. histogram: counts between
-    min and max, in steps of equal width. first: the first elements. runs: how often the layer ran.
+    min, max, mean, std: of the finite elements.
+    zeros, nans, infinities: the numbers of such elements.
+    saturated: the number of elements at a limit of the element type, or of a Clamp.
+    histogram: counts between min and max, in bins of equal width.
+    first: the first elements.
+    runs: the number of runs of the layer.
     """
 
     shape: tuple[int, ...]
@@ -53,8 +57,10 @@ class ValuesView(Record):
 
 
 class InputView(Record):
-    """An input port: `layer` is the position in the list of layers of what it reads, None without an edge; `port` the
-    position of the output there."""
+    """An input port.
+
+    layer: the position, in the list of layers, of the layer that it reads; None without an edge. port: the position of
+    the output of this layer."""
 
     layer: int | None = None
     port: int = 0
@@ -63,7 +69,7 @@ class InputView(Record):
 
 
 class OutputView(Record):
-    """An output port. inferred: None where nothing could be inferred. known: elements known before a run."""
+    """An output port. inferred: None if inference failed. known: the elements, if inference computes them."""
 
     declared: str = ""
     inferred: str | None = None
@@ -73,7 +79,7 @@ class OutputView(Record):
 
 
 class FindingView(Record):
-    """A finding of `check`, with what its rule means; layer: the key of its layer, None for the whole file."""
+    """A finding of `check`. means: a description of its rule. layer: the key of its layer, None for the whole file."""
 
     code: str
     rule: str
@@ -87,7 +93,7 @@ class FindingView(Record):
 
 
 class ErrorView(Record):
-    """What `compare` tells of a layer: the error that it makes by itself, and the one carried to it."""
+    """The result of `compare` for a layer: its own error and its carried error."""
 
     status: str
     own: Difference | None = None
@@ -97,9 +103,10 @@ class ErrorView(Record):
 
 
 class TimeView(Record):
-    """What `profile` tells of a layer: seconds in its own computation, all calls together and its bodies left out.
+    """The result of `profile` for a layer.
 
-    calls: how often it ran. bytes: the most that the run held while it ran.
+    seconds: of all calls, without its bodies. calls: the number of its runs. bytes: the peak memory of the run while
+    the layer ran.
     """
 
     seconds: float
@@ -109,14 +116,14 @@ class TimeView(Record):
 
 
 class ChangeView(Record):
-    """What `diff` tells of a layer; lines: `attribute axis: 0 -> 1`."""
+    """The result of `diff` for a layer. lines: `attribute axis: 0 -> 1`."""
 
     kind: Literal["added", "removed", "changed", "consequence"]
     lines: tuple[str, ...] = ()
 
 
 class LayerView(Record):
-    """A layer. constant: it is computed from constants alone. line: in the file. source: its lines there."""
+    """A layer. constant: True if it depends only on constants. line: in the file. source: its lines in the file."""
 
     key: str
     name: str
@@ -136,7 +143,7 @@ class LayerView(Record):
 
 
 class GraphView(Record):
-    """Layers in the order of computation."""
+    """Layers in topological order."""
 
     layers: tuple[LayerView, ...] = ()
 
@@ -149,8 +156,10 @@ class BodyView(Record):
 
 
 class NetworkView(Record):
-    """A network. file: as it was given. facts: lines about the whole, label and text. unchecked: whether no findings
-    mean that nobody looked for any."""
+    """A model.
+
+    file: as it was given. facts: lines about the whole model, each a label and a text. unchecked: True if `check` did
+    not run; the findings are then empty."""
 
     title: str
     file: str = ""
@@ -161,7 +170,7 @@ class NetworkView(Record):
 
 
 class Link(Record):
-    """A layer of the first network, by its key, and those that stand for it in network number `network`."""
+    """A layer of the first model, by key, and the corresponding layers of model number `network`."""
 
     network: int
     layer: str
@@ -169,17 +178,19 @@ class Link(Record):
 
 
 class Section(Record):
-    """Lines of a report about the whole network, under a heading."""
+    """Lines of a report about the whole model, with a heading."""
 
     heading: str
     lines: tuple[str, ...]
 
 
 class PageView(Record):
-    """A page: one network, or several, with what reports tell of the first.
+    """A page: one or several models, with reports about the first.
 
-    made_by: the version of ir_exec. colour: what the layers are coloured by at first. arrangement: whether several
-    networks are shown side by side, or one at a time.
+    made_by: the version of ir_exec.
+    colour: the initial colouring of layers.
+    arrangement: the arrangement of several models: next to each other, or one at a time.
+    folded: True for the compact page of a notebook.
     """
 
     format: Literal[1]

@@ -1,4 +1,4 @@
-"""Networks beside an IR: ONNX files, and what OpenVINO made of a network; which layer of one stands for which."""
+"""Models next to an IR: ONNX files and execution graphs of OpenVINO, with links between their layers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_VALUES = 16
 
 
 def is_execution_graph(path: Path) -> bool:
-    """Whether an .xml is what OpenVINO writes for a compiled network."""
+    """Return True if an .xml is the execution graph of a model compiled by OpenVINO."""
     try:
         with path.open("rb") as file:
             return b"execOrder=" in file.read(2**16)
@@ -36,11 +36,11 @@ def is_execution_graph(path: Path) -> bool:
 
 
 def execution_graph(path: Path) -> tuple[NetworkView, dict[str, tuple[str, ...]]]:
-    """The layers that OpenVINO executes, and for each, by its key, the names of the layers that it was made of."""
+    """The layers that OpenVINO executes, and the names of their original layers by key."""
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise ParseError(f"{path} is larger than an execution graph", code=Code.not_ir)
+            raise ParseError(f"{path} exceeds {_MOST_BYTES:,} bytes, expected an execution graph", code=Code.not_ir)
         root = etree.fromstring(path.read_bytes(), parser)
     except (OSError, etree.XMLSyntaxError) as error:
         raise ParseError(f"{path} cannot be read: {error}", code=Code.unreadable_path) from None
@@ -76,7 +76,7 @@ def execution_graph(path: Path) -> tuple[NetworkView, dict[str, tuple[str, ...]]
                 constant=element.get("type") in ("Const", "Constant"),
             )
         )
-    facts = (("form", "execution graph of OpenVINO"), ("layers", f"{len(layers):,}"))
+    facts = (("format", "execution graph of OpenVINO"), ("layers", f"{len(layers):,}"))
     return NetworkView(title=path.name, file=str(path), facts=facts, graph=GraphView(layers=tuple(layers))), made_of
 
 
@@ -98,10 +98,12 @@ def _input(source: tuple[int, int] | None, type: str) -> InputView:
 
 
 def onnx_network(path: Path) -> NetworkView:
-    """The nodes and constants of an ONNX file; ParseError where the file or the package onnx is not there."""
+    """The nodes and constants of an ONNX file. Raises ParseError if the file or the package onnx is missing."""
     if find_spec("onnx") is None:
         hint = "pip install 'ir-exec[onnx]' installs it"
-        raise ParseError("onnx is not installed, which reads .onnx files", code=Code.unknown_input, hint=hint)
+        raise ParseError(
+            "reading .onnx files requires onnx, which is not installed", code=Code.unknown_input, hint=hint
+        )
     import onnx
 
     try:
@@ -111,7 +113,7 @@ def onnx_network(path: Path) -> NetworkView:
     types = {one.name: _onnx_type(one) for one in (*model.graph.value_info, *model.graph.input, *model.graph.output)}
     layers = tuple(_onnx_layers(model.graph, types))
     domains = {one.domain or "ai.onnx": one.version for one in model.opset_import}
-    facts = (("form", "ONNX"), ("opset", ", ".join(f"{name} {version}" for name, version in domains.items())))
+    facts = (("format", "ONNX"), ("opset", ", ".join(f"{name} {version}" for name, version in domains.items())))
     return NetworkView(title=path.name, file=str(path), facts=facts, graph=GraphView(layers=layers))
 
 
@@ -189,13 +191,13 @@ def _attribute(attribute: Any) -> str:
 
 
 MadeOf = Mapping[str, tuple[str, ...]]
-"""For layers, by their keys, the names of the layers of another network that they were made of."""
+"""The names of the original layers in another model, by the key of a layer."""
 
 
 def network_beside(path: str | os.PathLike[str]) -> tuple[NetworkView, MadeOf]:
-    """A network of any form: an IR, an execution graph of OpenVINO, or an ONNX file.
+    """A model in any format: an IR, an execution graph of OpenVINO, or an ONNX file.
 
-    Raises what reading it raises.
+    Raises the errors of reading the file.
     """
     place = Path(path)
     if place.suffix.lower() == ".onnx":
@@ -212,7 +214,7 @@ def network_beside(path: str | os.PathLike[str]) -> tuple[NetworkView, MadeOf]:
 
 
 def links_between(first: NetworkView, other: NetworkView, made_of: MadeOf, index: int) -> tuple[Link, ...]:
-    """The links from the first network to network number `index`, one to many where layers were fused or split."""
+    """The links from the first model to model number `index`. A link has several layers if layers were split."""
     ours, theirs = dict(_entries(first.graph)), dict(_entries(other.graph))
     keys = {entry.key: key for key, entry in (*_ports(first.graph),)}
     their_keys = {entry.key: key for key, entry in (*_ports(other.graph),)}
@@ -226,7 +228,7 @@ def links_between(first: NetworkView, other: NetworkView, made_of: MadeOf, index
     mine = [entry for _, entry in _ports(first.graph)]
     for value, partner in matched(mine, [entry for _, entry in _ports(other.graph)]).items():
         key, their_key = keys[value], their_keys[partner.key]
-        # What OpenVINO tells of its layers is better than what names and positions do.
+        # The original names that OpenVINO reports are more reliable than names and positions.
         if not (their_key in taken or key in found):
             found[key][their_key] = None
     if made_of:
@@ -235,7 +237,7 @@ def links_between(first: NetworkView, other: NetworkView, made_of: MadeOf, index
 
 
 def _fused_into_readers(graph: GraphView, found: dict[str, dict[str, None]]) -> None:
-    """Layers that no layer of the other network names went, as all that reads them did, into one layer there."""
+    """Link layers without a link to the layer of the other model that all of their readers are linked to."""
     readers: dict[int, list[str]] = defaultdict(list)
     for layer in graph.layers:
         for read in layer.inputs:
@@ -248,14 +250,14 @@ def _fused_into_readers(graph: GraphView, found: dict[str, dict[str, None]]) -> 
 
 
 def _entries(graph: GraphView) -> Iterator[tuple[str, Entry]]:
-    """The first value of each layer, by its key."""
+    """Yield the first value of each layer, with its key."""
     for key, entry in _ports(graph):
         if entry.port == 0:
             yield key, entry
 
 
 def _ports(graph: GraphView, scope: tuple[str, ...] = ()) -> Iterator[tuple[str, Entry]]:
-    """Every value, by the key of its layer; Results as values of their own."""
+    """Yield every value, with the key of its layer. A Result is a value as well."""
     for layer in graph.layers:
         for body in layer.bodies:
             yield from _ports(body.graph, (*scope, layer.name, body.name))

@@ -1,4 +1,4 @@
-"""One HTML file from the data of a page, which asks the network for nothing; in a frame, as notebooks show it, too."""
+"""One HTML file from the data of a page, which loads no other resources, and a frame for notebooks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["MODULES", "frame", "html_of"]
 _HERE = Path(__file__).parent
 
 MODULES = ("dom", "network", "layout", "colours", "scene", "details", "search", "address", "layers", "times", "main")
-"""The modules of the front end in `page/`, those that others import first."""
+"""The modules of the front end in `page/`, each after the modules that it imports."""
 
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
@@ -28,7 +28,7 @@ _EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 @cache
 def _parts() -> dict[str, str]:
-    """What all pages share. A page is a file alone, so its modules are joined into one; no two share a name."""
+    """The common texts of all pages. All modules are joined into one script, so their names must be unique."""
     library = _read("vendor/dagre.js")
     modules = "\n".join(_EXPORT.sub("", _IMPORT.sub("", _read(f"page/{name}.js"))) for name in MODULES)
     script = f'"use strict";\n{modules}'
@@ -38,13 +38,13 @@ def _parts() -> dict[str, str]:
 
 
 def html_of(page: PageView) -> str:
-    """The whole file. The policy in it lets nothing run but its own scripts, and loads nothing."""
+    """The whole file. Its content security policy allows only its own scripts, and no loading of resources."""
     return _filled(page.model_dump_json(exclude_defaults=True))
 
 
 def _filled(data: str) -> str:
     parts = _parts()
-    # Inside of a script element `<` could end it; in JSON it stands in strings alone.
+    # Inside a script element, `<` could end the element; in JSON, it occurs only in strings.
     texts = {**parts, "data": data.replace("<", "\\u003c")}
     pieces = re.split(r"\{([a-z_]+)\}", parts["template"])
     return "".join(texts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
@@ -59,11 +59,11 @@ def _hash(text: str) -> str:
 
 
 _MOST_LAYERS = 3000
-"""Notebooks keep what they show: the page of a larger network would make them slow."""
+"""Maximum layers of a model in a notebook: notebooks store their outputs, and larger pages would make them slow."""
 
 
 def frame(model: Model) -> str | None:
-    """An `<iframe>` with the folded page, without the lines of the file; None for a network that is too large."""
+    """An `<iframe>` with the folded page, without the lines of the file; None if the model is too large."""
     places = LayerPlaces(model.graph)
     if len(places.keys) > _MOST_LAYERS:
         return None
@@ -71,7 +71,7 @@ def frame(model: Model) -> str | None:
     loaded = Loaded(model.document, model.graph, model.weights, model.document)
     network = network_view(OpenedFile(None, None, loaded, inferred, places))
     page = PageView(format=1, made_by=__version__, title=network.title, folded=True, networks=(network,))
-    # Scripts in the frame see nothing of the notebook.
+    # Scripts in the frame have no access to the notebook.
     return (
         f'<iframe sandbox="allow-scripts" style="width:100%;height:480px;border:1px solid #8888;border-radius:8px" '
         f'title="{escape(network.title)}" srcdoc="{escape(html_of(page))}"></iframe>'

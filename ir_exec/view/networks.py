@@ -1,4 +1,4 @@
-"""A network, as far as its file can be read, as what a page shows of it."""
+"""The view of a model for a page, complete as far as its file can be read."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from ir_exec.view.text import LayerPlaces, shown, source_of_layers
 __all__ = ["Notes", "OpenedFile", "finding_view", "network_view", "open_network"]
 
 _MOST_KNOWN = 16
-"""Of a value with more elements, none is shown."""
+"""Maximum elements of a value that is shown."""
 
 
 @dataclass
 class Notes:
-    """What reports and runs tell of layers and values."""
+    """Facts about layers and values from reports and runs."""
 
     values: dict[Value, ValuesView] = field(default_factory=dict)
     errors: dict[Node, ErrorView] = field(default_factory=dict)
@@ -48,8 +48,10 @@ class Notes:
 
 @dataclass
 class OpenedFile:
-    """A file that was read, and checked unless `report` is None. inferred: the types of its values, whatever the file
-    declares. source: None for a network whose file is not at hand."""
+    """A file that was read.
+
+    source: None for a model without a file. report: None if it was not checked. inferred: the inferred types of its
+    values, independent of the declared types."""
 
     source: Source | None
     report: Report | None
@@ -64,9 +66,9 @@ class OpenedFile:
 
 
 def open_network(source: Model | Source, weights: WeightsSource | None = None) -> OpenedFile:
-    """Read and check a file, or check a network in memory; a faulty one is shown as far as it can be read.
+    """Read and check a file, or check a model in memory. A faulty file is shown as far as it can be read.
 
-    Raises the first error where there is no network at all.
+    Raises the first error if nothing can be read.
     """
     inferred: dict[Value, TensorType] = {}
     checked: CheckedFile = run_check(source, weights, inferred=inferred)
@@ -81,8 +83,10 @@ def open_network(source: Model | Source, weights: WeightsSource | None = None) -
 def network_view(
     opened: OpenedFile, notes: Notes | None = None, *, with_source: bool = True, report: Report | None = None
 ) -> NetworkView:
-    """All that a page shows of a network. with_source: whether the lines of each layer are among it. report: of the
-    check, where it is not that of `opened`."""
+    """The view of a model for a page.
+
+    with_source: True to include the lines of each layer. report: of the check, instead of that of `opened`.
+    """
     places, graph = opened.places, opened.loaded.graph
     report = report or opened.report
     lines = _source_lines(opened) if with_source else {}
@@ -109,7 +113,7 @@ def _source_lines(opened: OpenedFile) -> dict[int, str]:
 
 
 class _Layers:
-    """Makes the views of layers."""
+    """A factory of the views of layers."""
 
     def __init__(self, opened: OpenedFile, notes: Notes, lines: Mapping[int, str]) -> None:
         self._keys = opened.places.keys
@@ -181,7 +185,7 @@ def _is_constant(node: Node, constant: set[Node]) -> bool:
 
 
 def _known(type: TensorType) -> str | None:
-    """The elements of a small value that is known before a run."""
+    """The elements of a small value that inference computes."""
     if type.source is None or not type.shape.is_static:
         return None
     count = 1
@@ -194,7 +198,7 @@ def _known(type: TensorType) -> str | None:
 
 
 def finding_view(found: Diagnostic, places: LayerPlaces | None) -> FindingView:
-    """A finding, at its layer; places: None where there is no network."""
+    """The view of a finding, with its layer. places: None without a model."""
     source = None if found.source is None else f"source: {found.source}"
     hint = "; ".join(filter(None, (found.hint, source)))
     node = None if places is None else places.of_location(found.location)
@@ -216,10 +220,10 @@ def _facts(opened: OpenedFile) -> tuple[tuple[str, str], ...]:
     nodes = list(opened.places.keys)
     constants = {(node.op.offset, node.op.size) for node in nodes if isinstance(node.op, Const)}
     stored = sum(size for _, size in constants)
-    facts = [("network", shown(loaded.document.name)), ("IR version", str(loaded.version))]
-    facts.append(("layers", f"{len(nodes):,}, {len(constants):,} different constants of {stored:,} bytes"))
+    facts = [("name", shown(loaded.document.name)), ("IR version", str(loaded.version))]
+    facts.append(("layers", f"{len(nodes):,}, {len(constants):,} distinct constants with {stored:,} bytes"))
     if report is not None:
-        facts.append(("checked", f"{report.layers_checked:,} layers, {report.layers_not_checked:,} not"))
+        facts.append(("checked", f"{report.layers_checked:,} layers, {report.layers_not_checked:,} not checked"))
     if report is not None and report.requires is not None:
-        facts.append(("needs", f"OpenVINO {report.requires.release} or newer"))
+        facts.append(("requires", f"OpenVINO {report.requires.release} or newer"))
     return tuple(facts)

@@ -1,4 +1,4 @@
-"""What reports of other commands, and a run, tell of the layers of a network, and of the network as a whole."""
+"""Facts about a model and its layers from reports of other commands and from a run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ AnyComparison: TypeAlias = Comparison | Comparisons | QuantizationReport
 
 
 def comparison_of(report: AnyComparison | str | os.PathLike[str]) -> AnyComparison:
-    """The report of `compare` or `quantize-report`, or that of its JSON file; ParseError where it is none."""
+    """Return a report of `compare` or `quantize-report`, or read it from a JSON file. Raises ParseError."""
     if isinstance(report, (Comparison, Comparisons, QuantizationReport)):
         return report
     content = _content(report)
@@ -63,7 +63,7 @@ def comparison_of(report: AnyComparison | str | os.PathLike[str]) -> AnyComparis
 
 
 def profile_of(report: Profile | str | os.PathLike[str]) -> Profile:
-    """The report of `profile`, as an object or from its JSON file; ParseError where it is none."""
+    """Return a report of `profile`, or read it from a JSON file. Raises ParseError."""
     return report if isinstance(report, Profile) else _parsed(report, _content(report), Profile, "profile")
 
 
@@ -80,12 +80,13 @@ def _parsed(path: str | os.PathLike[str], content: bytes, form: type[AnyReport],
         return form.model_validate_json(content)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        message = f"{os.fspath(path)} is no report of `ir-exec {command} --format json`: {where or 'no JSON'}"
+        problem = f"field {where!r} is missing or not valid" if where else "the file is not valid JSON"
+        message = f"{os.fspath(path)} is not a report of `ir-exec {command} --format json`: {problem}"
         raise ParseError(message, code=Code.unknown_input) from None
 
 
 def errors_of(report: AnyComparison, places: LayerPlaces) -> dict[Node, ErrorView]:
-    """For each layer the errors that the comparison found; of many inputs, of the item in which they are worst."""
+    """The errors of each layer in a comparison; for a comparison of many inputs, those of its worst item."""
     if isinstance(report, QuantizationReport):
         return _effects_of(report, places)
     found: dict[Node, ErrorView] = {}
@@ -103,11 +104,11 @@ def errors_of(report: AnyComparison, places: LayerPlaces) -> dict[Node, ErrorVie
 
 
 _NOTABLE = 0.1
-"""The share of the greatest effect from which a layer has the colour of a carried error."""
+"""Minimum share of the greatest effect for the colour of a carried error."""
 
 
 def _effects_of(report: QuantizationReport, places: LayerPlaces) -> dict[Node, ErrorView]:
-    """For the layers of each weight, and for each FakeQuantize, what the outputs lose; those to keep are wrong."""
+    """The loss of the outputs for the layers of each weight and for each FakeQuantize; layers to keep are wrong."""
     greatest = max((float(one.effect.loss) for one in report.layers if one.effect is not None), default=0.0)
     found: dict[Node, ErrorView] = {}
     for one in report.layers:
@@ -126,14 +127,14 @@ def _effects_of(report: QuantizationReport, places: LayerPlaces) -> dict[Node, E
 
 
 def layers_in(report: AnyComparison) -> int:
-    """How many layers a report tells of."""
+    """The number of layers in a report."""
     if isinstance(report, QuantizationReport):
         return sum(len(one.layer_ids) for one in report.layers)
     return len(_told_layers(report))
 
 
 def _told_layers(report: Comparison | Comparisons) -> list[tuple[ComparedLayer, str | None]]:
-    """The layers, and what is to be said of each."""
+    """The layers, each with a note."""
     if isinstance(report, Comparison):
         return [(layer, layer.note) for layer in report.layers]
     told = []
@@ -146,7 +147,7 @@ def _told_layers(report: Comparison | Comparisons) -> list[tuple[ComparedLayer, 
 
 
 def _without_texts(found: Difference | None) -> Difference | None:
-    """The difference; texts of files in it printable and cut."""
+    """The difference, with printable and truncated texts."""
     if found is None:
         return None
     changes: dict[str, Any] = {
@@ -156,7 +157,7 @@ def _without_texts(found: Difference | None) -> Difference | None:
 
 
 def times_of(report: Profile, places: LayerPlaces) -> dict[Node, TimeView]:
-    """For each layer the time that the profile found."""
+    """The time of each layer in a profile."""
     found: dict[Node, TimeView] = {}
     for layer in report.layers:
         node = places.of_path(layer.path, layer.layer_id)
@@ -166,7 +167,7 @@ def times_of(report: Profile, places: LayerPlaces) -> dict[Node, TimeView]:
         if layer.gflops:
             notes.append(f"{layer.gflops:.3g} GFLOP/s")
         if layer.of_peak:
-            notes.append(f"{layer.of_peak:.0%} of what this machine can do")
+            notes.append(f"{layer.of_peak:.0%} of the machine's peak")
         if layer.openvino:
             notes.append(f"in OpenVINO {shown(layer.openvino)}")
         found[node] = TimeView(
@@ -176,7 +177,7 @@ def times_of(report: Profile, places: LayerPlaces) -> dict[Node, TimeView]:
 
 
 def section_of_comparison(report: AnyComparison) -> Section:
-    """The verdict, what explains it, and the counts; of many inputs a verdict for each, those that differ first."""
+    """The verdict, its explanation and the counts; for many inputs, a verdict for each, different ones first."""
     if isinstance(report, QuantizationReport):
         lines = list(report.lines())
     elif isinstance(report, Comparison):
@@ -191,7 +192,7 @@ def section_of_comparison(report: AnyComparison) -> Section:
 
 
 def section_of_profile(report: Profile) -> Section:
-    """How long a run takes, and the layers that take longest."""
+    """The time of a run, and the slowest layers."""
     lines = [*summary(report), ""]
     lines += [
         f"{layer.share:6.1%}  {layer.seconds * 1e3:9.4f} ms  {layer.path}" for layer in slowest(report)[:_LONGEST]
@@ -206,7 +207,10 @@ _FIRST = 8
 def values_of_run(
     model: Model, inputs: Inputs, found: dict[Value, ValuesView], progress: Callable[[str], None] | None = None
 ) -> None:
-    """Note the statistics of every value of a run in `found`; raises what a run raises, and notes what was before."""
+    """Record the statistics of every value of a run in `found`.
+
+    Raises the errors of a run, after recording the values computed before the error.
+    """
 
     def visit(visit: Visit) -> None:
         if progress is not None:
@@ -214,7 +218,7 @@ def values_of_run(
         for value, array in zip(visit.node.outputs, visit.outputs, strict=False):
             before = found.get(value)
             if before is not None and isinstance(visit.node.op, Const):
-                continue  # the constants of a body are the same in each iteration
+                continue  # the constants of a body are equal in all iterations
             found[value] = values_of(array, visit, runs=1 if before is None else before.runs + 1)
 
     Walker(model).run(inputs, visit)
@@ -257,7 +261,7 @@ def values_of(array: Array, visit: Visit, runs: int = 1) -> ValuesView:
 
 
 def _limits(array: Array, node: Node) -> set[float]:
-    """The numbers that elements have where they were clamped: the ends of short types, and those of Clamp."""
+    """The values of saturated elements: the limits of short element types, and those of Clamp."""
     kind = ElementType.of(array)
     found: set[float] = set()
     if node.type == "Clamp":

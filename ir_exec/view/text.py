@@ -1,5 +1,4 @@
-"""Texts of files as a page shows them, printable, and no longer than a person reads; how layers are named in the
-address of a page."""
+"""Texts of files for a page, printable and of limited length, and the keys of layers in the address of a page."""
 
 from __future__ import annotations
 
@@ -14,21 +13,21 @@ from ir_exec.printable import printable
 __all__ = ["LONGEST_NAME", "LONGEST_SOURCE", "LayerPlaces", "shown", "source_of_layers"]
 
 LONGEST_NAME = 400
-"""Characters of a name, an attribute, or a line."""
+"""Maximum characters of a name, an attribute, or a line."""
 
 LONGEST_SOURCE = 6000
-"""Characters of the source of a layer."""
+"""Maximum characters of the source of a layer."""
 
 
 def shown(text: str, most: int = LONGEST_NAME) -> str:
-    """The text without characters that are not seen, cut where it is too long: `aaa... (1,048,576 characters)`."""
+    """The text without invisible characters, truncated if too long: `aaa... (1,048,576 characters)`."""
     if len(text) <= most:
         return printable(text)
     return f"{printable(text[:most])}... ({len(text):,} characters)"
 
 
 def source_of_layers(raw: bytes, lines: Sequence[int]) -> dict[int, str]:
-    """For each line on which a layer begins its element, up to its end or its first body."""
+    """The source of each layer by the line of its element, up to the end of the element or its first body."""
     text = raw.decode("utf-8", "replace").split("\n")
     found: dict[int, str] = {}
     starts = sorted({line for line in lines if 0 < line <= len(text)})
@@ -36,7 +35,7 @@ def source_of_layers(raw: bytes, lines: Sequence[int]) -> dict[int, str]:
         taken: list[str] = []
         length = 0
         margin = len(text[start - 1]) - len(text[start - 1].lstrip())
-        # A layer without others inside ends before the next one begins, or where its element does.
+        # A layer without layers inside ends with its element, or before the next layer.
         for line in text[start - 1 : max(following - 1, start)]:
             length += len(line) + 1
             taken.append(shown(line[min(margin, len(line) - len(line.lstrip())) :].rstrip("\r").replace("\t", "    ")))
@@ -53,10 +52,10 @@ _PORT = re.compile(r":\d+$")
 
 
 class LayerPlaces:
-    """Every layer of a network, those of bodies and unreachable ones included, by what names it.
+    """All layers of a model, including those of bodies and unreachable ones, by key, path and location.
 
-    keys: `7`, `7/body/3`. Of layers that share an id, which is a fault of the file, each but the first has the line
-    added to its key.
+    keys: `7`, `7/body/3`. If several layers have the same id, which is a fault of the file, the line is added to the
+    keys of all but the first.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -82,11 +81,11 @@ class LayerPlaces:
                 self._add(body.graph, f"{key}/{body.name}/", (*scope, holders[node], body.name))
 
     def of_path(self, path: str, layer_id: str) -> Node | None:
-        """The layer with this id that a report calls `loop/body/name`, or `split:1` for one of its outputs."""
+        """The layer with this id and a path as in reports: `loop/body/name`, or `split:1` for one of its outputs."""
         return self._by_path.get((path, layer_id)) or self._by_path.get((_PORT.sub("", path), layer_id))
 
     def of_location(self, location: Location) -> Node | None:
-        """The layer of a finding; of several that share id, name and type the one that begins last before its line."""
+        """The layer of a finding. Of several with the same id, name and type, the last that starts before its line."""
         found = self._by_location.get((location.layer_id, location.layer_name, location.layer_type), [])
         line = location.line
         before = [node for node in found if line is not None and node.layer.line <= line]

@@ -309,7 +309,7 @@ FITTED: dict[str, tuple[Callable[[], Model], str, str | None]] = {
         "image[2] / 4",
     ),
     "positions": (positions, "at most 40", None),
-    "divisors": (divisors, "1 to 4, 6, 8, 12, 16, 24 or 48, of those up to 527", None),
+    "divisors": (divisors, "1 to 4, 6, 8, 12, 16, 24 or 48 (of sizes up to 527)", None),
 }
 
 

@@ -146,7 +146,7 @@ def test_bodies_open_in_place_and_their_layers_have_addresses(open_page: Opens) 
     outside, inside = box_of(tab, loop.key), box_of(tab, inner.key)
     assert outside["y"] < inside["y"]
     assert inside["y"] + inside["h"] < outside["y"] + outside["h"]
-    tab.click("#details button:has-text('Fold body')")
+    tab.click("#details button:has-text('Collapse body')")
     assert box_of(tab, inner.key) is None
     # A colleague gets the address, and sees the same.
     other = open_page(page, f"#layer={inner.key}")

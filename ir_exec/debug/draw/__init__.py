@@ -1,1 +1,1 @@
-"""Inputs that nobody gave: sizes that the network takes, and values that a person would give."""
+"""Generated inputs: sizes that the model accepts, and plausible values."""

@@ -1,8 +1,8 @@
-"""Which values of a network follow from the elements of an input, one by one, and what becomes of a few samples there.
+"""Element-wise data flow from the inputs: the images of a few samples at each value of a model.
 
-A mask that is computed as (1 - mask) * -3e38 has become 0 where it was 1 and -3e38 where it was 0, whatever the layers
-on the way are called. So every value has a trail for each input that it is made of: what the samples 0, 1, 2 and -1
-become there, as far as only constants are involved.
+A mask computed as (1 - mask) * -3e38 is 0 where the input is 1 and -3e38 where it is 0, independent of the types of the
+layers in between. Each value therefore has one trail for each input that it derives from: the images of the samples 0,
+1, 2 and -1, as long as only constants are involved.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ir_exec.types import Array, ElementType, TensorType
 __all__ = ["SAMPLES", "Flow", "Trail"]
 
 SAMPLES = (0.0, 1.0, 2.0, -1.0)
-"""Elements of an input whose images are followed; an unsigned or boolean input has no sample below 0."""
+"""Input elements whose images are tracked; an unsigned or boolean input has no sample below 0."""
 
 _MOST_CONSTANTS = 2**20
-"""Elements of the largest constant whose extent is computed: larger ones are weights."""
+"""Maximum elements of a constant whose extent is computed: larger constants are weights."""
 
 _WIDEST = 4
-"""Images of one sample, which constants with several elements spread, that are followed."""
+"""Maximum images of one sample that are tracked; constants with several elements produce several images."""
 
 _ELEMENTWISE = frozenset(
     [
@@ -113,7 +113,7 @@ _MOVING = {
     **dict.fromkeys(["ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate"], (0, 2)),
     "Concat": None,
 }
-"""Layers whose output has elements of inputs, by the positions of these; None for all of them."""
+"""Operators whose output contains elements of inputs, with the positions of these inputs; None for all of them."""
 
 _NEUTRAL = {
     "Add": 0.0,
@@ -124,18 +124,19 @@ _NEUTRAL = {
     "LogicalXor": 0.0,
     "BitwiseOr": 0.0,
 }
-"""What an operand that nothing is known of is taken for."""
+"""Neutral elements of operators, used for an unknown operand."""
 
 _CONJUNCTIONS = frozenset(["LogicalAnd", "LogicalOr", "BitwiseAnd", "BitwiseOr", "Minimum", "Maximum"])
-"""Where an unknown operand leaves a mask what it is."""
+"""Operators that keep the meaning of a mask if the other operand is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trail:
-    """How a value follows from an input, element by element.
+    """The element-wise dependence of a value on an input.
 
-    points: the images of the samples, a column for each of a few elements of constants; NaN where they are unknown.
-    is_sum: the elements are summed along axes. is_scaled: products by constant factors are summed, as in an angle.
+    points: the images of the samples, with one column for each of a few elements of constants; NaN if unknown.
+    is_sum: True if elements are summed along axes.
+    is_scaled: True if products with constant factors are summed, as in an angle.
     """
 
     points: Array
@@ -149,7 +150,7 @@ class Trail:
         return not self.is_sum and not self.is_scaled and bool((self.points == samples).all())
 
     def lines(self, samples: int = len(SAMPLES)) -> list[tuple[float, float]] | None:
-        """Offset and slope of each column; None where an image is no line. samples: how many are looked at."""
+        """Offset and slope of each column; None if an image is not linear. samples: the number of samples used."""
         points = self.points[:samples]
         if self.is_scaled or len(points) < 3 or not np.isfinite(points).all():
             return None
@@ -164,8 +165,8 @@ class Trail:
 class Flow:
     """The trails of all values, bodies included.
 
-    types: of all values, for the shapes of the inputs that are to be drawn. visit: called with each node before its
-    outputs are known.
+    types: of all values, for the shapes of the generated inputs.
+    visit: called with each node before its outputs are known.
     """
 
     def __init__(
@@ -196,7 +197,7 @@ class Flow:
         return self._trails.get(value, {}) if value is not None else {}
 
     def extent(self, value: Value | None) -> Array | None:
-        """The least and the greatest element of a value that follows from constants, one where they are the same."""
+        """The least and the greatest element of a value that derives from constants; one element if they are equal."""
         return self._extents.get(value) if value is not None else None
 
     def counts(self, value: Value | None) -> bool:
@@ -204,12 +205,12 @@ class Flow:
         return value in self._counting
 
     def reached(self, value: Value | None) -> list[int]:
-        """The numbers of the inputs whose elements a value depends on in any way."""
+        """The numbers of all inputs whose elements a value depends on."""
         bits = self._reached.get(value, 0) if value is not None else 0
         return [number for number in range(bits.bit_length()) if bits >> number & 1]
 
     def known(self, value: Value | None) -> Array | None:
-        """The elements of a value that inference knows."""
+        """The elements of a value, if inference computes them."""
         if value is None:
             return None
         found = self.type(value).value
@@ -247,7 +248,7 @@ class Flow:
         try:
             array = op.evaluate(weights=self._weights)
         except IRError:
-            return  # a run says what is wrong with it
+            return  # a run reports the error
         numbers = np.asarray(array).reshape(-1).astype(np.float64)
         self._extents[value] = np.unique([numbers.min(), numbers.max()])
         if numbers.size > 1 and (np.diff(numbers) == 1).all():
@@ -317,7 +318,7 @@ class Flow:
             self._counting.update(node.outputs)
 
     def _scale(self, node: Node) -> None:
-        """Products whose other factor is constant, or follows from shapes alone."""
+        """Track products whose other factor is constant, or derives from shapes only."""
         found: dict[int, Trail] = {}
         for value in node.values_in:
             others = [other for other in node.values_in if other is not value]
@@ -346,7 +347,7 @@ class Flow:
             self._counting.add(value)
 
     def _is_truth(self, points: Array, value: Value) -> bool:
-        """Return True for a product of integers that are 0 or 1: a mask with another one."""
+        """Return True for a product of integers that are 0 or 1: two masks combined."""
         is_float = self.type(value).element_type.is_float
         return not is_float and bool(np.isin(points[:2], (0.0, 1.0)).all()) and canonical(value.node.type) == "Multiply"
 
@@ -357,9 +358,9 @@ class Flow:
         return type_name in ("Add", "Subtract", "Multiply") and not any(self._reached.get(one) for one in others)
 
     def image(self, node: Node, number: int | None) -> tuple[Array | None, bool]:
-        """The images of the samples of an input behind an elementwise layer, and whether only constants are beside it.
+        """The images of the samples after an element-wise layer, and True if all other operands are constant.
 
-        number: of the input; None for the extent of constants. An operand that is unknown is taken as neutral.
+        number: of the input; None for the extent of constants. An unknown operand is replaced by the neutral element.
         """
         type_name = canonical(node.type)
         operands = node.values_in[:1] if type_name == "ConvertLike" else node.values_in
@@ -384,7 +385,7 @@ class Flow:
         return self._evaluated(node, type_name, operands, arrays), is_pure
 
     def _evaluated(self, node: Node, type_name: str, operands: list[Value], arrays: list[Array | None]) -> Array | None:
-        """The layer on the images of its operands; in a Select what is unknown becomes NaN."""
+        """The result of the layer for the images of its operands; NaN for unknown operands of a Select."""
         rows = max(len(array) for array in arrays if array is not None)
         known = [array for array in arrays if array is not None]
         fills = (0.0, 1.0) if type_name == "Select" else (_NEUTRAL.get(type_name),)
@@ -393,7 +394,7 @@ class Flow:
             columns = []
             for place, (value, array) in enumerate(zip(operands, arrays, strict=True)):
                 if array is None:
-                    # Neutral in a conjunction is what is beside it.
+                    # In a conjunction, the other operand is neutral.
                     array = known[0] if fill is None else np.full((1, 1), fill)
                 shape = [len(array), *[1] * len(operands)]
                 shape[place + 1] = array.shape[1]
@@ -406,7 +407,7 @@ class Flow:
                 with np.errstate(all="ignore"):
                     result = node.op.evaluate(*columns) if node.op is not None else None
             except Exception:
-                return None  # what cannot be computed of samples is unknown
+                return None  # the images are unknown if the samples cannot be computed
             if result is None:
                 return None
             numbers = np.asarray(result).astype(np.float64)
@@ -421,7 +422,7 @@ class Flow:
 
 
 def _samples(kind: ElementType) -> Array:
-    """The samples that an element type can hold, as a column."""
+    """The samples that an element type can represent, as a column."""
     if kind is ElementType.boolean:
         count = 2
     elif kind.is_known and not kind.is_float and not kind.is_signed:
@@ -432,7 +433,7 @@ def _samples(kind: ElementType) -> Array:
 
 
 def _typed(points: Array, kind: ElementType, shape: list[int]) -> Any:
-    """Points as elements of a type; None where that is no number."""
+    """Points converted to an element type; None for a type without numbers."""
     if not kind.is_known or kind.dtype.kind in "OV":
         return None
     with np.errstate(all="ignore"):
@@ -441,7 +442,7 @@ def _typed(points: Array, kind: ElementType, shape: list[int]) -> Any:
 
 
 def _narrowed(images: Array) -> Array:
-    """No more columns than are followed: those with the least and the greatest image of the second sample."""
+    """The images, reduced to the columns with the extremes of the second sample if there are too many."""
     if images.shape[1] <= _WIDEST:
         return images
     row = images[min(1, len(images) - 1)]

@@ -1,4 +1,4 @@
-"""The inputs of a network that nobody gave, as a person would give them."""
+"""Generated inputs of a model, with plausible shapes and values."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ def drawn_inputs(
     shapes: Mapping[str, ShapeLike] | None = None,
     given: Mapping[str, Array] | None = None,
 ) -> dict[str, Array]:
-    """All inputs by name: those that are given, and the others at random; those of one seed are the same everywhere.
+    """All inputs by name: the given ones, and random arrays for the others, reproducible by seed on every machine.
 
-    shapes: by name; dims that they and the file leave open have the sizes of `fitting_shapes`. Values are such as the
-    network takes: masks are 1, indices are inside of what they index, lengths are at most the axis. The network is not
-    run; `checked_inputs` draws again where its outputs are NaN.
-    Raises EvaluationError for shapes of what is no input, ShapeError for an input of unknown rank without a shape, and
-    ResourceError for one that would not fit into memory.
+    shapes: by name; dims that are dynamic in these and in the file get the sizes of `fitting_shapes`.
+
+    Values are plausible for the model: masks are 1, indices are in range, lengths are at most the size of the axis. The
+    model is not run; `checked_inputs` draws again if the outputs are NaN.
+    Raises EvaluationError for a shape of an unknown input, ShapeError for an input of unknown rank without a shape, and
+    ResourceError for an input that does not fit into memory.
     """
     return Drawer(model, seed, shapes, given).arrays(0)
 
 
 class Drawer:
-    """Draws the inputs of a network, again where that is asked for. The arguments are those of `drawn_inputs`.
+    """A generator of inputs of a model, for several attempts. The arguments are those of `drawn_inputs`.
 
-    names: of the outputs. depends: which of them follow from values of the inputs, and not from their shapes alone.
+    names: of the outputs. depends: for each output, True if it depends on values of the inputs, not only on shapes.
     """
 
     def __init__(
@@ -64,11 +65,11 @@ class Drawer:
 
     @property
     def is_random(self) -> bool:
-        """Return True if another attempt gives other arrays."""
+        """Return True if another attempt yields different arrays."""
         return len(self._given) < len(self._ports)
 
     def arrays(self, attempt: int) -> dict[str, Array]:
-        """All inputs by name, in other values for each attempt."""
+        """All inputs by name, with different values for each attempt."""
         return {
             port.name: self._given[port.name]
             if port.name in self._given
@@ -77,7 +78,7 @@ class Drawer:
         }
 
     def record(self, arrays: Mapping[str, Array]) -> Drawn:
-        """The record of inputs that were drawn, without those that were given."""
+        """The record of the generated inputs, without the given ones."""
         inputs = [
             input_record(port.name, arrays[port.name], role)
             for port, role in zip(self._ports, self._roles, strict=True)
@@ -86,7 +87,7 @@ class Drawer:
         return Drawn(seed=self._seed, inputs=tuple(inputs))
 
     def _random(self, number: int, attempt: int) -> np.random.Generator:
-        """A stream for each input, which does not depend on what others are like."""
+        """The random stream of an input, independent of the other inputs."""
         return np.random.default_rng([self._seed, number, attempt])
 
     def _found_roles(self, model: Model) -> tuple[Sequence[bool], Sequence[Role]]:

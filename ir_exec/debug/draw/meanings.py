@@ -1,4 +1,4 @@
-"""What layers show about an input that they read: which values it may have, and what it is for."""
+"""Evidence from the layers that read an input: its valid values, and its meaning."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ Kind = Literal[
     "timestep",
     "exact",
 ]
-"""mask: `low` everywhere. index: integers from low to high. open index: into an axis
-whose size is not known. counting: 0, 1, 2, ... along the last axis, up to high.
-lengths: from high downwards. offsets: rising from 0. sorted: rising along the last axis. probabilities: positive,
-with a sum of 1. corners: of boxes, the second above the first. within: between low and high. exact: a given value."""
+"""mask: `low` everywhere. index: integers from low to high. open index: into an axis of unknown size. counting: 0, 1,
+2, ... along the last axis, up to high. lengths: descending from high. offsets: ascending from 0. sorted: ascending
+along the last axis. probabilities: positive, with a sum of 1. corners: of boxes, the second above the first. within:
+between low and high. exact: a given value."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """What a layer shows about an input; the fields are those of a role."""
+    """The evidence of one layer about an input; the fields are those of a role."""
 
     kind: Kind
     text: str
@@ -69,11 +69,11 @@ class Use:
 
 
 _EXTREME = -1e3
-"""What is as low as this is added to hide an element from a softmax."""
+"""Greatest value that counts as an additive mask, which hides an element from a softmax."""
 
 
 class Uses:
-    """What the layers of a network show about its inputs, found while a flow visits them."""
+    """The evidence of all layers about the inputs, collected during a `Flow`."""
 
     def __init__(self, count: int) -> None:
         self._found: list[list[Use]] = [[] for _ in range(count)]
@@ -83,7 +83,7 @@ class Uses:
         return self._found[number]
 
     def is_hidden_index(self, number: int) -> bool:
-        """Return True where an input may become an index or a size in a way that was not followed."""
+        """Return True if an input may become an index or a size on a path that is not tracked."""
         return number in self._hidden
 
     def visit(self, flow: Flow, node: Node) -> None:
@@ -107,7 +107,7 @@ class Uses:
         self._found[number].append(Use(use.kind, use.text, use.low, use.high, use.exact, node.name))
 
     def _indices(self, flow: Flow, node: Node, type_name: str, position: int, port: str) -> None:
-        """Indices into an axis, as far as they follow from an input by a line; others are remembered."""
+        """Collect indices into an axis that are linear in an input, and record the inputs of all others."""
         value = node.inputs[position]
         is_size = type_name in ("Reshape", "Broadcast", "Range", "Tile", "Slice", "StridedSlice") and position
         limit = index_limit(flow, node, type_name, port)
@@ -148,11 +148,11 @@ def _what_index(flow: Flow, node: Node, high: int) -> str:
 
 
 _NOT_NEGATIVE = 3
-"""The number of samples that are not below 0: an index that is counts from the end."""
+"""The number of samples that are not negative: a negative index counts from the end."""
 
 
 def _preimage(trail: Trail, low: float, high: float, samples: int = len(SAMPLES)) -> tuple[float, float] | None:
-    """The interval of elements of the input whose images are within low and high; None where they are no line."""
+    """The interval of input elements with images between low and high; None if the images are not linear."""
     lines = trail.lines(samples)
     if lines is None:
         return None
@@ -165,7 +165,7 @@ def _preimage(trail: Trail, low: float, high: float, samples: int = len(SAMPLES)
 
 
 def _shown(flow: Flow, node: Node, value: Value, type_name: str, port: str, trail: Trail) -> Iterator[Use]:
-    """What a port shows of the input whose trail ends there."""
+    """The evidence of a port about the input whose trail ends there."""
     key = (type_name, port)
     if key in LENGTHS:
         position, axis = LENGTHS[key]
@@ -185,9 +185,9 @@ def _shown(flow: Flow, node: Node, value: Value, type_name: str, port: str, trai
             flow.known(node.inputs[3 if type_name == "EmbeddingSegmentsSum" else 2]) if len(node.inputs) > 2 else None
         )
         last = int(known.reshape(-1)[0]) - 1 if known is not None and known.size else 3
-        yield Use("sorted", "numbers of segments", 0, max(last, 0))
+        yield Use("sorted", "segment ids", 0, max(last, 0))
     elif key in SORTED:
-        yield Use("sorted", "in rising order", -2, 2)
+        yield Use("sorted", "in ascending order", -2, 2)
     elif key in CORNERS:
         yield Use("corners", "corners of boxes", 0, _extent_of_boxes(flow, node, type_name))
     elif type_name in CONVOLUTIONS and port == "data":
@@ -212,7 +212,7 @@ def _exact(trail: Trail, values: tuple[float, ...], text: str) -> Iterator[Use]:
 
 
 def _extent_of_boxes(flow: Flow, node: Node, type_name: str) -> float:
-    """The size of the image that boxes are in."""
+    """The size of the image that contains the boxes."""
     if type_name != "ROIAlign":
         return 1.0
     sizes = sizes_of(flow, node.inputs[0])
@@ -221,7 +221,7 @@ def _extent_of_boxes(flow: Flow, node: Node, type_name: str) -> float:
 
 
 def _image(flow: Flow, node: Node, trail: Trail) -> Iterator[Use]:
-    """An image of few channels, whose values the network may divide by 255."""
+    """An image of few channels, with values up to 255 if the model scales them down."""
     sizes = sizes_of(flow, node.inputs[0])
     lines = trail.lines()
     if len(sizes) == 4 and sizes[1] in CHANNELS and lines is not None and min(sizes[2:]) > 1:
@@ -230,7 +230,7 @@ def _image(flow: Flow, node: Node, trail: Trail) -> Iterator[Use]:
 
 
 def _pattern(flow: Flow, node: Node, type_name: str, trail: Trail) -> Iterator[Use]:
-    """A shape, or an order of axes, that the data can have."""
+    """A valid shape for the data, or a valid order of its axes."""
     sizes = sizes_of(flow, node.inputs[0])
     count = prod(sizes_of(flow, node.inputs[1]))
     if not trail.is_identity or not sizes:
@@ -246,7 +246,7 @@ def _pattern(flow: Flow, node: Node, type_name: str, trail: Trail) -> Iterator[U
 
 
 def _domain(flow: Flow, node: Node, value: Value, type_name: str, port: str, trail: Trail) -> Iterator[Use]:
-    """Values for which a layer is defined, such as positive ones where the logarithm is taken."""
+    """The domain of a layer, such as positive values for a logarithm."""
     domain = DOMAINS.get((type_name, port))
     if type_name == "Power" and port == "a":
         exponent = flow.extent(node.inputs[1])
@@ -268,12 +268,12 @@ def _domain(flow: Flow, node: Node, value: Value, type_name: str, port: str, tra
 
 
 def _is_positive(trail: Trail, type_name: str) -> bool:
-    """Return True where the function takes every sample already."""
+    """Return True if the function is defined for all samples."""
     return type_name in ("Log", "Sqrt", "Divide", "Power") and bool((trail.points > 0).all())
 
 
 def _divided_by_sum(trail: Trail) -> Iterator[Use]:
-    """Elements that are divided by their sum: of a mask, or probabilities."""
+    """Elements that are divided by their sum: a mask, or probabilities."""
     if len(trail.points) < 4:
         yield Use("mask", "mask whose elements are counted", 1, 1)
     elif (trail.points[3] < 0).any() and (trail.points[1] > 0).all():
@@ -281,7 +281,7 @@ def _divided_by_sum(trail: Trail) -> Iterator[Use]:
 
 
 def _masks(flow: Flow, node: Node, type_name: str) -> Iterator[tuple[int, Use]]:
-    """Inputs that become, at an element of 0 or of 1, so low a number that a softmax hides the element."""
+    """Inputs whose elements 0 or 1 become a number so low that a softmax hides the element."""
     if type_name in ("Add", "Subtract", "Select"):
         for number in {number for value in node.values_in for number in flow.trails(value)}:
             points, is_pure = flow.image(node, number)
@@ -312,7 +312,7 @@ def _hiding(points: np.ndarray[Any, Any], type_name: str) -> Iterator[Use]:
 
 
 def _factors(flow: Flow, node: Node) -> Iterator[tuple[int, Use]]:
-    """Integers and booleans that data are multiplied by, as far as they are 0 or 1 there."""
+    """Integers and booleans that are 0 or 1 when data are multiplied by them."""
     for value, other in (node.values_in, node.values_in[::-1]) if len(node.values_in) == 2 else ():
         if flow.extent(other) is not None or not flow.reached(other):
             continue
@@ -323,7 +323,7 @@ def _factors(flow: Flow, node: Node) -> Iterator[tuple[int, Use]]:
 
 
 def _compared(flow: Flow, node: Node, type_name: str) -> Iterator[tuple[int, Use]]:
-    """Lengths: numbers, one for each row, that what counts up is compared with."""
+    """Lengths: one number for each row, compared with a counting sequence."""
     if type_name not in COMPARING:
         return
     for value, other in (node.values_in, node.values_in[::-1]):

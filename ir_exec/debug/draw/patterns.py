@@ -1,4 +1,4 @@
-"""Sizes that fit with a period: of two in a row one, of sixteen the first four."""
+"""Accepted sizes with a period: every other size, for example, or the first four of every sixteen."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from ir_exec.debug.input_sizes.probing import Outcome, OutOfProbesError, Prober,
 __all__ = ["Pattern", "pattern_of"]
 
 _REACHES = (160, 512)
-"""Sizes that are looked at, one after the other: two periods of the longest that is seen. The second where the first
-are not enough."""
+"""Number of consecutive sizes that are probed, twice the longest period that is detected. The second applies if the
+first finds no period."""
 
 _FAR = (5, 8)
-"""Periods from the first sizes, at which it is asked whether they go on."""
+"""Distances from the first sizes, in periods, at which the pattern is verified."""
 
 _LEFT = 0.3
-"""The share of probes that is left for others."""
+"""The share of the probes that is reserved for other dims."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """The sizes n * period + one of `remainders`, from `least` on; None for all. also: further sizes, below `least`.
+    """The sizes n * period + one of `remainders`, at least `least`, or all of them if `least` is None.
 
-    period: 0 where the sizes that fit have none, and `also` has all of them up to `reach`. seen: some that fit.
+    period: 0 if the accepted sizes have no period; `also` then has all of them up to `reach`.
+    also: further accepted sizes, below `least`.
+    seen: the accepted sizes that were probed.
     """
 
     period: int
@@ -36,10 +38,11 @@ class Pattern:
 
 
 def pattern_of(prober: Prober, base: Sizes, unit: Sizes, dim: int, every: int, *, ends: bool) -> Pattern | None:
-    """The sizes that fit along a direction, where more do than every n-th from the base on.
+    """The pattern of accepted sizes along a direction; None if only every n-th size after the base is accepted.
 
-    unit: by how much every dim moves in one step. every: the number of steps that are known to fit, one after the
-    other, and if it `ends`, only up to a limit.
+    unit: the change of each dim in one step.
+    every: the interval between steps that are known to be accepted.
+    ends: True if these are accepted only up to a limit.
     """
     scan = _Scan(prober, base, unit, dim)
     try:
@@ -56,7 +59,7 @@ class _Scan:
     dim: int
 
     def at(self, steps: int) -> Outcome | None:
-        """What inference says that many steps from the base; None below size 1."""
+        """The outcome of inference at a number of steps from the base; None below size 1."""
         sizes = tuple([size + steps * part for size, part in zip(self.base, self.unit, strict=True)])
         if min(sizes) < 1:
             return None
@@ -101,7 +104,7 @@ def _found(scan: _Scan, every: int, ends: bool) -> Pattern | None:
 
 
 def _pattern(scan: _Scan, period: int, steps: Sequence[int]) -> Pattern | None:
-    """The pattern, where it goes on far from the base as well."""
+    """The pattern, if it holds far from the base as well."""
     others = [step for step in range(period) if step not in steps][:1]
     for times in _FAR:
         for step in (*steps[:4], *steps[-1:], *others):

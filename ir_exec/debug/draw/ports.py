@@ -1,4 +1,4 @@
-"""Ports of operators: which hold indices, lengths or shapes, and the values for which a layer is defined."""
+"""Ports of operators that have indices, lengths or shapes, and the domains of operators."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COMPARING = frozenset(["Less", "LessEqual", "Greater", "GreaterEqual"])
 CONVOLUTIONS = frozenset({"Convolution", "DeformableConvolution"})
 
 CHANNELS = (1, 3)
-"""Of images."""
+"""Numbers of channels of images."""
 
 DOMAINS: dict[tuple[str, str], tuple[float, float, str]] = {
     ("Log", "data"): (0.1, 1, "the logarithm is taken"),
@@ -38,11 +38,11 @@ DOMAINS: dict[tuple[str, str], tuple[float, float, str]] = {
     ("Divide", "b"): (0.5, 2, "a divisor"),
     ("Mod", "b"): (0.5, 2, "a divisor"),
     ("FloorMod", "b"): (0.5, 2, "a divisor"),
-    ("Acosh", "data"): (1.1, 3, "the area cosine is taken"),
+    ("Acosh", "data"): (1.1, 3, "the inverse hyperbolic cosine is taken"),
     ("Acos", "data"): (-0.9, 0.9, "the arc cosine is taken"),
     ("Asin", "data"): (-0.9, 0.9, "the arc sine is taken"),
-    ("Atanh", "data"): (-0.9, 0.9, "the area tangent is taken"),
-    ("GridSample", "grid"): (-1, 1, "places in an image"),
+    ("Atanh", "data"): (-0.9, 0.9, "the inverse hyperbolic tangent is taken"),
+    ("GridSample", "grid"): (-1, 1, "coordinates in an image"),
     ("BatchNormInference", "variance"): (0.5, 2, "a variance"),
     ("Multinomial", "probs"): (0.1, 1, "probabilities"),
     ("NonMaxSuppression", "scores"): (0, 1, "scores"),
@@ -50,7 +50,7 @@ DOMAINS: dict[tuple[str, str], tuple[float, float, str]] = {
     ("MatrixNms", "scores"): (0, 1, "scores"),
     ("MulticlassNms", "scores"): (0, 1, "scores"),
     ("Proposal", "class_probs"): (0, 1, "scores"),
-    ("TopK", "k"): (1, 1, "how many are taken"),
+    ("TopK", "k"): (1, 1, "the number of elements"),
     ("Loop", "trip_count"): (2, 3, "the number of iterations"),
     ("Range", "stop"): (4, 8, "the end of a range"),
     ("Interpolate", "scales"): (1, 2, "scales"),
@@ -60,7 +60,7 @@ DOMAINS: dict[tuple[str, str], tuple[float, float, str]] = {
     ("Pad", "pads_begin"): (0, 1, "pads"),
     ("Pad", "pads_end"): (0, 1, "pads"),
     ("RandomUniform", "shape"): (2, 4, "sizes"),
-    ("Multinomial", "num_samples"): (2, 4, "how many are drawn"),
+    ("Multinomial", "num_samples"): (2, 4, "the number of samples"),
     ("Eye", "num_rows"): (3, 5, "sizes"),
     ("Eye", "num_columns"): (3, 5, "sizes"),
     ("OneHot", "depth"): (10, 10, "the number of classes"),
@@ -69,26 +69,26 @@ DOMAINS: dict[tuple[str, str], tuple[float, float, str]] = {
     ("EmbeddingSegmentsSum", "num_segments"): (4, 4, "the number of segments"),
     ("SegmentMax", "num_segments"): (4, 4, "the number of segments"),
 }
-"""The least and the greatest value at a port, and what it is."""
+"""The least and the greatest value at a port, and a description."""
 
 ALWAYS = frozenset(
     ["Multinomial", "NonMaxSuppression", "NMSRotated", "MatrixNms", "MulticlassNms", "Proposal", "GridSample"]
 )
-"""Where a domain holds for floats that come from an input by any monotone function."""
+"""Operators whose domain applies to floats that any monotone function computes from an input."""
 
 EXACT: dict[tuple[str, str], tuple[float, str]] = {
-    ("Loop", "execution_condition"): (1, "goes on"),
+    ("Loop", "execution_condition"): (1, "the condition of a loop"),
     ("Range", "start"): (0, "the start of a range"),
     ("Range", "step"): (1, "the step of a range"),
     ("FakeQuantize", "input_low"): (-1, "the least level"),
     ("FakeQuantize", "input_high"): (1, "the greatest level"),
     ("FakeQuantize", "output_low"): (-1, "the least level"),
     ("FakeQuantize", "output_high"): (1, "the greatest level"),
-    ("NonMaxSuppression", "max_output_boxes_per_class"): (5, "how many boxes are kept"),
+    ("NonMaxSuppression", "max_output_boxes_per_class"): (5, "the number of boxes"),
     ("NonMaxSuppression", "iou_threshold"): (0.5, "a threshold"),
     ("NonMaxSuppression", "score_threshold"): (0.1, "a threshold"),
     ("NonMaxSuppression", "soft_nms_sigma"): (0, "the width of soft suppression"),
-    ("NMSRotated", "max_output_boxes_per_class"): (5, "how many boxes are kept"),
+    ("NMSRotated", "max_output_boxes_per_class"): (5, "the number of boxes"),
     ("NMSRotated", "iou_threshold"): (0.5, "a threshold"),
     ("NMSRotated", "score_threshold"): (0.1, "a threshold"),
     ("RandomUniform", "minval"): (0, "the least value"),
@@ -116,7 +116,7 @@ LENGTHS: dict[tuple[str, str], tuple[int, int]] = {
     ("CTCLoss", "label_length"): (2, 1),
     ("GatherTree", "max_seq_len"): (0, 0),
 }
-"""The input, by its position, and its axis that lengths are of."""
+"""The input, by position, and its axis that the lengths refer to."""
 
 SORTED = frozenset({("Bucketize", "buckets"), ("SearchSorted", "sorted_sequence")})
 
@@ -134,11 +134,11 @@ CORNERS = frozenset(
 
 
 UNKNOWN = 0
-"""The number of elements along an axis that is open."""
+"""The number of elements along a dynamic axis."""
 
 
 def index_limit(flow: Flow, node: Node, type_name: str, port: str) -> int | None:
-    """The number of elements that the indices at a port may number; None where it has no indices."""
+    """The exclusive upper limit of the indices at a port; None if the port has no indices."""
     find = _LIMITS.get((type_name, port))
     if find is None or node.inputs[0] is None:
         return None
@@ -155,7 +155,7 @@ def _size(dim: Dim) -> int:
 
 
 def axis_size(flow: Flow, node: Node, axis: int) -> int | None:
-    """The size of an axis of the first input, `UNKNOWN` for an open one; None where there is no such axis."""
+    """The size of an axis of the first input, `UNKNOWN` if dynamic; None if the input has no such axis."""
     dims = flow.type(node.inputs[0]).shape.dims if node.inputs[0] is not None else None
     if dims is None or not -len(dims) <= axis < len(dims):
         return None
@@ -179,7 +179,7 @@ def _rows(flow: Flow, node: Node) -> int | None:
 
 
 def _leading(flow: Flow, node: Node) -> int | None:
-    """The least of the axes that indices of several elements number."""
+    """The least size of the axes that index tuples refer to."""
     sizes, indices = sizes_of(flow, node.inputs[0]), sizes_of(flow, node.inputs[1])
     first = int(getattr(node.op, "batch_dims", 0))
     return min(sizes[first : first + indices[-1]], default=None) if indices else None
@@ -216,4 +216,4 @@ _LIMITS: dict[tuple[str, str], Callable[[Flow, Node], int | None]] = {
     ("CTCLoss", "labels"): _classes,
     ("OneHot", "indices"): _depth,
 }
-"""The ports with indices."""
+"""The ports with indices, and functions that find their limits."""

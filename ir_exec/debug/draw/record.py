@@ -1,4 +1,4 @@
-"""What was drawn, and why."""
+"""Records of generated inputs, with the reason for their values."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ __all__ = ["Drawn", "DrawnInput", "input_record"]
 
 
 class DrawnInput(Record):
-    """One input. values: what its elements are, in words. reason: what showed it: the layers that read the input (the
-    first of them is `layer`), its name, or its element type alone. low, high: the least and the greatest element, None
-    where there are none."""
+    """One generated input.
+
+    values: a description of the elements. reason: the evidence for `role`: the layers that read the input (the first of
+    them is `layer`), its name, or only its element type. low, high: the least and the greatest element, None for an
+    empty array."""
 
     name: str
     element_type: str
@@ -32,8 +34,10 @@ class DrawnInput(Record):
 
 
 class Drawn(Record):
-    """The inputs that nobody gave. rejected: what was wrong with the outputs of earlier draws. problem: what is wrong
-    with those of this one, None where nothing is. checked: whether the network was run with it."""
+    """The generated inputs of one seed.
+
+    rejected: problems in the outputs of earlier draws. problem: the problem in the outputs of this draw, None if they
+    are usable. checked: True if the model was run with these inputs."""
 
     seed: int
     inputs: tuple[DrawnInput, ...] = ()
@@ -42,14 +46,14 @@ class Drawn(Record):
     checked: bool = False
 
     def __str__(self) -> str:
-        """One line about the values, and one about draws that were rejected."""
+        """One line for the values, and one each for rejected draws and for a remaining problem."""
         lines = []
         if self.inputs:
             lines.append(f"drawn with seed {self.seed}: {'; '.join(map(str, self.inputs))}")
         if self.rejected:
             lines.append(f"drawn {len(self.rejected) + 1} times: {'; '.join(dict.fromkeys(self.rejected))}")
         if self.problem:
-            lines.append(f"with these inputs {self.problem}: --input gives others")
+            lines.append(f"with these inputs {self.problem}; pass other values with --input")
         return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Draws that are made again: inputs whose outputs are NaN, infinite or constant show nothing."""
+"""Repeated draws: inputs whose outputs are NaN, infinite or constant are replaced."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from ir_exec.types import STRING, Array, ElementType
 __all__ = ["Redraw", "checked_inputs"]
 
 _MOST_DRAWS = 3
-"""Of one set of inputs, the first included."""
+"""Maximum draws of one set of inputs, the first included."""
 
 _MOST_SECONDS = 5.0
-"""Of all runs of one set of inputs: a network that takes longer is not run again."""
+"""Maximum seconds of all runs of one set of inputs: a slower model is not run again."""
 
 _LONGEST = 20.0
-"""Seconds of a run whose outputs are looked at and not used."""
+"""Maximum seconds of a run whose outputs are only judged."""
 
 
 class Redraw:
-    """Inputs that are drawn, run by the caller, and drawn again where their outputs show nothing.
+    """Generated inputs that the caller runs, drawn again if their outputs are unusable.
 
-    arrays: the inputs to be run next. After each run the caller says what came of it, and runs again while it is told
-    to; `arrays` and `drawn` are then those of the best draw.
+    arrays: the inputs of the next run.
+
+    After each run, the caller passes its outputs to `again`, or its error to `again_after`, and runs again if the
+    result is True. `arrays` and `drawn` are then those of the best draw.
     """
 
     def __init__(self, drawer: Drawer) -> None:
@@ -59,13 +61,13 @@ class Redraw:
         )
 
     def again(self, outputs: Sequence[Array], seconds: float) -> bool:
-        """Return True if the inputs were drawn again and are to be run. outputs: those of the network in order."""
+        """Return True if the inputs were drawn again and are to be run. outputs: those of the model in order."""
         if not self._drawer.is_random:
             return False
         return self._judged(*judge(outputs, self._drawer.depends, self._drawer.names), seconds)
 
     def again_after(self, error: IRError, seconds: float) -> bool:
-        """The same after a run that ended with an error."""
+        """Return True if the inputs were drawn again, after a run that ended with an error."""
         return self._drawer.is_random and self._judged(_FAILED, f"the run fails: {error.message}", seconds)
 
     def _judged(self, score: int, problem: str | None, seconds: float) -> bool:
@@ -88,10 +90,12 @@ _FAILED = 2**60
 
 
 def judge(outputs: Sequence[Array], depends: Sequence[bool], names: Sequence[str]) -> tuple[int, str | None]:
-    """How bad outputs are, 0 where nothing is wrong, and what is wrong with them.
+    """The score of outputs, 0 if they are usable and higher if they are worse, and a description of the problem.
 
-    depends: which of them follow from values of the inputs. An output is constant where it has several elements, all of
-    them the same; integers and booleans count only where every output is constant.
+    depends: for each output, True if it depends on values of the inputs.
+
+    An output is constant if it has several elements that are all equal. Constant integers and booleans count only if
+    every output is constant.
     """
     nans: list[str] = []
     infinite: list[str] = []
@@ -130,10 +134,12 @@ def checked_inputs(
     threads: int | None = None,
     precision: Precision = "f32",
 ) -> tuple[dict[str, Array], Drawn]:
-    """All inputs as `drawn_inputs` gives them, drawn again where their outputs show nothing, and the record of it.
+    """All inputs as by `drawn_inputs`, drawn again if their outputs are unusable, and their record.
 
-    threads, precision: of the runs, as for `compile_model`. A run may take some seconds, or its outputs are not looked
-    at. A run that fails is no error here: the caller's own run says why. Raises what `drawn_inputs` raises.
+    threads, precision: of the runs, as for `compile_model`.
+
+    The outputs of a run that exceeds some seconds are not judged. A run that fails is not an error here: the caller's
+    own run reports it. Raises the errors of `drawn_inputs`.
     """
     drawer = Drawer(model, seed, shapes, given)
     redraw = Redraw(drawer)
@@ -150,7 +156,7 @@ def checked_inputs(
             compiled.reset_state()
             outputs = list(compiled(dict(redraw.arrays)).values())
         except ResourceError:
-            break  # it takes too long, or too much memory, for a run that is only looked at
+            break  # the run takes too much time or memory for outputs that are only judged
         except IRError as error:
             goes_on = redraw.again_after(error, perf_counter() - start)
         else:

@@ -1,4 +1,4 @@
-"""What an input is for, a mask or an index for example: by what the network does with it, then by its name."""
+"""Roles of inputs, such as mask or index, found from the layers that read an input, then from its name."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from ir_exec.types import BOOLEAN, STRING, Shape, TensorType
 __all__ = ["PLAIN", "Role", "roles_of"]
 
 Reason = Literal["use", "name", "type"]
-"""What a role was found by: the layers that read the input, its name, or its element type alone."""
+"""The evidence for a role: the layers that read the input, its name, or only its element type."""
 
 
 @dataclass(frozen=True)
 class Role:
     """The values of an input.
 
-    low, high: the least and the greatest of them, where the kind has them. exact: the value itself, broadcast to the
-    shape of the input. text: what it is, for people. layer: the layer that shows it, "" where none does.
+    text: a description for messages.
+    low, high: the least and the greatest value, if the kind has them.
+    exact: the value itself, broadcast to the shape of the input.
+    layer: the layer that is the evidence, "" if none is.
     """
 
     kind: Kind
@@ -54,7 +56,7 @@ _ORDER: tuple[Kind, ...] = (
     "angle",
     "weak mask",
 )
-"""What is decided by first: an input that is a mask and is also added to positions is a mask."""
+"""Precedence of kinds: an input that is a mask and is also added to positions is a mask."""
 
 _NAMES: tuple[tuple[str, Kind], ...] = (
     (r"beam_?idx|beam_?index", "counting"),
@@ -68,19 +70,19 @@ _NAMES: tuple[tuple[str, Kind], ...] = (
 )
 
 _NAMED: tuple[Kind, ...] = ("index", "open index", "angle", "weak mask", "probabilities")
-"""Of which a name may say more."""
+"""Kinds that the name of an input may refine."""
 
 _MOST_STEPS = 999
-"""Of a diffusion: a timestep is below 1000 as a rule."""
+"""Maximum timestep of a diffusion model: timesteps usually are below 1000."""
 
 _UNLIMITED = 2.0**30
-"""The greatest position where no table says another."""
+"""Maximum position if no table limits it."""
 
 _FEW = 9
-"""The greatest element of integers that nothing is known of."""
+"""Maximum element of integers without evidence."""
 
 _SAFE = 1
-"""The same where they may become indices or sizes on ways that were not followed."""
+"""Maximum element of integers that may become indices or sizes on paths that are not tracked."""
 
 
 def roles_of(
@@ -90,9 +92,9 @@ def roles_of(
     ports: Sequence[ModelPort],
     shapes: Sequence[Shape],
 ) -> tuple[list[bool], list[Role]]:
-    """Which outputs follow from values of inputs, and the role of each input.
+    """The role of each input, preceded by a list with True for each output that depends on values of inputs.
 
-    types: of all values, bodies included, with the inputs in these shapes.
+    types: of all values, bodies included, for inputs of these shapes.
     """
     uses = Uses(len(ports))
     flow = Flow(graph, weights, types, uses.visit)
@@ -133,7 +135,7 @@ def _role(port: ModelPort, shape: Shape, uses: Sequence[Use], hidden: bool, shap
 
 
 def _of_uses(best: Use, alike: Sequence[Use]) -> Role:
-    """The role that all uses of one kind allow: an index into several tables is within the smallest."""
+    """The role that satisfies all uses of one kind: an index into several tables is in range of the smallest."""
     low, high = max(use.low for use in alike), min(use.high for use in alike)
     if low > high:
         low, high = best.low, best.high
@@ -142,7 +144,7 @@ def _of_uses(best: Use, alike: Sequence[Use]) -> Role:
 
 
 def _named_index(found: Role, named: Role | None, port: ModelPort) -> Role:
-    """An index that its name says more of: positions count up, boxes have corners in order."""
+    """The role of an index, refined by its name: positions count up, boxes have ordered corners."""
     if found.text.startswith("ids ") and re.search(r"input_ids|tokens?$", port.name):
         return replace(found, text=f"token {found.text}")
     if named is None or named.kind not in ("counting", "corners"):
@@ -183,6 +185,6 @@ def _named(port: ModelPort, shape: Shape, shapes: Sequence[Shape]) -> Role | Non
 
 
 def _second_axis(shapes: Sequence[Shape]) -> int:
-    """The least size of the second axis of all inputs, which a length is of when no layer shows another."""
+    """The least size of the second axis of all inputs: the limit of lengths without evidence from a layer."""
     sizes = [shape.dims[1].lo for shape in shapes if shape.dims is not None and len(shape.dims) > 1]
     return max(min(sizes, default=1), 1)

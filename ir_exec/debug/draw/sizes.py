@@ -1,4 +1,4 @@
-"""Sizes that fit: found by moving the dims on which a layer that refuses depends."""
+"""Search for accepted sizes: change the dims that a failing layer depends on."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ir_exec.types import Shape
 __all__ = ["first_fit", "fitting_shapes", "repaired", "smallest", "with_size", "without_needless"]
 
 _GUESSES = ((5, 32), (5, 64), (1, 16), (2, 32), (2, 8), (1, 224), (1, 256), (1, 1), (4, 4))
-"""Of an open first dim, and of the open others. Few constants are 5, and from 5 no small step leads to 1, which is
-broadcast."""
+"""Sizes of a dynamic first dim, and of other dynamic dims. Few constants are 5, and no small step leads from 5 to 1,
+a size that would be broadcast."""
 
 _SEARCHED = ((5, 32), (2, 8))
-"""The guesses from which sizes are searched that are far away."""
+"""Guesses that start the search for distant sizes."""
 
 _MOST_MOVES = 24
-"""Of one repair: dims times sizes that are tried."""
+"""Maximum combinations of dim and size that one repair tries."""
 
 _MOST_UNDONE = 6
-"""Of dims that were moved along: where there are more they are taken as they are."""
+"""Maximum dims changed by a repair that are tried with their previous size."""
 
 _SMALL = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224)
-"""Sizes that are tried for a dim in place of a larger one that fits."""
+"""Sizes tried for a dim instead of a larger accepted size."""
 
 
 def first_fit(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
-    """Sizes that fit: the declared ones, and guesses for open dims. Where none fit, also why the first do not."""
+    """The outcome of accepted sizes: declared sizes and guesses for dynamic dims. Else the outcome of the first try."""
     open_dims = [dim for dim in range(len(prober.dims)) if not prober.declared(dim).is_static]
     first: Outcome | None = None
     larger = _larger_batch(prober)
@@ -56,7 +56,7 @@ def first_fit(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
 
 
 def _larger_batch(prober: Prober) -> Outcome | None:
-    """The declared sizes of a network whose dims are all known, with another batch than 1, which is broadcast."""
+    """The declared sizes of a static model, with a batch larger than 1, because a size of 1 is broadcast."""
     declared = [prober.declared(dim) for dim in range(len(prober.dims))]
     batch = [dim for dim, place in enumerate(prober.dims) if place.axis == 0 and declared[dim] == 1]
     if not batch or not all(dim.is_static for dim in declared):
@@ -74,9 +74,11 @@ def repaired(
     *,
     search: bool = False,
 ) -> Outcome:
-    """The outcome after dims that are not held, and are among these, are moved along as far as that helps.
+    """The outcome after changing further dims as long as inference progresses.
 
-    search: whether sizes that are far away are tried as well.
+    held: dims that keep their size.
+    among: the only dims that may change.
+    search: True to try distant sizes as well.
     """
     held = set(held)
     if among is not None:
@@ -94,7 +96,7 @@ def repaired(
 
 
 def without_needless(prober: Prober, outcome: Outcome, base: Sizes, start: int) -> Outcome:
-    """What fits with as few dims moved as possible: some may have been moved for what others have mended as well."""
+    """The accepted outcome with as few changed dims as possible: a later change may make an earlier one needless."""
     moved = [dim for dim, (new, old) in enumerate(zip(outcome.sizes, base, strict=True)) if new != old and dim != start]
     if outcome.fits and 1 < len(moved) <= _MOST_UNDONE:
         for dim in moved:
@@ -106,13 +108,13 @@ def without_needless(prober: Prober, outcome: Outcome, base: Sizes, start: int) 
 def _one_repair(
     prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None
 ) -> Outcome | None:
-    """The outcome of moving one dim, or all that are like those that moved, so that the layer refuses no more."""
+    """The outcome of changing one dim, or all dims similar to the changed ones, that passes the failing layer."""
     assert outcome.node is not None, "somewhere it stopped"
     gaps = prober.gaps(outcome)
     candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
     alike: list[int] = []
     if base is not None:
-        # What belongs together mostly has one size, and stands at the same axis.
+        # Related dims mostly have the same size, and are at the same axis.
         moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
         sizes, axes = {base[dim] for dim in moved}, {prober.dims[dim].axis for dim in moved}
         candidates.sort(key=lambda dim: (base[dim] not in sizes, prober.dims[dim].axis not in axes))
@@ -122,14 +124,14 @@ def _one_repair(
         if better.place > outcome.place:
             return better
     if delta is not None and len(alike) > 1 and all(outcome.sizes[dim] + delta > 0 for dim in alike):
-        # The keys and the values of a layer's past.
+        # Such as the keys and the values of a layer's past.
         together = prober(tuple([size + delta * (dim in alike) for dim, size in enumerate(outcome.sizes)]))
         return together if together.place > outcome.place else None
     return None
 
 
 def _far_repair(prober: Prober, outcome: Outcome, held: set[int]) -> Outcome | None:
-    """The outcome of sizes that are searched: backwards from the numbers that differ, or by growing."""
+    """The outcome of distant sizes: found from the numbers that differ, or by growth."""
     assert outcome.node is not None, "somewhere it stopped"
     candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
     return met(prober, outcome, candidates) or grown(prober, outcome, candidates)
@@ -138,11 +140,11 @@ def _far_repair(prober: Prober, outcome: Outcome, held: set[int]) -> Outcome | N
 def _resized(
     outcome: Outcome, candidates: Sequence[int], gaps: Sequence[int], delta: int | None, base: Sizes | None
 ) -> Iterator[tuple[int, int]]:
-    """Other sizes for dims: first such that go the same way, then such that close a gap."""
+    """Other sizes for dims: first those with the same or a proportional change, then those that close a gap."""
     if delta is not None and base is not None:
         moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
         for dim in candidates:
-            # In the same ratio: a mask of an eighth of the image.
+            # In the same ratio: a mask of an eighth of the image's size.
             ratios = [Fraction(delta * base[dim], base[other]) for other in moved[:1]]
             for change in dict.fromkeys([delta, *(int(ratio) for ratio in ratios if ratio.denominator == 1)]):
                 if change and outcome.sizes[dim] + change > 0:
@@ -158,7 +160,7 @@ def with_size(sizes: Sizes, dim: int, size: int) -> Sizes:
 
 
 def smallest(prober: Prober, least: Sequence[int]) -> Sizes | None:
-    """Sizes that fit, those of open dims as near as was found to `least` of each; None where none were found."""
+    """Accepted sizes, with dynamic dims as close to `least` as possible; None if no sizes are accepted."""
     declared = [prober.declared(dim) for dim in range(len(prober.dims))]
     held = {dim for dim, size in enumerate(declared) if size.is_static}
 
@@ -180,14 +182,14 @@ def smallest(prober: Prober, least: Sequence[int]) -> Sizes | None:
                 best = _smaller(prober, best, dim, held, least[dim], is_allowed)
             best = _level(prober, best, held, is_allowed)
     except OutOfProbesError:
-        pass  # what was found is good enough
+        pass  # the best outcome up to here is sufficient
     return None if best is None else best.sizes
 
 
 def _smaller(
     prober: Prober, best: Outcome, dim: int, held: set[int], least: int, is_allowed: Callable[[Outcome], bool]
 ) -> Outcome:
-    """What fits with one dim as small as it may be, the dims that are tied to it with it."""
+    """The accepted outcome with the smallest size of one dim and of the dims tied to it."""
     for size in _SMALL:
         if not least <= size < best.sizes[dim] or size not in prober.declared(dim):
             continue
@@ -201,7 +203,7 @@ def _smaller(
 
 
 def _level(prober: Prober, best: Outcome, held: set[int], is_allowed: Callable[[Outcome], bool]) -> Outcome:
-    """What fits with one size for an axis of all inputs of one rank: a mask is as long as the sound that it masks."""
+    """The accepted outcome with one size for an axis of all inputs of one rank: a mask is as long as its audio."""
     ranks: dict[int, int] = {}
     for place in prober.dims:
         ranks[place.input] = max(ranks.get(place.input, 0), place.axis + 1)
@@ -219,11 +221,12 @@ def _level(prober: Prober, best: Outcome, held: set[int], is_allowed: Callable[[
 
 
 def fitting_shapes(model: Model, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
-    """Shapes, by name, for the inputs of which dims are open: such with which inference accepts the network.
+    """Static shapes that inference accepts for the inputs with dynamic dims, by name.
 
-    shapes: those that are known, in place of the file's. Open dims have the sizes that people use for examples: two
-    rows, eight elements, images of 32 by 32; others where the network takes these not. Empty where no dim is open, or
-    where no sizes were found: what is wrong then a run tells best.
+    shapes: known shapes, instead of those of the file.
+
+    Dynamic dims get typical sizes: two rows, eight elements, images of 32 by 32; other sizes if the model rejects
+    these. The result is empty if no dim is dynamic, or if no sizes are accepted; a run then reports the error.
     """
     ports = model.inputs
     known = [shapes.get(port.name, port.shape) for port in ports]
@@ -243,7 +246,7 @@ def fitting_shapes(model: Model, shapes: Mapping[str, Shape]) -> dict[str, Shape
             outcome = prober(tuple([dim.lo for number in range(len(ports)) for dim in longer[number]]))
             found = longer if outcome.fits else found
         except OutOfProbesError:
-            pass  # what was found fits as well
+            pass  # the shapes without the longer masks are accepted as well
     return {port.name: found[number] for number, port in enumerate(ports) if not known[number].is_static}
 
 

@@ -1,4 +1,4 @@
-"""A size that a layer asks for, searched backwards from what it refuses: two numbers that differ must become equal."""
+"""Search for the size that a layer requires: two numbers that differ at the layer must become equal."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ir_exec.ops.base.registry import canonical
 __all__ = ["grown", "met"]
 
 _LARGEST = 2**17
-"""Sizes beyond are not tried."""
+"""Maximum size that is tried."""
 
 _IDLE = 8
-"""Doublings without a step forwards after which no more are tried."""
+"""Maximum consecutive doublings without progress."""
 
 
 def met(prober: Prober, outcome: Outcome, candidates: Sequence[int]) -> Outcome | None:
-    """The outcome of another size for one dim, with which the numbers that differ at the layer that refuses are equal.
+    """The outcome of another size of one dim that makes the numbers equal at the layer that fails.
 
-    A convolution makes 99 frames of 1000 samples, and a table of positions has 50: the number of frames grows with the
-    samples, so that sizes are doubled or halved until it is beyond 50, and then halved in between.
+    A convolution computes 99 frames from 1000 samples, for example, but a table of positions has 50 rows. The number of
+    frames grows with the samples, therefore sizes are doubled or halved until 50 is bracketed, and then bisected.
     """
     node = outcome.node
     if node is None or _gap(node, outcome.types) in (None, 0):
@@ -59,7 +59,7 @@ def _search(prober: Prober, outcome: Outcome, dim: int, node: Node) -> Outcome |
 
 
 def _between(prober: Prober, outcome: Outcome, dim: int, node: Node, near: int, far: int, sign: int) -> Outcome | None:
-    """The outcome between two sizes at which the gap has different signs."""
+    """The outcome between two sizes whose gaps have opposite signs."""
     while abs(far - near) > 1:
         middle = (near + far) // 2
         tried = prober(_with_size(outcome.sizes, dim, middle))
@@ -73,10 +73,10 @@ def _between(prober: Prober, outcome: Outcome, dim: int, node: Node, near: int, 
 
 
 def grown(prober: Prober, outcome: Outcome, candidates: Sequence[int]) -> Outcome | None:
-    """The outcome of larger sizes with which the layer that refuses is passed: twice, four times as large and so on.
+    """The outcome of larger sizes that the layer that fails accepts: two times, four times as large and so on.
 
-    The dims of one input grow together, then each alone, those that may be a batch last. They go on growing while that
-    helps, as it does in a stack of convolutions that shorten a sound.
+    The dims of one input grow together first, then each alone; dims that may be a batch are last. They grow as long as
+    inference progresses, as in a stack of convolutions that shorten audio.
     """
     inputs = dict.fromkeys(prober.dims[dim].input for dim in candidates)
     groups = [
@@ -111,7 +111,7 @@ def _with_size(sizes: Sizes, dim: int, size: int) -> Sizes:
 
 
 def _gap(node: Node, types: Types) -> int | None:
-    """By how much the first two numbers differ that the layer wants equal; None where there are none that are known."""
+    """The difference of the first two numbers that the layer requires to be equal; None if they are unknown."""
     find = _PAIRS.get(canonical(node.type), _aligned)
     try:
         return next((first - second for first, second in find(node, types) if first != second), 0)
@@ -120,7 +120,7 @@ def _gap(node: Node, types: Types) -> int | None:
 
 
 def _rows(values: Sequence[Value], types: Types) -> list[list[int]]:
-    """The sizes of values; ValueError where one is not known."""
+    """The sizes of values. Raises ValueError if one is dynamic."""
     shapes = [types[value.number].shape for value in values]
     if not all(shape.is_static for shape in shapes):
         raise ValueError
@@ -128,14 +128,14 @@ def _rows(values: Sequence[Value], types: Types) -> list[list[int]]:
 
 
 def _aligned(node: Node, types: Types) -> Iterator[tuple[int, int]]:
-    """Axes from the last on, which are equal or 1."""
+    """Pairs of sizes that must be equal unless one is 1, aligned at the last axis."""
     rows = _rows(node.values_in, types)
     for other in rows[1:]:
         yield from [(a, b) for a, b in zip(rows[0][::-1], other[::-1], strict=False) if 1 not in (a, b)]
 
 
 def _joined(node: Node, types: Types) -> Iterator[tuple[int, int]]:
-    """All axes but the one along which values are joined."""
+    """Pairs of sizes of all axes except the concatenated one."""
     rows = _rows(node.values_in, types)
     axis = int(getattr(node.op, "axis", 0)) % len(rows[0])
     for other in rows[1:]:
@@ -156,7 +156,7 @@ def _channels(node: Node, types: Types) -> Iterator[tuple[int, int]]:
 
 
 def _reshaped(node: Node, types: Types) -> Iterator[tuple[int, int]]:
-    """The number of elements, where the pattern leaves none of the sizes open."""
+    """The numbers of elements before and after, if the pattern is static."""
     (sizes,) = _rows(node.values_in[:1], types)
     pattern = types[node.values_in[1].number].value
     if pattern is None or (pattern < 0).any():
@@ -172,4 +172,4 @@ _PAIRS: dict[str, Callable[[Node, Types], Iterator[tuple[int, int]]]] = {
     "GroupConvolution": _channels,
     "Reshape": _reshaped,
 }
-"""How to find the numbers that must be equal."""
+"""Functions that find the numbers that must be equal, by operator."""

@@ -1,4 +1,4 @@
-"""The sizes that a person would give to open dims, before it is known whether the network takes them."""
+"""Typical sizes of dynamic dims, tried before it is known whether the model accepts them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ir_exec.types import Shape
 __all__ = ["usual_sizes", "with_past"]
 
 _ROWS, _LENGTH, _SIDE, _COLOURS = 2, 8, 32, 3
-"""Sizes of open dims, where the network takes them: of the first axis, of others, and of images."""
+"""Sizes of dynamic dims, if the model accepts them: of the first axis, of other axes, of images, and their channels."""
 
 
 _LISTS = re.compile(r"(^|_)(ids|indices|tokens)\d*$", re.IGNORECASE)
-"""Vectors of as many elements as there are, not one for each row."""
+"""Names of vectors whose length is independent of the number of rows."""
 
 
 def usual_sizes(ports: Sequence[ModelPort], shapes: Sequence[Shape]) -> list[int]:
-    """The sizes of all dims that a person would give; masks of images are as large as these, rows of features many."""
+    """Typical sizes of all dims. A mask of an image has the size of the image; a matrix of features has many rows."""
     usual = [_usual(port, shape) for port, shape in zip(ports, shapes, strict=True)]
     matrices = [
         place
@@ -28,7 +28,7 @@ def usual_sizes(ports: Sequence[ModelPort], shapes: Sequence[Shape]) -> list[int
     ]
     if max(map(len, usual), default=0) <= 2:
         for place in matrices:
-            # A single one of which both are open may be a sound.
+            # A single matrix with two dynamic dims may be audio.
             if len(matrices) > 1 or shapes[place][1].is_static:
                 usual[place] = [_LENGTH, _LENGTH]
     if any(_SIDE in sizes for sizes in usual):
@@ -37,7 +37,7 @@ def usual_sizes(ports: Sequence[ModelPort], shapes: Sequence[Shape]) -> list[int
 
 
 def _usual(port: ModelPort, shape: Shape) -> list[int]:
-    """The sizes that a person would give, axis by axis: two rows of eight, or two images of 32 by 32."""
+    """Typical sizes of each axis: two rows of eight elements, or two images of 32 by 32."""
     dims = shape.dims or ()
     if len(dims) == 1:
         return [_LENGTH if _LISTS.search(port.name) else _ROWS]
@@ -55,10 +55,10 @@ def _usual(port: ModelPort, shape: Shape) -> list[int]:
 
 
 def with_past(ports: Sequence[ModelPort], shapes: Mapping[int, Shape]) -> dict[int, Shape] | None:
-    """The shapes with attention masks as long as the past and the new tokens together; None where there is no past.
+    """Shapes with attention masks as long as the past and the new tokens together; None if the model has no past.
 
-    A mask that is too short may fit all the same: what is gathered of it behind its end is 0. shapes: of all inputs, by
-    their numbers.
+    A mask that is too short may be accepted as well, because elements gathered past its end are 0.
+    shapes: of all inputs, by number.
     """
     if len(shapes) < len(ports):
         return None

@@ -1,4 +1,4 @@
-"""Random values for an input: in the range of its element type, or of its role."""
+"""Random values for an input, in the range of its role or of its element type."""
 
 from __future__ import annotations
 
@@ -21,20 +21,18 @@ _RECORDS = element_types("u1 u3 u6 nf4")
 _WORDS = ("alpha", "beta", "gamma", "delta")
 
 SCALES = (1.0, 0.1, 3.0)
-"""Of floats that have no range, in one attempt after the other; integers that have none are 0 or 1 after the first."""
+"""Scale of floats without a range, by attempt. Integers without a range are 0 or 1 after the first attempt."""
 
 
 def drawn_shape(port: ModelPort, wanted: Shape | None) -> tuple[int, ...]:
-    """The sizes of an input; dims that are not known are their least size, 1 or more.
+    """The sizes of an input; dynamic dims have their least size, 1 or more.
 
-    Raises ShapeError for an input of unknown rank without a shape, and ResourceError where the array would not fit into
+    Raises ShapeError for an input of unknown rank without a shape, and ResourceError if the array does not fit into
     memory.
     """
     shape = port.shape if wanted is None else wanted
     if shape.dims is None:
-        raise ShapeError(
-            f"the rank of input {port.name!r} is not known: say which shape it is to have", code=Code.input_array_shape
-        )
+        raise ShapeError(f"input {port.name!r} has no known rank, expected a shape for it", code=Code.input_array_shape)
     sizes = tuple([max(dim.lo, 0 if dim.is_static else 1) for dim in shape.dims])
     if math.prod(sizes) * 8 > default_budget():
         raise ResourceError(f"input {port.name!r} of shape {list(sizes)} does not fit into memory")
@@ -46,8 +44,8 @@ def draw(
 ) -> Array:
     """Random values for an input.
 
-    Without a role floats are of the normal distribution, integers of 16 bits and more 0 or 1 (they are indices and
-    masks as a rule), narrower ones of their whole range. Raises what `drawn_shape` raises.
+    Without a role, floats are normally distributed, integers of 16 bits or more are 0 or 1 (they usually are indices
+    or masks), and narrower integers cover their whole range. Raises the errors of `drawn_shape`.
     """
     sizes = drawn_shape(port, wanted)
     kind = port.element_type if port.element_type.is_known else ElementType.f32
@@ -67,7 +65,7 @@ def _of_type(kind: ElementType, sizes: tuple[int, ...], random: np.random.Genera
     if kind in BOOLEAN:
         return random.integers(0, 2, sizes).astype(np.bool_)
     if kind is ElementType.f8e8m0:
-        return np.exp2(random.integers(-4, 5, sizes)).astype(kind.dtype)  # it holds powers of two alone
+        return np.exp2(random.integers(-4, 5, sizes)).astype(kind.dtype)  # the type only has powers of two
     if kind.is_float:
         return (random.standard_normal(sizes) * SCALES[attempt % len(SCALES)]).astype(kind.dtype)
     if kind.bits > 8:
@@ -100,7 +98,7 @@ def _counting(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.
 
 
 def _lengths(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
-    """The longest first, for sequences that are packed; none below half of it."""
+    """Lengths in descending order, as packed sequences require; none is below half of the longest."""
     low, high = int(role.low), int(role.high)
     found = np.sort(random.integers(max(low, (high + 1) // 2), high + 1, math.prod(sizes)))[::-1]
     found[:1] = high
@@ -123,7 +121,7 @@ def _probabilities(role: Role, kind: ElementType, sizes: tuple[int, ...], random
 
 
 def _corners(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
-    """The first half of the last axis below the second half."""
+    """Corners of boxes: the first half of the last axis is below the second half."""
     middle = (role.low + role.high) / 2
     half = sizes[-1] // 2 if sizes else 0
     found = np.asarray(_between(middle, role.high, kind, sizes, random))

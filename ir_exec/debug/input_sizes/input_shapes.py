@@ -1,9 +1,9 @@
-"""Which input sizes a network takes, found by inferring it with few other sizes.
+"""Search for the input sizes that a model accepts, by inference with other sizes.
 
-From sizes that fit, every dim is moved a step. Where a layer refuses, the dims that it depends on are moved along until
-no layer does: so the dims that are tied to each other come to light, as directions in which sizes may go together.
-Solved for the fewest dims these directions are the formulas of the others; along the direction of each free dim a few
-more probes find its step and its limits.
+Starting from accepted sizes, each dim is changed by a step. If a layer fails, the dims that it depends on are changed
+as well until no layer fails. The result is a direction: dims that change together are tied to each other. The
+directions are solved for the smallest set of free dims, which yields formulas for the tied dims. Further probes along
+the direction of each free dim find its step and its limits.
 """
 
 from __future__ import annotations
@@ -20,21 +20,23 @@ from ir_exec.debug.input_sizes.probing import Outcome, OutOfProbesError, Prober,
 __all__ = ["Directions", "Free", "SizeFindings", "explore"]
 
 _STEPS = (1, 2, 4, 8, 16, 32, 64, 3, 6, 12, 24, 48, 5, 10, 20, 40, 7, 14, 28, 56, 9, 11, 13)
-"""In families that double: the first that fits divides all others of its family."""
+"""Steps, in families that double: the first accepted step divides all others of its family."""
 
 _LARGEST = 2**17
-"""Sizes beyond are not tried: what takes these takes any."""
+"""Maximum size that is tried: a dim that accepts it counts as unlimited."""
 
 _MOST_SPREADS = 40
-"""Of steps in which a size is searched that no other dim has."""
+"""Maximum steps of the search for a size that no other dim has."""
 
 
 @dataclass(frozen=True)
 class Free:
-    """A dim that others do not determine.
+    """A dim that is independent of other dims.
 
-    along: by how much every dim moves in one step. least, most: steps that still fit, None without a limit.
-    refused: the outcomes behind the limits, and between two steps. pattern: the sizes that fit where they are more.
+    along: the change of each dim in one step.
+    least, most: the limits in steps, None if unlimited.
+    refused: the outcomes beyond the limits, and between two steps.
+    pattern: the accepted sizes, if there are more than the steps.
     """
 
     dim: int
@@ -47,7 +49,7 @@ class Free:
 
 @dataclass(frozen=True)
 class Directions:
-    """How the dims may move: `free` dims, and each tied dim as base + sum of coefficient * (free dim - its base)."""
+    """The `free` dims, and each tied dim as base + sum of coefficient * (free dim - its base)."""
 
     free: tuple[int, ...]
     tied: dict[int, dict[int, Fraction]]
@@ -55,10 +57,13 @@ class Directions:
 
 @dataclass
 class SizeFindings:
-    """What is known so far. fixed: the outcome of another size than the only one. because: the outcomes that tie dims.
-    ones: the dims that may be 1 while all others stay as they are, where that does not follow from the rest.
-    at_most, at_least: the tied dims that may also be smaller, or larger, than those that they are tied to.
-    complete: whether there were probes enough."""
+    """The findings of an exploration.
+
+    base: the outcome of accepted sizes, None if none were found. refusal: the outcome of the first sizes in this case.
+    fixed: the outcome of another size, for each dim with only one accepted size. because: the outcomes that tie dims.
+    ones: the dims that may be 1 without a change of other dims, if the other fields do not imply this.
+    at_most, at_least: the tied dims that may also be smaller, or larger, than the dims that they are tied to.
+    complete: True if the number of probes was sufficient."""
 
     base: Outcome | None = None
     refusal: Outcome | None = None
@@ -73,7 +78,7 @@ class SizeFindings:
 
 
 def explore(prober: Prober) -> SizeFindings:
-    """Everything about the dims that the probes allow to find."""
+    """Explore all dims, within the limit of probes."""
     found = SizeFindings()
     try:
         _explore(prober, found)
@@ -91,7 +96,7 @@ def _explore(prober: Prober, found: SizeFindings) -> None:
     found.base, stuck = _spread(prober, found.base, found.directions, moves)
     prober.keep(found.base)
     if stuck:
-        # Sizes that were equal, or 1, hid what ties them.
+        # Sizes that were equal, or 1, hid their ties.
         moves = _all_moves(prober, found, found.base.sizes)
     base = found.base.sizes
     for outcomes in (found.fixed, found.because):
@@ -108,7 +113,7 @@ def _explore(prober: Prober, found: SizeFindings) -> None:
 
 
 def _all_moves(prober: Prober, found: SizeFindings, base: Sizes) -> dict[int, Sizes]:
-    """Moves each dim, and fills in the directions, what ties dims, and the dims that cannot move."""
+    """Change each dim, and record the directions, the outcomes that tie dims, and the fixed dims."""
     moves: dict[int, Sizes] = {}
     found.fixed.clear()
     found.because.clear()
@@ -129,7 +134,7 @@ def _all_moves(prober: Prober, found: SizeFindings, base: Sizes) -> dict[int, Si
         found.directions = solved_directions(moves, len(base), last)
         found.at_most &= found.directions.tied.keys()
     for dim in found.directions.free:
-        # A bound moves alone, and what it bounds along with it.
+        # A bound also changes alone, but the dim that it limits changes with it.
         moves[dim] = next((move for move in moves.values() if move[dim] and len(_moving(move)) > 1), moves.get(dim, ()))
     return moves
 
@@ -139,7 +144,7 @@ def _moving(move: Sizes) -> list[int]:
 
 
 def _bounded(prober: Prober, moves: dict[int, Sizes], base: Sizes) -> Iterator[int]:
-    """The dims that another has to follow when they grow and not when they shrink: indices into data."""
+    """The dims that another dim must follow when they grow but not when they shrink: indices into data."""
     for dim, move in moves.items():
         others = [other for other in _moving(move) if other != dim]
         if len(others) == 1 and move[dim] == move[others[0]] == 1 and base[dim] > 2:
@@ -151,7 +156,7 @@ def _bounded(prober: Prober, moves: dict[int, Sizes], base: Sizes) -> Iterator[i
 
 
 def _roomy(prober: Prober, directions: Directions, moves: dict[int, Sizes], base: Sizes) -> Iterator[int]:
-    """The tied dims that may be larger alone, and no smaller: data with room for indices that updates go with."""
+    """The tied dims that may be larger alone, but not smaller: data that indices and updates refer to."""
     for dim, parts in directions.tied.items():
         if _moving(moves.get(dim, ())) == [dim] and list(parts.values()) == [1] and base[dim] > 2:
             fits = [prober(with_size(base, dim, base[dim] + step)).fits for step in (1, -1)]
@@ -162,8 +167,11 @@ def _roomy(prober: Prober, directions: Directions, moves: dict[int, Sizes], base
 def _spread(
     prober: Prober, base: Outcome, directions: Directions, moves: dict[int, Sizes]
 ) -> tuple[Outcome, list[int]]:
-    """Sizes in which every free dim has a size of its own, so that no message takes one for another; and the free dims
-    that have none, for what they could do alone they cannot beside the others."""
+    """Accepted sizes with a distinct size for each free dim, and the free dims without one.
+
+    Distinct sizes avoid ambiguous messages. A free dim has none if it cannot change independently of the others after
+    all.
+    """
     free = set(directions.free)
     taken = prober.of_constants() | {1, 2, 3, 4}
     taken |= {size for dim, size in enumerate(base.sizes) if dim not in free | directions.tied.keys()}
@@ -171,7 +179,7 @@ def _spread(
     for dim in directions.free:
         step = abs(moves[dim][dim])
         if step > 1 and prober.declared(dim).is_static:
-            # What one has to divide by may follow from another: of such sizes the file's are the best.
+            # The divisor of one dim may depend on another dim: the sizes of the file are the safest then.
             continue
         along = _direction(directions, dim, step, len(base.sizes))
         sizes = _distinctive(base.sizes, along, dim, taken)
@@ -184,7 +192,7 @@ def _spread(
 
 
 def _distinctive(base: Sizes, along: Sizes, dim: int, taken: set[int]) -> Iterator[Sizes]:
-    """A few sizes near these along a direction in which a dim has a size that none of these is; primes first."""
+    """A few nearby sizes along a direction that give a dim a size not yet taken; primes first."""
     moving = _moving(along)
 
     def is_fresh(sizes: Sizes) -> bool:
@@ -202,7 +210,7 @@ def _is_prime(number: int) -> bool:
 
 
 def _ones(prober: Prober, found: SizeFindings, base: Sizes) -> Iterator[int]:
-    """The dims that are broadcast where they are 1."""
+    """The dims that are broadcast if their size is 1."""
     tied_to = {one for parts in found.directions.tied.values() for one in parts}
     for dim, size in enumerate(base):
         free = found.free.get(dim)
@@ -217,7 +225,7 @@ def _ones(prober: Prober, found: SizeFindings, base: Sizes) -> Iterator[int]:
 
 
 def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome | None]:
-    """Sizes that fit with another one for this dim, by the least step; and what refuses when it goes alone."""
+    """Accepted sizes after the least step of a dim, and the refusal when this dim changes alone."""
     alone = _first_refusal(prober, base, dim)
     odd: Sizes | None = None
     if alone is None or not prober.meets_fixed(alone, base):
@@ -230,7 +238,7 @@ def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome
     farthest = -1
     for size in _sizes_near(base[dim]):
         first = prober(with_size(base, dim, size))
-        # The same layer as before can be helped by the same dims alone.
+        # If the same layer fails as before, only the same dims can help.
         among = None if first.place > farthest else helpers
         farthest = max(farthest, first.place)
         outcome = repaired(prober, first, {dim}, size - base[dim], base, among)
@@ -243,19 +251,19 @@ def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome
 
 
 def _goes_on(prober: Prober, base: Sizes, dim: int, delta: int) -> bool:
-    """Whether a step fits that is no single one, as that to a size is at which something is broadcast."""
+    """Return True if a step can be repeated, unlike a step to a size that happens to be broadcast."""
     others = [base[dim] + times * delta for times in (2, -1) if base[dim] + times * delta > 0]
     return abs(delta) == 1 or any(prober(with_size(base, dim, size)).fits for size in others)
 
 
 def _first_refusal(prober: Prober, base: Sizes, dim: int) -> Outcome | None:
-    """What refuses the next larger size of a dim, None where nothing does."""
+    """The refusal of the next larger size of a dim, None if it is accepted."""
     outcome = prober(with_size(base, dim, base[dim] + 1))
     return None if outcome.fits else outcome
 
 
 def _sizes_near(size: int) -> Iterator[int]:
-    """Other sizes of a dim, in the order of `_STEPS`, without 1, which is broadcast."""
+    """Other sizes of a dim, in the order of `_STEPS`. A size of 1 is left out because it is broadcast."""
     for step in _STEPS:
         yield size + step
         if size - step > 1:
@@ -263,11 +271,14 @@ def _sizes_near(size: int) -> Iterator[int]:
 
 
 def solved_directions(moves: dict[int, Sizes], count: int, last: Collection[int] = ()) -> Directions:
-    """The directions solved for as few dims as there are, those that others move least often. `last` are dims that
-    rather follow others, for they may also be 1 or smaller."""
+    """The directions, solved for the smallest set of free dims.
+
+    Dims that other dims change least often become free first. last: dims that become free only if necessary, because
+    they may also be 1 or smaller.
+    """
     followers = {dim for start, move in moves.items() for dim, part in enumerate(move) if part and dim != start}
-    # What has to go along with another dim is tied to it, though it may go alone as well: a Reshape that takes any
-    # batch of its input makes no sense of it.
+    # A dim that must follow another dim is tied to it, even if it may change alone as well: a Reshape accepts any batch
+    # of its input, for example, but the result is meaningless.
     alone = {dim for dim in followers & moves.keys() if sum(map(bool, moves[dim])) == 1}
     moves = {dim: move for dim, move in moves.items() if dim not in alone}
     dims = [dim for dim in range(count) if any(move[dim] for move in moves.values())]
@@ -302,7 +313,7 @@ def solved_directions(moves: dict[int, Sizes], count: int, last: Collection[int]
 
 
 def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move: Sizes) -> Free:
-    """The step of a free dim and how far it may go, the tied dims with it."""
+    """The step and the limits of a free dim, together with the dims tied to it."""
     whole = _whole(directions, dim)
     refused: list[Outcome] = []
     steps = [step for step in _STEPS if step % whole == 0] or [whole]
@@ -322,7 +333,7 @@ def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move:
 
 
 def _with_pattern(prober: Prober, base: Sizes, free: Free, directions: Directions) -> Free:
-    """The same with all sizes near the base looked at, where not every one from a limit to the other fits."""
+    """The free dim, with the pattern of sizes near the base if not all sizes between its limits are accepted."""
     whole = _whole(directions, free.dim)
     unit = _direction(directions, free.dim, whole, len(base))
     every = abs(free.along[free.dim]) // whole
@@ -340,12 +351,12 @@ def _with_pattern(prober: Prober, base: Sizes, free: Free, directions: Direction
 
 
 def _slopes(directions: Directions, dim: int) -> dict[int, Fraction]:
-    """How far each dim moves with a free one."""
+    """The change of each dim for a change of 1 in a free dim."""
     return {dim: Fraction(1)} | {other: parts[dim] for other, parts in directions.tied.items() if dim in parts}
 
 
 def _whole(directions: Directions, dim: int) -> int:
-    """The least step of a free dim with which all others move by whole numbers."""
+    """The least step of a free dim that changes all other dims by whole numbers."""
     return lcm(*[slope.denominator for slope in _slopes(directions, dim).values()])
 
 
@@ -360,7 +371,7 @@ def sizes_at(base: Sizes, along: Sizes, steps: int) -> Sizes:
 
 @dataclass(frozen=True)
 class _Walk:
-    """Steps along a direction, away from sizes that fit."""
+    """Steps along a direction, starting at accepted sizes."""
 
     prober: Prober
     base: Sizes
@@ -368,7 +379,7 @@ class _Walk:
     dim: int
 
     def limit(self, sign: int) -> tuple[int | None, Outcome | None]:
-        """The last number of steps that fits, and what refuses the next; None for steps where nothing does."""
+        """The last accepted number of steps, and the refusal of the next; None for both if unlimited."""
         fits, reach = 0, 1
         end = self._end(sign)
         while True:
@@ -393,7 +404,7 @@ class _Walk:
         return self.prober(sizes_at(self.base, self.along, steps))
 
     def _end(self, sign: int) -> int:
-        """The number of steps behind which a size is below 1, or larger than anybody asks for."""
+        """The number of steps to the size 1 or to the maximum size."""
         if sign > 0:
             room = [(_LARGEST - size) // part for size, part in zip(self.base, self.along, strict=True) if part > 0]
             room += [(size - 1) // -part for size, part in zip(self.base, self.along, strict=True) if part < 0]

@@ -1,4 +1,4 @@
-"""Probes of input sizes: whether inference accepts them, and where it does not."""
+"""Probes of input sizes: inference accepts the sizes or fails at a layer."""
 
 from __future__ import annotations
 
@@ -25,27 +25,28 @@ Sizes = tuple[int, ...]
 """The size of every dim of all inputs, one after the other."""
 
 LEAST_PROBES = 60
-"""However large the network is."""
+"""Minimum number of probes, for models of any size up to `_MOST_OF_LEAST` layers."""
 
 MOST_LAYERS = 80_000
-"""Layers that are inferred in all, which takes two to three seconds."""
+"""Maximum layers that are inferred in total, which takes two to three seconds."""
 
 _MOST_OF_LEAST = 6 * MOST_LAYERS
-"""Layers that are inferred for the least number of probes, at most."""
+"""Maximum layers that are inferred for the minimum number of probes."""
 
 _OF_VALUES = (Code.index_out_of_range, Code.bad_value)
 
 
 class OutOfProbesError(Exception):
-    """No more probes may be made."""
+    """The limit of probes is exceeded."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What inference says of some sizes.
+    """The result of inference for given sizes.
 
-    place: how many layers it came to. node, error: where it stopped and why; None where every layer takes the sizes.
-    types: of all values, as far as it came.
+    place: the number of layers before the failing layer, or of all layers.
+    node, error: the failing layer and its error, None if every layer accepts the sizes.
+    types: of all values, inferred up to the failing layer.
     """
 
     sizes: Sizes
@@ -60,7 +61,7 @@ class Outcome:
 
 
 class InputAxis(NamedTuple):
-    """A dim: the number of the input that has it, and its axis."""
+    """A dim: the number of its input, and its axis."""
 
     input: int
     axis: int
@@ -74,10 +75,10 @@ class _StopError(Exception):
 
 
 class Prober:
-    """Infers a network with sizes for its inputs, each set of sizes once.
+    """Inference of a model for given input sizes. Each set of sizes is inferred once.
 
-    shapes: of inputs, by their numbers, in place of the declared ones. dims: the place of every dim; inputs of unknown
-    rank have none and stay as they are.
+    shapes: of inputs by number, instead of the declared shapes.
+    dims: the input and axis of each dim; inputs of unknown rank have no dims and are not changed.
     """
 
     def __init__(self, model: Model, shapes: Mapping[int, Shape] | None = None) -> None:
@@ -97,7 +98,7 @@ class Prober:
             value: TensorType(type.element_type, Shape.unknown() if type.rank is None else Shape.of_rank(type.rank))
             for value, type in zip(self._inputs, types, strict=True)
         }
-        # What depends on no input is inferred once.
+        # Values that do not depend on inputs are inferred once.
         self._known = infer_types(self._graph, weights=self._weights, given=given, settle=inferred_or_declared)
         self._below = replace(self._graph, nodes=_below(self._graph))
 
@@ -107,7 +108,7 @@ class Prober:
 
     @property
     def left(self) -> float:
-        """The share of the layers that may still be inferred."""
+        """The remaining share of `MOST_LAYERS`."""
         return 1 - self.inferred_layers / MOST_LAYERS
 
     def declared(self, dim: int) -> Dim:
@@ -115,7 +116,7 @@ class Prober:
         return self._declared[place.input].shape[place.axis]
 
     def of_constants(self) -> set[int]:
-        """The sizes that constants bring into the network."""
+        """The sizes that derive from constants."""
         found: set[int] = set()
         for node in self._graph.nodes:
             if isinstance(node.op, Const):
@@ -123,18 +124,18 @@ class Prober:
         return found
 
     def keep(self, outcome: Outcome) -> None:
-        """Later probes leave out what is the same in this one."""
+        """Reuse the types of an outcome in later probes, for values whose inputs are equal."""
         self._known = outcome.types
 
     def given(self, sizes: Sequence[int]) -> dict[int, Shape]:
-        """The shapes of the inputs of known rank, by their numbers."""
+        """The shapes of the inputs of known rank, by number."""
         found: dict[int, list[int]] = {}
         for place, size in zip(self.dims, sizes, strict=True):
             found.setdefault(place.input, []).append(size)
         return {number: Shape(dims) for number, dims in found.items()}
 
     def __call__(self, sizes: Sizes) -> Outcome:
-        """Raises OutOfProbesError where as many probes have been made as may be."""
+        """Infer the model with these sizes. Raises OutOfProbesError if the limit of probes is exceeded."""
         found = self._outcomes.get(sizes)
         if found is None:
             is_enough = len(self._outcomes) >= LEAST_PROBES or self.inferred_layers > _MOST_OF_LEAST
@@ -175,7 +176,7 @@ class Prober:
         return Outcome(sizes, len(self._numbers), None, None, types)
 
     def meets_fixed(self, outcome: Outcome, base: Sizes) -> bool:
-        """Whether a layer wants a dim as in an input that does not depend on what moved: no other size can help."""
+        """Return True if no other size can help: the layer requires the dim of an input independent of the changes."""
         node, error = outcome.node, outcome.error
         if node is None or error is None or error.code != Code.dims_differ:
             return False
@@ -183,7 +184,7 @@ class Prober:
         return any(moved.isdisjoint(self.above(value.node)) for value in node.values_in)
 
     def above(self, node: Node) -> list[int]:
-        """The dims that a layer may depend on, those of the nearest inputs first."""
+        """The dims that a layer may depend on; those of the nearest inputs are first."""
         if node not in self._above:
             self._above[node] = self._find_above(node)
         return self._above[node]
@@ -204,7 +205,7 @@ class Prober:
         return found
 
     def gaps(self, outcome: Outcome) -> list[int]:
-        """By how much sizes differ among the inputs of the layer that refuses: those of one axis, then all others."""
+        """The differences between input sizes of the failing layer, aligned at the last or at the first axis."""
         node = outcome.node
         if node is None:
             return []
@@ -231,7 +232,7 @@ def _below(graph: Graph) -> list[Node]:
 
 
 def _check_values(node: Node, types: Types) -> None:
-    """Refuse what the known values of the inputs would make a run refuse, such as an index behind the end."""
+    """Reject computed input values that would fail in a run, such as an index out of range."""
     op = node.op
     if op is None or node.bodies or type(op).check_values is Op.check_values or not node.is_whole:
         return

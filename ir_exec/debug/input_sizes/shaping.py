@@ -1,4 +1,4 @@
-"""`shapes`: what the exploration of input sizes found, in the names of the network."""
+"""`shapes`: a report of the accepted input sizes, with the names of the model."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ __all__ = ["InputDim", "Kind", "Limit", "OutputDim", "ShapesReport", "shapes"]
 
 
 Kind = Literal["fixed", "any", "range", "multiple", "listed", "tied"]
-"""fixed: no other size was found. any: every size. range: from `least` to `most`. multiple: every `step`-th size,
-within a range, and others by `offsets`. listed: those of `also`, of all up to `most`. tied: what `formula` says of
-other dims."""
+"""fixed: no other size was found. any: every size. range: from `least` to `most`. multiple: every `step`-th size within
+a range, or several of each step by `offsets`. listed: the sizes in `also`, of all sizes up to `most`. tied: the value
+of `formula`, computed from other dims."""
 
 
 class Limit(Record):
-    """Why a size is refused. size: the one that was tried. layer_id, layer_name, type: the layer that refuses it, with
-    its `message`. cause: the constant or input that holds the size it expects, and the way from there."""
+    """The reason why a size is rejected.
+
+    size: the size that was tried. layer_id, layer_name, type, message: the failing layer and its error. cause: the
+    constant or input with the size that the layer expects, and the path from there to the layer."""
 
     size: int
     layer_id: str | None
@@ -37,11 +39,17 @@ class Limit(Record):
 class InputDim(Record):
     """One dim of an input.
 
-    name: `input[axis]`, as formulas name it. declared: what the file says. size: one that fits, together with those of
-    all other dims. least, most: the limits of the sizes; None where there is none that was found. step, offset: sizes
-    are offset + n * step. one: whether size 1 fits as well, though it is outside of all that. formula: of a tied dim.
-    smaller, larger, other_one: whether a tied dim may also be less, more, or anything where the other is 1.
-    limits: what sets least, most and step, or fixes the dim, or ties it.
+    name: `input[axis]`, as in formulas.
+    declared: the dim that the file declares.
+    size: an accepted size, in combination with the `size` of all other dims.
+    least, most: the limits of the sizes, None if unlimited.
+    step, offset: accepted sizes are offset + n * step.
+    offsets: several offsets within a step.
+    also: further accepted sizes.
+    one: True if size 1 is accepted although the other fields exclude it.
+    formula: the size of a tied dim.
+    smaller, larger, other_one: True if a tied dim may also be smaller, larger, or any size if the other dim is 1.
+    limits: the reasons for least, most and step, or for a fixed or tied dim.
     """
 
     name: str
@@ -64,20 +72,20 @@ class InputDim(Record):
     limits: tuple[Limit, ...] = ()
 
     def __str__(self) -> str:
-        """What sizes there are, in words."""
+        """A description of the accepted sizes."""
         or_one = ", or 1" if self.one else ""
         if self.kind == "fixed":
             return f"{self.size}{or_one}"
         if self.kind == "tied":
             if self.other_one:
-                or_one = ", or one of both is 1" if self.one else f", unless {self.formula} is 1"
+                or_one = ", or either is 1" if self.one else f", unless {self.formula} is 1"
             if self.smaller or self.larger:
                 return f"{'at most' if self.smaller else 'at least'} {self.formula}"
             return f"= {self.formula}{or_one}"
         if self.kind == "any":
             return "any"
         if self.kind == "listed":
-            return f"{_either(list(_runs(self.also)))}, of those up to {self.most}"
+            return f"{_either(list(_runs(self.also)))} (of sizes up to {self.most})"
         text = f"multiples of {self.step}" if self.step > 1 else ""
         if len(self.offsets) > 1:
             text += f" plus {_either(list(_runs(self.offsets)))}"
@@ -100,7 +108,7 @@ def _either(texts: list[str]) -> str:
 
 
 def _runs(numbers: tuple[int, ...]) -> Iterator[str]:
-    """Numbers in rising order, those that follow each other as `0 to 3`."""
+    """Ascending numbers as texts, consecutive ones as `0 to 3`."""
     start = 0
     for end in range(1, len(numbers) + 1):
         if end == len(numbers) or numbers[end] > numbers[end - 1] + 1:
@@ -110,8 +118,10 @@ def _runs(numbers: tuple[int, ...]) -> Iterator[str]:
 
 
 class OutputDim(Record):
-    """One dim of an output. size: for the sizes of the inputs that the report names. formula: of the input dims, None
-    where it is not linear in them or depends on values."""
+    """One dim of an output.
+
+    size: for the `size` of all input dims. formula: of input dims, None if the size is not linear in them or depends on
+    values."""
 
     output: str
     axis: int
@@ -120,10 +130,12 @@ class OutputDim(Record):
 
 
 class ShapesReport(Record):
-    """The answer of `shapes`.
+    """The result of `shapes`.
 
-    inputs, outputs: their dims in order; those of inputs of unknown rank are left out. probes: how often shapes were
-    inferred. complete: whether that was enough to look at every dim. notes: what else a reader should know.
+    inputs, outputs: their dims in order, without inputs of unknown rank.
+    probes: the number of inferences.
+    complete: True if the number of probes was sufficient for every dim.
+    notes: limitations of the result.
     """
 
     format: Literal[1] = 1
@@ -149,15 +161,15 @@ class ShapesReport(Record):
 
 
 _LARGEST_PERIOD = 256
-"""Outputs that grow once in more steps of an input are not searched for a formula."""
+"""Maximum steps of an input dim per step of an output dim, in the search for a formula."""
 
 
 def shapes(model: Model | Source) -> ShapesReport:
-    """The input sizes that a network takes, and those of its outputs as formulas of them.
+    """Return the input sizes that a model accepts, and the sizes of its outputs as formulas of these.
 
-    Every dim of the inputs is looked at, those too that the file fixes: `Model.reshape` takes other sizes. The network
-    is inferred with a thousand sizes at most and never run; what only a run refuses is not seen, unless it follows
-    from known values. A limit beyond 131,072 is taken for none. Raises what reading the network raises.
+    Every dim of the inputs is explored, static dims included: `Model.reshape` accepts other sizes. The model is
+    inferred with at most a thousand sets of sizes and never run. Errors of a run are not found, unless they follow from
+    values that inference computes. A dim that accepts 131,072 counts as unlimited. Raises the errors of `read_model`.
     """
     model = model if isinstance(model, Model) else read_model(model)
     return _Shaping(model).report()
@@ -177,15 +189,17 @@ class _Shaping:
         complete = found.complete
         if found.base is None:
             if found.refusal is not None and found.refusal.error is not None:
-                notes.append(f"no sizes were found that fit: {_told(found.refusal.error)}")
+                notes.append(f"no accepted sizes were found: {_told(found.refusal.error)}")
         else:
             outputs, has_all = self._outputs(found, found.base)
             complete = complete and has_all
         if self._model.is_partial:
             complete = False
-            notes.append("layers that depend on the inputs of a run were not looked at: --shape of check gives shapes")
+            notes.append(
+                "layers that depend on the inputs of a run were not explored; pass input shapes to check with --shape"
+            )
         elif not complete:
-            notes.append("there were not probes enough for all of this network")
+            notes.append("the model exceeds the limit of probes; some dims or formulas were not explored")
         return ShapesReport(
             model=self._model.graph.path or self._model.name,
             inputs=() if found.base is None else tuple(self._inputs(found, found.base)),
@@ -239,7 +253,7 @@ class _Shaping:
         assert error is not None, "only what is refused limits a dim"
         assert node is not None, "a layer refused it"
         new = {size for size, old in zip(outcome.sizes, base.sizes, strict=True) if size != old}
-        # The cause of a tie is the other dim, which the formula names, and inputs hold no size that could not change.
+        # The cause of a tie is the other dim, which the formula names, and the size of an input can change.
         cause = None if node.bodies or is_tied else Blame(base.types, outcome.types, new).cause(node)
         if cause is not None and cause.path[0].op_class.is_parameter:
             cause = None
@@ -253,7 +267,7 @@ class _Shaping:
         )
 
     def _outputs(self, found: SizeFindings, base: Outcome) -> tuple[tuple[OutputDim, ...], bool]:
-        """The dims of the outputs, and whether there were probes for all of their formulas."""
+        """The dims of the outputs, and True if the number of probes was sufficient for their formulas."""
         try:
             lines = [_Line(self._prober, base, free) for free in found.free.values()]
             mixed = self._mixed(base, list(found.free.values()))
@@ -262,7 +276,7 @@ class _Shaping:
         return tuple(self._dims_out(base, lines, mixed)), True
 
     def _mixed(self, base: Outcome, free: Sequence[Free]) -> Outcome | None:
-        """A step in all directions at once, which shows whether they add up."""
+        """The outcome of a step in all directions at once, to verify that sizes are additive."""
         if len(free) < 2:
             return None
         sizes = list(base.sizes)
@@ -349,7 +363,7 @@ class _Line:
         return any(_size(one, number, axis) != size for one in seen if one is not None and one.fits)
 
     def slope(self, number: int, axis: int) -> Fraction | None:
-        """By how much an output grows with the dim, None where it does so unevenly."""
+        """The growth of an output per unit of the dim, None if it is not linear."""
         before = _size(self._base, number, axis)
         slopes = set()
         for one in (self._near, self._far, self._farther):
@@ -365,7 +379,7 @@ class _Line:
         return slope if all(after == (before or 0) + steps * slope for steps, after in run) else None
 
     def stairs(self, name: str, number: int, axis: int) -> str | None:
-        """`floor((dim + a) / n) + b`, where that is what an output does."""
+        """The formula `floor((dim + a) / n) + b`, if the output satisfies it."""
         if self._between:
             return self._stairs_between(name, number, axis)
         step = self._along[self.dim] * self._sign
@@ -381,7 +395,7 @@ class _Line:
         first = self._first_rise(number, axis, start, period)
         if first is None:
             return None
-        # At `base + first` the quotient becomes whole.
+        # At `base + first` the quotient is an integer.
         shift = -(base + first) % period
         rest = start + 1 - (base + first + shift) // period
         for steps in {self._room, self._room // 2, self._room // 3, first - 1, first + period, 1, 2}:
@@ -392,7 +406,7 @@ class _Line:
         return _floor(name, shift, period, rest)
 
     def _stairs_between(self, name: str, number: int, axis: int) -> str | None:
-        """The same where sizes of several remainders fit, of which some were seen."""
+        """The formula with floor, found from probed sizes with several remainders."""
         outcomes = (self._base, self._near, self._far, self._farther, *self._between)
         found = {(one.sizes[self.dim], _size(one, number, axis)) for one in outcomes if one is not None and one.fits}
         pairs = [(size, out) for size, out in found if out is not None]
@@ -407,7 +421,7 @@ class _Line:
         return None
 
     def _first_rise(self, number: int, axis: int, start: int, period: int) -> int | None:
-        """The first number of steps with a larger output."""
+        """The least number of steps with a larger output."""
         low, high = 0, period
         while high - low > 1:
             middle = (low + high) // 2

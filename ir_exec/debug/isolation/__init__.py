@@ -1,1 +1,1 @@
-"""Layers and blocks of a network by themselves on a device: a wrong layer, or layers that are wrong only together."""
+"""Runs of single layers and blocks of a model on a device, to find a wrong layer or a wrong fusion."""

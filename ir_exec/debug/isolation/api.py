@@ -1,4 +1,4 @@
-"""`compare` with `isolate`: the whole run against a device, and each layer by itself there."""
+"""`compare` with `isolate`: compare the whole run with a device, and run each layer by itself on it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["compare_isolated"]
 _ENGINES: Mapping[str, Engine] = {"openvino": "openvino", "onnxruntime": "onnxruntime"}
 
 _MOST_SEARCHED = 3
-"""Layers for which those that are wrong together with them are searched: each takes some runs of the network."""
+"""Maximum layers for which a wrong fusion is searched: each search takes several runs."""
 
 _SEVERITY: Sequence[Status] = (
     "skipped",
@@ -63,13 +63,15 @@ def compare_isolated(
     timeout: float,
     whole: Callable[[Model, Sequence[Sequence[Array]]], Comparison],
 ) -> Comparison:
-    """The comparison of the whole network, with each part by itself.
+    """Compare the whole model, and each part by itself.
 
-    block: the pattern of the blocks; None for single layers. whole: gives the comparison of calls of the network.
-    Raises EvaluationError for a reference that is no engine, and a device that is not there, and what a run raises.
+    block: the pattern of blocks, None for single layers.
+    whole: compares calls of the whole model.
+
+    Raises EvaluationError if the reference is not an engine or the device does not exist, and the errors of a run.
     """
     if not isinstance(reference, str) or reference not in _ENGINES:
-        message = f"{reference!r} runs no single layers, expected openvino or onnxruntime"
+        message = f"{reference!r} cannot run single layers, expected openvino or onnxruntime"
         raise EvaluationError(message, code=Code.unknown_input, hint=suggested(str(reference), list(_ENGINES)))
     options: dict[str, Any] = {"threads": settings.threads, "precision": settings.precision}
     asked = device_of(_ENGINES[reference], device, hint=hint, timeout=timeout, **options)
@@ -105,7 +107,7 @@ def _with_parts(
     settings: Settings,
     block: str | None,
 ) -> Comparison:
-    """found_parts: each part by itself, as the isolator gives them."""
+    """Add the parts, the wrong fusions and the verdict to a report. found_parts: the results of `Isolator.run`."""
     device = asker.device
     parts = [_with_whole(part, report) for part in found_parts]
     has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
@@ -118,7 +120,7 @@ def _with_parts(
         search = WrongTogether(model, rows[0], asker, settings)
         for node in _suspects(model, parts, ends, report)[:_MOST_SEARCHED]:
             group = search.above(node)
-            # A larger group is what follows from a smaller one.
+            # A larger group is a consequence of the smaller group that it contains.
             if group is not None and not any(set(one.layers) <= set(group.layers) for one in fusions):
                 fusions.append(_with_whole(group, report))
     found = Isolation(
@@ -154,15 +156,17 @@ def _verdict(
 
 
 def _with_whole(part: RunPart, report: Comparison) -> RunPart:
-    """The part with the status of the worst of its layers in the whole run."""
+    """The part with the worst status of its layers in the whole run."""
     own = set(zip(part.layers, part.layer_ids, strict=True))
     found = [layer.status for layer in report.layers if (layer.path, layer.layer_id) in own]
     return part.model_copy(update={"whole": max(found, key=_SEVERITY.index)}) if found else part
 
 
 def _suspects(model: Model, parts: Sequence[RunPart], ends: Sequence[Node], report: Comparison) -> list[Node]:
-    """Layers that are right by themselves, and wrong in the whole run; then the ends of outputs that differ, unless a
-    layer that is wrong by itself explains them."""
+    """Layers that are right by themselves and wrong in the whole run, followed by the layers of outputs that differ.
+
+    The latter are left out if a layer that is wrong by itself explains the difference.
+    """
     fine = [part for part in parts if part.status in ("right", "step")]
     right = {place for part in fine for place in zip(part.layers, part.layer_ids, strict=True)}
     wrong = {(layer.path, layer.layer_id) for layer in report.layers if layer.status in ("wrong", "reference")}
@@ -175,8 +179,7 @@ def _suspects(model: Model, parts: Sequence[RunPart], ends: Sequence[Node], repo
 def _differing_ends(
     model: Model, inputs: Sequence[Array], report: Comparison, asker: Asker, settings: Settings
 ) -> tuple[list[Node], Difference | None]:
-    """The layers of outputs that differ in the whole run, with the engine's optimizations; the error of the worst of
-    these, where the comparison was made without them."""
+    """The layers of outputs that differ in the optimized run, and the worst error if `report` is of a plain run."""
     ends = [result.values_in[0].node for result in model.graph.results]
     if not report.reference.startswith("onnxruntime"):
         names = {one.path.rpartition(":")[0] or one.path for one in report.output_results if one.status == "different"}
@@ -198,9 +201,9 @@ def _differing_ends(
 
 
 def _noted(report: Comparison, found: Isolation) -> Comparison:
-    """The comparison with the parts, and with what single layers are by themselves as notes of theirs.
+    """The comparison with the parts, and with a note for each layer that ran by itself.
 
-    Layers that the comparison does not have, as where the whole network does not run, are added to it.
+    Layers missing from the comparison, for example because the whole model does not run, are added to it.
     """
     single = {(part.layers[0], part.layer_ids[0]): part for part in found.parts if part.kind == "layer"}
     layers: list[ComparedLayer] = []

@@ -1,4 +1,4 @@
-"""Small networks in batches: many as one network, and one by one where a device does not answer."""
+"""Batches of small models: many run as one model, or one by one if the device does not answer."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ Problem = Literal["refused", "crashed"]
 
 @dataclass(frozen=True)
 class PartQuestion:
-    """A network and its inputs, in their order."""
+    """A model and its inputs, in order."""
 
     model: Model
     inputs: Sequence[Array]
 
     @property
     def is_open(self) -> bool:
-        """Return True if an input has open dims."""
+        """Return True if an input has dynamic dims."""
         return any(not port.shape.is_static for port in self.model.inputs)
 
 
 @dataclass(frozen=True)
 class PartAnswer:
-    """The outputs of a network; or the problem, and the message of the device.
+    """The outputs of a model, or the problem and the message of the device.
 
-    together: with how many it ran. is_late: the device did not answer in time.
+    together: the number of models in the batch.
+    is_late: True if the device did not answer in time.
     """
 
     outputs: Sequence[Array] = ()
@@ -48,7 +49,7 @@ class PartAnswer:
 
 
 class Asker:
-    """Hands networks to a device. networks: their number. crashes: how often the child process ended."""
+    """Runner of models on a device. networks: the number of runs. crashes: the number of crashes of the child."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -56,8 +57,11 @@ class Asker:
         self.crashes = 0
 
     def ask_all(self, questions: Sequence[PartQuestion]) -> Iterator[PartAnswer]:
-        """The answers in the order of the questions: as one network of independent parts, which is halved until each
-        part that is refused or crashes the device is by itself."""
+        """Yield the answers in the order of the questions.
+
+        The questions run as one model of independent parts. A batch that the device rejects, or that crashes it, is
+        halved until each faulty part is alone.
+        """
         if not questions:
             return
         answer = self._together(questions)
@@ -66,7 +70,7 @@ class Asker:
         elif len(questions) == 1:
             yield answer
         elif answer.is_late:
-            # Each half with the part that hangs would take as long again.
+            # Each half that contains the hanging part would reach the timeout again.
             for question in questions:
                 yield self.ask(question)
         else:
@@ -75,7 +79,7 @@ class Asker:
             yield from self.ask_all(questions[half:])
 
     def ask(self, question: PartQuestion, *, is_static: bool = False, fuses: bool = False) -> PartAnswer:
-        """The answer to one question by itself. is_static: with static shapes. fuses: as for `Device.run`."""
+        """Return the answer to a single question. is_static, fuses: as for `Device.run`."""
         found = self._together([question], is_static=is_static, fuses=fuses)
         return found[0] if isinstance(found, list) else found
 

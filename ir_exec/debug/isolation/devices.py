@@ -1,6 +1,6 @@
-"""Devices that run parts: one of OpenVINO, or a provider of onnxruntime, each in a child process.
+"""Devices that run parts: a device of OpenVINO or a provider of onnxruntime, in a child process.
 
-A device that crashes or hangs loses its child; the next network starts another.
+A child that crashes or hangs is replaced for the next model.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ Engine = Literal["openvino", "onnxruntime"]
 
 
 class Device(Protocol):
-    """Runs networks from files. title: engine and device. version: that of the engine.
+    """A device that runs models from files.
 
-    computes_in: a coarser type than that of the values, in which the device computes; known after a run.
-    narrows_integers: it computes i64 in i32.
+    title: engine and device.
+    version: of the engine.
+    computes_in: the element type that the device computes in, if coarser than that of the values; set by a run.
+    narrows_integers: True if the device computes i64 in i32.
     """
 
     title: str
@@ -37,14 +39,16 @@ class Device(Protocol):
     narrows_integers: bool
 
     def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
-        """The outputs of the network at `path`.
+        """Return the outputs of the model at `path`.
 
-        is_static: with the shapes of these inputs in place of open dims. fuses: with the optimizations of whole
-        networks, where the engine can do without. Raises ChildCrashed and ChildRefused.
+        is_static: replace dynamic dims by the shapes of these inputs.
+        fuses: enable the optimizations of the engine, if the engine has an option for these.
+
+        Raises ChildCrashed and ChildRefused.
         """
 
     def fused(self, path: Path) -> list[str]:
-        """Of each step of the network the names of the layers that it computes, between commas, where that is known."""
+        """Return the names of the layers computed by each step, separated by commas; empty if the engine has none."""
 
     def close(self) -> None:
         """End the child process."""
@@ -53,7 +57,7 @@ class Device(Protocol):
 def device_of(
     engine: Engine, device: str, *, hint: str, timeout: float, threads: int | None, precision: Precision
 ) -> Device:
-    """The device; raises EvaluationError where the engine is not installed, or has no such device here."""
+    """Return the device. Raises EvaluationError if the engine is not installed or has no such device."""
     if engine == "openvino":
         return OpenVINODevice(device, hint=hint, timeout=timeout, threads=threads)
     return ONNXRuntimeDevice(device, timeout=timeout, precision=precision)
@@ -110,7 +114,7 @@ def _weights_of(path: Path) -> str | None:
 
 
 class ONNXRuntimeDevice:
-    """A provider of onnxruntime; each network is lowered to ONNX first. device: CPU, GPU (CUDA), or a provider."""
+    """A provider of onnxruntime. Each model is lowered to ONNX first. device: CPU, GPU (CUDA), or a provider."""
 
     def __init__(self, device: str, *, timeout: float, precision: Precision) -> None:
         missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
@@ -126,7 +130,7 @@ class ONNXRuntimeDevice:
             found = self._child.ask(do="providers")
         except (ChildCrashed, ChildRefused) as error:
             self.close()
-            raise EvaluationError(f"onnxruntime does not start: {error}", code=Code.failed) from None
+            raise EvaluationError(f"onnxruntime fails to start: {error}", code=Code.failed) from None
         self.version: str = found["version"]
         names = {name.removesuffix("ExecutionProvider"): name for name in found["providers"]}
         wanted = {"GPU": "CUDA"}.get(device, device.removesuffix("ExecutionProvider"))
@@ -137,7 +141,7 @@ class ONNXRuntimeDevice:
         self._providers = list(dict.fromkeys([by_upper[wanted.upper()], "CPUExecutionProvider"]))
 
     def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
-        # Imported here: `onnx` is an extra.
+        # Imported here because `onnx` is an optional dependency.
         from ir_exec.engines.widening import widened
         from ir_exec.onnx.export.files import write_exported
         from ir_exec.onnx.export.lower import lower_model
@@ -152,7 +156,7 @@ class ONNXRuntimeDevice:
                 write_exported(widened(exported) if self._precision == "f32" else exported, folder / "network.onnx")
             except IRError as error:
                 raise ChildRefused(error.message) from None
-            # A widened network takes f32 where its file has 16-bit floats.
+            # A widened model takes f32 inputs instead of 16-bit floats.
             arrays = [as_f32(array) for array in inputs] if self._precision == "f32" else inputs
             stored = dict(zip(exported.inputs, store_arrays(arrays, folder), strict=True))
             answer = self._child.ask(
@@ -168,7 +172,7 @@ class ONNXRuntimeDevice:
             )
             missing = [one for one in exported.outputs if one not in answer["tensors"]]
             if missing:
-                raise ChildRefused(f"onnxruntime gives no array for {missing[0]!r}")
+                raise ChildRefused(f"onnxruntime returns no array for {missing[0]!r}")
             return [load_stored(answer["tensors"][one]).copy() for one in exported.outputs]
 
     def fused(self, path: Path) -> list[str]:

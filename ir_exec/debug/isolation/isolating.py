@@ -1,4 +1,4 @@
-"""Every layer of a network by itself on a device: on the inputs that it has in a run by ir_exec."""
+"""Run each layer of a model by itself on a device, with its inputs from a run by ir_exec."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from ir_exec.types import Array
 __all__ = ["BATCH_BYTES", "BATCH_PARTS", "Isolator"]
 
 BATCH_PARTS = 64
-"""Parts in one network of a batch. To compile a network takes a CPU 20 ms at least, and a GPU seconds."""
+"""Maximum parts in a batch. Compiling a model takes at least 20 ms on a CPU, and seconds on a GPU."""
 
 BATCH_BYTES = 2**28
-"""Bytes of inputs, expected outputs and weights that a batch holds; a single part may be larger."""
+"""Maximum bytes of inputs, expected outputs and weights in a batch; a single part may be larger."""
 
 
 @dataclass
 class _Pending:
-    """A part whose layers run: the values at its inputs and outputs, as far as they are computed."""
+    """A part whose layers are being run, with the values of its inputs and outputs computed up to here."""
 
     part: IsolatedPart
     where: Where
@@ -46,10 +46,12 @@ class _Pending:
 
 
 class Isolator:
-    """Runs a network, and each of its parts on a device.
+    """Runner of a model, and of each of its parts on a device.
 
-    block: as for `parts_of`. Precision and tolerances are those of `settings`. Raises EvaluationError where no layer is
-    in a block.
+    block: as for `parts_of`.
+    settings: the precision and the tolerances.
+
+    Raises EvaluationError if no layer is in a block.
     """
 
     def __init__(self, model: Model, asker: Asker, settings: Settings, block: str | None = None) -> None:
@@ -66,7 +68,7 @@ class Isolator:
             self._starts |= {(scope.region.scope, node): part for part in parts for node in part.nodes}
         if block is not None and all(part.is_single for part in self._order):
             names = ", ".join(part.name for part in self._order[:3])
-            message = f"no layer's name begins with {block!r}; the first layers are: {names}"
+            message = f"no layer has a name that begins with {block!r}; the first layers are: {names}"
             raise EvaluationError(message, code=Code.unknown_input)
         self._pending: dict[IsolatedPart, _Pending] = {}
         self._batch: list[tuple[IsolatedPart, PartCase]] = []
@@ -74,12 +76,12 @@ class Isolator:
         self._found: dict[IsolatedPart, RunPart] = {}
 
     def run(self, calls: Sequence[Sequence[Array]]) -> list[RunPart]:
-        """The parts, run on the inputs of the last of these calls. Raises what a run raises."""
+        """Run all calls, and each part with its inputs in the last call. Raises the errors of a run."""
         for number, arrays in enumerate(calls):
             is_last = number == len(calls) - 1
             self._walker.run(list(arrays), self._visit if is_last else None, goes_on=number > 0)
         self._flush()
-        parts = [self._found.get(part) or _told(part, "not run", note="its body did not run") for part in self._order]
+        parts = [self._found.get(part) or _told(part, "not run", note="the body did not run") for part in self._order]
         return parts + [
             RunPart(
                 name=left.path,
@@ -117,7 +119,7 @@ class Isolator:
             self._add(pending, visit)
 
     def _add(self, pending: _Pending, visit: Visit) -> None:
-        """Put a part into the batch, or note why it cannot be."""
+        """Add a part to the batch, or record the reason why it is left out."""
         part = pending.part
         try:
             made = part.network()
@@ -125,7 +127,7 @@ class Isolator:
             inputs = [as_declared(pending.given[value], port.element_type) for value, port in ports]
             case = self._case(pending, visit, PartQuestion(made.model, inputs))
         except IRError as error:
-            self._found[part] = _told(part, "left out", note=f"cannot be cut out: {error.message}")
+            self._found[part] = _told(part, "left out", note=f"cannot be extracted: {error.message}")
             return
         self._found[part] = _told(part, "not run")
         self._batch.append((part, case))
@@ -135,7 +137,7 @@ class Isolator:
             self._flush()
 
     def _case(self, pending: _Pending, visit: Visit, question: PartQuestion) -> PartCase:
-        """The outputs for the inputs that the device is given, which are rounded where a file has 16-bit floats."""
+        """The part with its expected outputs for the inputs of the device, rounded to 16-bit floats if declared so."""
         part = pending.part
         made = part.network()
         rounded = dict(zip(made.inputs, question.inputs, strict=True))

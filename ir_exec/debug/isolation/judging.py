@@ -1,4 +1,4 @@
-"""The judgement of a part: its outputs against the expected ones, within the tolerance of the layer."""
+"""Judgement of a part: compare its outputs with the expected ones, within the tolerance of the layer."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ _NO_TOLERANCE = Tolerance()
 
 @dataclass(frozen=True)
 class PartCase:
-    """A network for a device, and its expected outputs.
+    """A model for a device, with its expected outputs.
 
-    expected: its outputs. node: its layer, where it is one, with the arrays of its inputs and the positions of the
-    outputs. least: a tolerance that is allowed in any case.
+    node: the layer, if the model is a single layer.
+    inputs, positions: the input arrays and the positions of the outputs of `node`.
+    least: the minimum tolerance.
     """
 
     question: PartQuestion
@@ -41,7 +42,7 @@ class PartCase:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The status of a part, the error of its worst output, and what else is known."""
+    """The status of a part, the error of its worst output, and a note."""
 
     status: PartStatus
     error: Difference | None = None
@@ -49,31 +50,31 @@ class Judgement:
 
     @property
     def is_right(self) -> bool:
-        """Return True for values within the tolerance, or beyond it on steps alone."""
+        """Return True for values within the tolerance, or beyond it only at discontinuities."""
         return self.status in ("right", "step")
 
 
 def judged(case: PartCase, answer: PartAnswer, asker: Asker, settings: Settings) -> Judgement:
-    """The judgement of an answer. A part that is wrong among others runs again alone, and with static shapes."""
+    """Judge an answer. A part that is wrong in a batch runs again alone, and again with static shapes."""
     found = judgement(case, answer, asker, settings)
     note = None
     if found.status == "wrong" and answer.together > 1:
         alone = judgement(case, asker.ask(case.question), asker, settings)
         if alone.is_right:
-            note = "wrong with independent layers in one batch"
+            note = "wrong in a batch with independent layers"
         found = alone
     if found.status in ("wrong", "refused") and case.question.is_open:
         static = judgement(case, asker.ask(case.question, is_static=True), asker, settings)
         if found.status == "wrong" and static.is_right:
             note = "right with static shapes"
         elif found.status == "refused" and static.status not in ("refused", "crashed"):
-            note, found = f"with static shapes, as the device refuses open dims: {found.note}", static
+            note, found = f"with static shapes, because the device rejects dynamic dims: {found.note}", static
     notes = "; ".join(filter(None, (found.note, note)))
     return replace(found, note=notes or None)
 
 
 def judgement(case: PartCase, answer: PartAnswer, asker: Asker, settings: Settings) -> Judgement:
-    """The judgement of one answer as it is."""
+    """Judge an answer without further runs."""
     if answer.problem is not None:
         return Judgement(answer.problem, note=answer.reason)
     coarse = asker.device.computes_in
@@ -88,7 +89,9 @@ def judgement(case: PartCase, answer: PartAnswer, asker: Asker, settings: Settin
     if case.node is None or worst.problem is not None or any(not _is_dense(array) for array in case.inputs):
         return Judgement("wrong", worst)
     if asker.device.narrows_integers and any(map(_exceeds_i32, (*case.inputs, *case.expected))):
-        return Judgement("step", worst, "integers beyond the range of i32, in which the device computes them")
+        return Judgement(
+            "step", worst, "integers beyond the range of i32, the element type that the device computes in"
+        )
     count = max(case.positions, default=0) + 1
     ours = [case.expected[0]] * count
     theirs: list[Array | None] = [None] * count

@@ -1,4 +1,4 @@
-"""Small networks: the layers of a part with Parameters for what they read, and several of them as one file."""
+"""Small models: the layers of a part with Parameters for their inputs, and several such models in one file."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["part_network", "with_constants", "write_together"]
 
 
 def with_constants(nodes: Iterable[Node], constant: Collection[Value]) -> list[Node]:
-    """The layers, and those above them that compute something from weights alone, in an order of computation.
+    """The layers, and the upstream layers that depend only on weights, in topological order.
 
-    constant: the values that follow from weights alone.
+    constant: the values that depend only on weights.
     """
     found: dict[Node, None] = {}
     for node in nodes:
@@ -42,27 +42,32 @@ def part_network(
     constant: Collection[Value],
     known: Mapping[Value, Array],
 ) -> Cut:
-    """The network of these layers, with the weights that they read; what else they read are its inputs.
+    """The model of these layers and their weights; other values that they read are its inputs.
 
-    nodes: in the order of computation. constant: the values that follow from weights alone. known: values that become
-    constants. Raises what building a graph raises.
+    nodes: in topological order.
+    constant: the values that depend only on weights.
+    known: values that become constants.
+
+    Raises the errors of building a graph.
     """
     own = with_constants(nodes, constant)
     keep = {node for node in own if not node.layer.is_constant}
     around = dict.fromkeys(source(value).node for node in own for value in node.values_in)
     order = [*(node for node in around if node not in keep), *(node for node in own if node in keep)]
-    # A graph of the part alone: `cut` goes through all nodes of a graph.
+    # A graph of only this part, because `cut` visits all nodes of a graph.
     graph = Graph(region.graph.name, order, [], [], [], [])
     return cut(Region(region.model, graph, region.types, region.scope), keep, outputs, constants=known)
 
 
 def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) -> None:
-    """Write networks as independent parts of one: an .xml at `path`, and a .bin.
+    """Write models as independent parts of one model: an .xml at `path`, and a .bin.
 
-    Inputs and outputs are in the order of the networks. Layers are named `N/NAME`.
-    Dims of inputs are static or open: plugins allocate what an upper limit allows, which may be more than there is.
-    ranks: of all inputs, for those whose rank the networks leave open.
-    Raises IRError where the files cannot be written.
+    Inputs and outputs are in the order of the models. Layers are named `N/NAME`. Dims of inputs are static or dynamic
+    without limits, because plugins allocate memory for an upper limit, which may exceed the available memory.
+
+    ranks: of all inputs, used for inputs of unknown rank.
+
+    Raises IRError if the files cannot be written.
     """
     layers: list[Layer] = []
     edges: list[Edge] = []
@@ -83,19 +88,19 @@ def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) ->
             )
             for one in document.edges
         ]
-    # The order of bits in weights depends on the release that wrote the first document.
+    # The bit order of weights depends on the release that wrote the first document.
     whole = models[0].current_document().changed(name="parts", layers=tuple(layers), edges=tuple(edges), path=None)
     write_document(whole, joined, path)
 
 
 def _moved(layer: Layer, id: str, name: str, move: int) -> Layer:
-    """The layer with another id and name, without names of tensors, reading its weights elsewhere."""
+    """The layer with another id, name and offset of weights, and without tensor names."""
     outputs = tuple([port.changed(names=()) if port.names else port for port in layer.outputs])
     return _reading(layer, move).changed(id=id, name=name, outputs=outputs, output_names=())
 
 
 def _without_limits(parameter: Layer, rank: int) -> Layer:
-    """An input whose dims have no limits, and whose rank is known."""
+    """The input without limits of dims, and with a known rank."""
     shape = parameter.data.get("shape", "")
     dims = ["?"] * rank if shape.strip() == "..." else shape.split(",")
     data = {**parameter.data, "shape": ",".join("?" if ".." in dim else dim for dim in dims)}
@@ -116,7 +121,7 @@ def _body_reading(body: Body, move: int) -> Body:
 
 
 class _Joined:
-    """The weights of several networks one after the other; nothing is copied. starts: where those of each begin."""
+    """The concatenated weights of several models, without a copy. starts: the offset of each model."""
 
     def __init__(self, parts: Sequence[Weights | None]) -> None:
         self._parts = parts

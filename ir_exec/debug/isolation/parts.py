@@ -1,4 +1,4 @@
-"""The parts of a network that run by themselves: single layers, or blocks by the prefix of their names."""
+"""The parts of a model that run by themselves: single layers, or blocks of layers with a common name prefix."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ __all__ = ["IsolatedPart", "IsolationScope", "LeftOut", "parts_of", "reason_to_l
 
 
 class IsolationScope:
-    """A graph of a network, that of the network itself or of a body, as parts need it.
+    """The main graph or the graph of a body, indexed for parts.
 
-    constant: the values that follow from weights alone. readers: of each value, Results included.
+    constant: the values that depend only on weights.
+    readers: the readers of each value, Results included.
     """
 
     def __init__(self, region: Region) -> None:
@@ -33,7 +34,7 @@ class IsolationScope:
                 self.readers.setdefault(source(value), []).append(node)
 
     def part(self, name: str, nodes: Sequence[Node], *, is_single: bool) -> IsolatedPart:
-        """The layers as a part; its outputs are the values that others than these layers read."""
+        """The layers as a part. Its outputs are the values that other layers read."""
         inside = set(nodes)
         outputs = [
             value
@@ -46,9 +47,11 @@ class IsolationScope:
 
 @dataclass(eq=False)
 class IsolatedPart:
-    """Layers that run as one network. name: the path of the layer, or the prefix of a block.
+    """Layers that run as one model.
 
-    outputs: the values that layers outside of the part read. is_single: the part is a layer, and no block.
+    name: the path of the layer, or the prefix of the block.
+    outputs: the values that layers outside the part read.
+    is_single: True for a layer, False for a block.
     """
 
     scope: IsolationScope
@@ -64,7 +67,7 @@ class IsolatedPart:
         return frozenset(self.nodes)
 
     def network(self) -> Cut:
-        """The network of the part, made once. Raises what building a graph raises."""
+        """The model of the part, built once. Raises the errors of building a graph."""
         if self._made is None:
             region = self.scope.region
             read = {source(value) for node in self.nodes for value in node.values_in}
@@ -77,13 +80,13 @@ class IsolatedPart:
         return self._made
 
     def forget(self) -> None:
-        """Free the network."""
+        """Release the model."""
         self._made = None
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A layer that does not run by itself, and the reason."""
+    """A layer that cannot run by itself, and the reason."""
 
     node: Node
     path: str
@@ -91,7 +94,7 @@ class LeftOut:
 
 
 def scopes_of(model: Model) -> Iterator[IsolationScope]:
-    """The graph of a network and those of all bodies, the outer ones first."""
+    """The main graph of a model and the graphs of all bodies, outer graphs first."""
     has_bodies = any(node.bodies for node in model.graph.nodes)
     seen = model.all_types() if has_bodies else {}
     for scope, graph in model.graph.scopes(unreachable=True):
@@ -100,10 +103,10 @@ def scopes_of(model: Model) -> Iterator[IsolationScope]:
 
 
 def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[IsolatedPart], list[LeftOut]]:
-    """The parts of a graph in the order of computation, and the layers that are in none.
+    """The parts of a graph in topological order, and the layers that are left out.
 
-    block: layers whose names begin with what this pattern matches are one part for each such prefix: `*` stands for any
-        characters but dots and slashes, `**` for any. Layers without the prefix are single parts.
+    block: a pattern of name prefixes. All layers with the same matching prefix are one part; layers without a matching
+        prefix are single parts. `*` matches any characters except dots and slashes, `**` matches any characters.
     """
     prefix = None if block is None else _prefix(block)
     groups: dict[tuple[str, str | None], list[Node]] = {}
@@ -117,7 +120,7 @@ def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[Isol
             left.append(LeftOut(node, path, reason))
             continue
         found = None if prefix is None else prefix.match(path)
-        # Layers of one name differ by their ids.
+        # Layers with the same name differ by id.
         groups.setdefault((path, node.id) if found is None else (found[0], None), []).append(node)
     parts = []
     for (name, id), nodes in groups.items():
@@ -130,19 +133,19 @@ def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[Isol
 
 
 def _prefix(block: str) -> re.Pattern[str]:
-    """The pattern of names that begin with a block; a block ends before a dot, before a slash, or with the name."""
+    """The pattern of names that begin with a block. A block ends before a dot or a slash, or at the end of the name."""
     signs = {"**": ".*?", "*": "[^./]*", "?": "[^./]"}
     text = "".join(signs.get(one, re.escape(one)) for one in re.split(r"(\*\*|[*?])", block.rstrip("./")))
     return re.compile(rf"{text}(?=[./]|\Z)")
 
 
 def reason_to_leave_out(node: Node, scope: IsolationScope) -> str | None:
-    """The reason why a layer does not run by itself; None where it does."""
+    """The reason why a layer cannot run by itself; None if it can."""
     inside = [node, *(one for body in node.bodies for one in body.graph.all_nodes())]
     if any(isinstance(one.op, (AssignsVariable, ReadsVariable)) for one in inside):
         return "keeps a variable"
     if any(one.op is not None and not one.op.deterministic and is_counted(one) for one in inside):
         return "random numbers"
     if node.outputs and scope.constant.issuperset(node.outputs):
-        return "from weights alone, runs with the layers that read it"
+        return "depends only on weights, runs with the layers that read it"
     return None

@@ -1,4 +1,4 @@
-"""The records of layers that run by themselves on a device."""
+"""Records of layers that run by themselves on a device."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from ir_exec.debug.values.facts import Record
 __all__ = ["Isolation", "IsolationVerdict", "PartStatus", "RunPart"]
 
 PartStatus = Literal["right", "step", "wrong", "refused", "crashed", "left out", "not run"]
-"""right: within the tolerance. step: beyond it on steps and in ties alone. wrong: beyond it. refused: the device does
-not take the network. crashed: its process ended, or did not answer in time. left out: it cannot run by itself. not run:
-no inputs, for its body did not run."""
+"""right: within the tolerance. step: beyond the tolerance only at discontinuities and ties. wrong: beyond the
+tolerance. refused: the device rejects the model. crashed: its process ended, or did not answer in time. left out: the
+layer cannot run by itself. not run: the layer has no inputs because its body did not run."""
 
 IsolationVerdict = Literal["right", "layer", "refused", "fusion", "carried", "whole"]
-"""right: every part is right, and so is the whole. layer: a part is wrong by itself. refused: a part is refused, or
-crashes the device. fusion: every part is right by itself, and layers are wrong together. carried: every part is right
-by itself, and small errors come to more than the tolerance in the whole. whole: every part is right by itself, and the
-whole does not run."""
+"""right: every part is right, and so is the whole model. layer: a part is wrong by itself. refused: a part is refused,
+or crashes the device. fusion: every part is right by itself, but some layers are wrong together. carried: every part is
+right by itself, but small errors add up to more than the tolerance in the whole model. whole: every part is right by
+itself, but the whole model does not run."""
 
 
 class RunPart(Record):
-    """Layers that ran by themselves, on the inputs that they have in a run by ir_exec.
+    """Layers that ran by themselves, with their inputs from a run by ir_exec.
 
-    name: the path of a layer, the prefix of a block, or the last layer of those that are wrong together. kind: which
-    of these it is. layers, layer_ids, types: of its layers, in the order of computation. error: of its worst output.
-    whole: the status of the worst of its layers in the whole run. note: what else is known.
+    name: the path of a layer, the prefix of a block, or the last of the layers that are wrong together.
+    kind: the kind of `name`.
+    layers, layer_ids, types: of its layers, in topological order.
+    error: of its worst output.
+    whole: the worst status of its layers in the whole run.
+    note: further facts.
     """
 
     name: str
@@ -41,12 +44,17 @@ class RunPart(Record):
 
 
 class Isolation(Record):
-    """The parts of a network by themselves, on a device.
+    """The parts of a model, run by themselves on a device.
 
-    device: engine and device. version: that of the engine. block: the pattern of the blocks. parts: in the order of
-    computation, those of bodies last. fusions: layers that are right by themselves and wrong
-    together. call: the call whose inputs they had, counted from 1. networks: how many networks the device was given.
-    crashes: how often its process ended.
+    device: engine and device.
+    version: of the engine.
+    block: the pattern of blocks.
+    parts: in topological order, those of bodies last.
+    fusions: groups of layers that are right by themselves and wrong together.
+    call: the call that the inputs are from, counted from 1.
+    whole: the error of the whole model with the optimizations of the engine.
+    networks: the number of models that the device ran.
+    crashes: the number of crashes of its process.
     """
 
     device: str
@@ -61,5 +69,5 @@ class Isolation(Record):
     crashes: int = 0
 
     def of_status(self, *statuses: PartStatus) -> list[RunPart]:
-        """The parts of these statuses."""
+        """The parts with one of these statuses."""
         return [part for part in self.parts if part.status in statuses]

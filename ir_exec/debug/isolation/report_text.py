@@ -1,4 +1,4 @@
-"""The report about layers by themselves on a device, in lines."""
+"""Text report of layers that run by themselves on a device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_LISTED = 10
 _VERDICTS: dict[IsolationVerdict, str] = {
     "right": "every layer is right by itself, and so is the whole model",
     "layer": "a layer is wrong by itself, without any fusion",
-    "refused": "the device refuses a layer, or crashes in it, by itself",
+    "refused": "the device rejects a layer by itself, or crashes",
     "fusion": "every layer is right by itself: a fusion is wrong",
     "carried": "every layer is right by itself: small errors add up in the whole model",
     "whole": "every layer is right by itself: the whole model does not run",
@@ -25,14 +25,14 @@ _SHOWN: Sequence[PartStatus] = ("wrong", "crashed", "refused", "not run", "left 
 
 
 def isolation_lines(found: Isolation) -> Iterator[str]:
-    """The verdict, the counts, and the parts that are not right."""
+    """Yield the verdict, the counts, and the parts that are not right."""
     noun = "layers" if found.block is None else "blocks and layers"
     yield f"  by itself on {found.device}: {_VERDICTS[found.verdict]}"
     counts = {status: len(found.of_status(status)) for status in ("right", "step", *_SHOWN)}
     listed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     crashes = f", {found.crashes} crashes" if found.crashes else ""
-    networks = f"in {found.networks} network{'s' * (found.networks > 1)}"
-    yield f"    {len(found.parts)} {noun}: {listed}; {networks}{crashes}"
+    runs = f"in {found.networks} run{'s' * (found.networks > 1)}"
+    yield f"    {len(found.parts)} {noun}: {listed}; {runs}{crashes}"
     for part in found.fusions[:_MOST_LISTED]:
         yield f"    wrong together: {_some([_named(*one) for one in zip(part.layers, part.types, strict=True)])}"
         yield f"      error        {'' if part.error is None else told_of_device(part.error)}"
@@ -48,12 +48,12 @@ def isolation_lines(found: Isolation) -> Iterator[str]:
 
 
 def told_of_device(error: Difference) -> str:
-    """The error of a device in a line: its value instead of the expected one."""
+    """One line about the error of a device: its value and the expected value."""
     return told(error.model_copy(update={"ours": error.reference, "reference": error.ours}))
 
 
 def part_note(part: RunPart, device: str) -> str:
-    """The status of a part, as a note of its layer."""
+    """The status of a part as a note for its layer."""
     return f"by itself on {device}: {part.status}" + (f", {part.note}" if part.note else "")
 
 

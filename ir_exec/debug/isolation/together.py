@@ -1,4 +1,4 @@
-"""Layers that are right by themselves and wrong together: the fewest that show what a device makes of them."""
+"""Search for the smallest set of layers that are right by themselves and wrong together on a device."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from ir_exec.types import Array
 __all__ = ["WrongTogether"]
 
 _MOST_LEVELS = 256
-"""Levels of layers above a wrong one that are looked at."""
+"""Maximum levels of layers upstream of a wrong layer that are searched."""
 
 _MOST_LEFT_OUT = 24
-"""Maximum layers of a set from which each is left out for a try."""
+"""Maximum layers of a set whose layers are removed one by one."""
 
 
 class WrongTogether:
-    """Searches for layers that are wrong together.
+    """Search for layers that are wrong together, among the layers outside bodies.
 
-    inputs: those of the network, in their order. Only layers outside of bodies are looked at.
+    inputs: those of the model, in order.
     """
 
     def __init__(self, model: Model, inputs: Sequence[Array], asker: Asker, settings: Settings) -> None:
@@ -48,10 +48,10 @@ class WrongTogether:
         self._values: dict[Value, Array] = {}
 
     def above(self, node: Node) -> RunPart | None:
-        """The fewest layers that end with this one and are wrong together; None where none are found.
+        """Return the smallest set of layers that ends with this one and is wrong; None if no set is found.
 
-        First those that the device computes in one step, then more and more levels of layers above them, by doubling
-        and bisection; then each is left out for a try. Raises what a run raises.
+        The search starts with the layers that the device computes in one step, and adds levels of upstream layers by
+        doubling and bisection. Then it tries to remove each layer. Raises the errors of a run.
         """
         start = next((group for group in self._fused() if node in group), {node})
         right, levels = -1, 0
@@ -83,7 +83,7 @@ class WrongTogether:
         )
 
     def _levels(self, start: Collection[Node], count: int) -> set[Node]:
-        """These layers with so many levels of those that they read."""
+        """The layers with a number of levels of upstream layers."""
         found = set(start)
         ends = found
         for _ in range(count):
@@ -98,7 +98,7 @@ class WrongTogether:
         return is_counted(node) and reason_to_leave_out(node, self._scope) is None
 
     def _judge(self, nodes: Collection[Node], end: Node) -> Judgement:
-        """The judgement of the outputs of the last layer, where these layers are one network."""
+        """Judge the outputs of the last layer, with these layers run as one model."""
         order = [node for node in self._scope.region.graph.nodes if node in nodes]
         outputs = tuple(value for value in end.outputs if value in self._scope.readers)
         part = IsolatedPart(self._scope, end.name, tuple(order), outputs)
@@ -119,7 +119,7 @@ class WrongTogether:
         return judgement(case, self._asker.ask(question, fuses=True), self._asker, self._settings)
 
     def _fewer(self, nodes: set[Node], end: Node, found: Judgement) -> tuple[set[Node], Judgement]:
-        """The layers without those that are not needed for the fault, the farthest from the end first."""
+        """Remove the layers that the fault does not need, starting with the farthest from the end."""
         if len(nodes) > _MOST_LEFT_OUT:
             return nodes, found
         for node in [one for one in self._scope.region.graph.nodes if one in nodes and one is not end]:
@@ -130,7 +130,7 @@ class WrongTogether:
         return nodes, found
 
     def _connected(self, nodes: set[Node], end: Node) -> set[Node]:
-        """The layers that the last one depends on, by way of the others."""
+        """The layers that the last one depends on, directly or through the others."""
         found, pending = {end}, [end]
         while pending:
             for value in pending.pop().values_in:
@@ -141,7 +141,7 @@ class WrongTogether:
         return found
 
     def _fused(self) -> list[set[Node]]:
-        """The layers that the device computes in one step, as far as it reports them."""
+        """The groups of layers that the device computes in one step, if it reports them."""
         if self._groups is None:
             self._groups = []
             names = {node.name: node for node in self._scope.region.graph.nodes if self._is_taken(node)}

@@ -1,4 +1,4 @@
-"""Inputs and outputs of two networks that have no name in common: paired by what they are, or as the caller says."""
+"""Pairs of inputs and outputs of two models without common names: by type, shape and position, or as requested."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Pairing", "agree", "asked_pairs", "paired_ends", "same_family", "unn
 
 
 class Pairing(Record):
-    """A value of MODEL and one of the reference that go together by something else than a name.
+    """A pair of values of MODEL and the reference that is not found by name.
 
-    end: "value" for a value inside of the network. how: by the layers around it, by position, by an element type and
-    shape that no other has, or as the caller asked.
+    end: "value" for a value that is neither an input nor an output.
+    how: by the adjacent layers, by position, by a unique element type and shape, or as requested by the caller.
     """
 
     end: Literal["input", "output", "value"]
@@ -32,7 +32,7 @@ End: TypeAlias = Literal["input", "output", "value"]
 def asked_pairs(
     ours: Sequence[Entry], theirs: Sequence[Entry], asked: Mapping[str, str]
 ) -> tuple[dict[Key, Entry], list[Pairing]]:
-    """Return the partners that the caller names, ours first; raises EvaluationError for a name of no value."""
+    """Return the partners that the caller names, and the pairings. Raises EvaluationError for an unknown name."""
     found: dict[Key, Entry] = {}
     pairings = []
     for name, other in asked.items():
@@ -46,12 +46,12 @@ def asked_pairs(
 def paired_ends(
     ours: Sequence[Entry], theirs: Sequence[Entry], partners: Mapping[Key, Entry]
 ) -> tuple[dict[Key, Entry], list[Pairing]]:
-    """Return the partners of inputs and outputs that have none yet, where only one choice makes sense.
+    """Return partners for inputs and outputs without one, if the choice is unambiguous, and the pairings.
 
     Args:
         ours: The values of MODEL.
-        theirs: Those of the reference.
-        partners: The pairs that are known.
+        theirs: The values of the reference.
+        partners: The known pairs.
     """
     found: dict[Key, Entry] = {}
     pairings: list[Pairing] = []
@@ -68,7 +68,7 @@ def paired_ends(
 
 
 def unnamed_pairs(ours: Sequence[Entry], partners: Mapping[Key, Entry], known: Sequence[Pairing]) -> list[Pairing]:
-    """Return the inputs and outputs that have a partner without a common name, those of `known` left out."""
+    """Return the pairings of inputs and outputs without a common name, except those in `known`."""
     told = {one.model for one in known}
     found = []
     for entry in ours:
@@ -88,7 +88,7 @@ def _title(entry: Entry) -> str:
 def _paired(
     ours: Sequence[Entry], theirs: Sequence[Entry]
 ) -> Iterable[tuple[Entry, Entry, Literal["position", "type and shape"]]]:
-    """The pairs, where there is one way to make them: as many on both sides, and alike."""
+    """The pairs, if they are unambiguous: both sides have the same number of similar values."""
     if len(ours) != len(theirs):
         return
     if all(_are_alike(entry, partner) for entry, partner in zip(ours, theirs, strict=True)):
@@ -103,12 +103,12 @@ def _paired(
 
 
 def _are_alike(entry: Entry, partner: Entry) -> bool:
-    """Return True if type and shape do not differ as far as they are known; floats of other widths are alike."""
+    """Return True if known types and shapes do not differ; floats of different widths do not differ."""
     return same_family(entry, partner) and agree(entry.shape, partner.shape)
 
 
 def same_family(entry: Entry, partner: Entry) -> bool:
-    """Return True if both are floats, or both are not, as far as that is known."""
+    """Return True if both or neither are floats, or if a type is unknown."""
     kinds = [entry.element_type, partner.element_type]
     if None in kinds or str(ElementType.dynamic) in kinds:
         return True
@@ -116,7 +116,7 @@ def same_family(entry: Entry, partner: Entry) -> bool:
 
 
 def agree(shape: str | None, other: str | None) -> bool:
-    """Return True if two shapes are the same as far as they are known."""
+    """Return True if the known dims of two shapes are equal."""
     if shape is None or other is None or shape == other:
         return True
     if "..." in shape + other:

@@ -1,4 +1,4 @@
-"""Which value of another network each value of a network stands for."""
+"""Matching of the values of two models."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from ir_exec.ops.base.registry import type_key
 __all__ = ["matched"]
 
 _GENERATED = re.compile(r"^[A-Za-z][A-Za-z0-9]*_\d+$")
-"""Names that converters count up (`Add_45`): two files that were made apart share them by chance."""
+"""Names that converters number (`Add_45`): files that were converted separately share them by chance."""
 
 _NUMBERED = re.compile(r"^.*_\d+$")
-"""Names that may have been counted up (`node_view_7`): where networks have other layers before, the next ones shift."""
+"""Names that may be numbered (`node_view_7`): if the earlier layers of two models differ, their numbers are shifted."""
 
 _NUMBER = re.compile(r"^\d+$")
-"""Names that exporters of PyTorch count (`401`): each exporter counts other values."""
+"""Names that exporters of PyTorch number (`401`): each exporter numbers other values."""
 
 _AGREEMENT = 0.9
-"""The share of equal generated names whose layers must be of one type and shape for these names to count."""
+"""Minimum share of common generated names whose layers have the same type and shape, for these names to count."""
 
 
 def matched(
     ours: Sequence[Entry], theirs: Sequence[Entry], known: Mapping[Key, Entry] | None = None
 ) -> dict[Key, Entry]:
-    """For each of our values the one of theirs that it stands for, where there is one.
+    """Return the matching value of `theirs` for each value of `ours`, if there is one.
 
-    They go together by tensor name, then by layer name, by `fused_names`, as neighbours of such pairs, and by position
-    among layers of one type. Constants follow the layers that take them: one of the same name that another layer takes
-    is another, and one of integers that goes by another name may say the same in other words (axis 2, axis -1), so it
-    has no partner. Bodies are matched where the layers around them are. known: pairs that are given, outside of bodies.
+    Values are matched by tensor name, then by layer name, by `fused_names`, as neighbours of such pairs, and by
+    position among layers of the same type. Constants follow the layers that read them: a constant with the same name
+    but another reader is not a match. An integer constant with another name has no match, because equivalent values may
+    differ (axis 2, axis -1). Bodies are matched if their layers are.
+
+    known: given pairs, outside bodies.
     """
     found: dict[Key, Entry] = {}
     our_scopes, their_scopes = _by_scope(ours), _by_scope(theirs)
@@ -60,7 +62,7 @@ def _by_scope(entries: Iterable[Entry]) -> dict[tuple[str, ...], list[Entry]]:
 
 
 class _ScopePairs:
-    """What was matched so far in one scope; nothing is matched twice."""
+    """The pairs found in one scope. No value is in two pairs."""
 
     def __init__(self, ours: list[Entry], known: Mapping[Key, Entry]) -> None:
         self.found: list[tuple[Entry, Entry]] = []
@@ -78,11 +80,11 @@ class _ScopePairs:
             self.of_theirs[partner.key] = entry.key
 
     def has(self, entry: Entry, partner: Entry) -> bool:
-        """Whether one of them has a partner."""
+        """Return True if at least one of the two has a partner."""
         return entry.key in self.of_ours or partner.key in self.of_theirs
 
     def left(self, ours: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
-        """What has no partner so far."""
+        """The values of both sides without a partner."""
         mine = [entry for entry in ours if entry.key not in self.of_ours]
         return mine, [entry for entry in theirs if entry.key not in self.of_theirs]
 
@@ -99,22 +101,22 @@ def _in_scope(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry]
 
 
 _SAME_LAYERS = 0.6
-"""The share of layers with one of their type on the other side that makes two files one network."""
+"""Minimum share of layers with a counterpart of the same type, for two files to be versions of one model."""
 
 
 def _have_the_same_layers(ours: list[Entry], theirs: list[Entry]) -> bool:
-    """Return True if nearly all layers of either side have one of their type on the other side.
+    """Return True if most layers of either side have a counterpart of the same type on the other side.
 
-    Where two programs wrote a network, as many layers of one type may be there by chance.
+    In files written by different programs, equal numbers of layers of a type may be a coincidence.
     """
     mine, other = (Counter(type_key(entry.type) for entry in side if not entry.is_constant) for side in (ours, theirs))
     return (mine & other).total() >= _SAME_LAYERS * max(mine.total(), other.total())
 
 
 def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
-    """Pairs of two graphs, in which it is known what stands around each value."""
+    """Pairs of two graphs whose edges are known."""
     if not known and list(map(_identity, ours)) == list(map(_identity, theirs)):
-        # Two runs of one file, or a copy of it with other weights or operators.
+        # Two runs of the same file, or a copy of it with other weights or operators.
         return [pair for pair in zip(ours, theirs, strict=True) if _comparable(*pair)]
     pairs, here, there = _ScopePairs(ours, known), _Around(ours), _Around(theirs)
     layers, others = ([one for one in side if not one.is_constant] for side in (ours, theirs))
@@ -130,13 +132,13 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry
 
     def add_alike(entry: Entry, partner: Entry) -> None:
         if pairs.has(entry, partner):
-            return  # before what takes as long as the layer has inputs
+            return  # before the comparison of all inputs
         if _look_alike(entry, partner) and stand_alike(entry, partner, pairs, here, there):
             pairs.add(entry, partner)
 
     _pair_by_names(layers, others, _trusted(layers, others, _NUMBERED), add_named)
     _pair_neighbours(pairs, here, there, add_alike)
-    # What reads the same and has the same name is the same, whatever it makes of it.
+    # Layers with the same inputs and the same name match, even if their operators differ.
     names = _unique((_port_name(entry), entry) for entry in others)
     for name, entry in _unique((_port_name(entry), entry) for entry in layers).items():
         if name in names and not pairs.has(entry, names[name]) and stand_alike(entry, names[name], pairs, here, there):
@@ -173,16 +175,16 @@ def _pair_by_names(
     layers = _unique((_port_name(entry), entry) for entry in theirs if counts(entry.layer_name))
     for name, entry in _unique((_port_name(entry), entry) for entry in ours if counts(entry.layer_name)).items():
         pair(entry, layers.get(name))
-        # Files of arrays know names alone: that of a layer may stand there as a tensor's.
+        # Files of arrays have only names: the name of a layer may occur there as a tensor name.
         pair(entry, tensors.get(name))
     _pair_fused(ours, theirs, pair)
     _pair_fused(theirs, ours, lambda partner, entry: pair(entry, partner))
 
 
 class _Around:
-    """The values of a graph by their keys, and who reads them: layers, by their first output, and at which input.
+    """The values of a graph by key, and their readers: the first output of a layer, and the position of the input.
 
-    A constant that is stored in a shorter type of float is read by the layers that take its conversion.
+    A constant that is stored in a shorter float type counts as read by the readers of its conversion.
     """
 
     def __init__(self, entries: list[Entry]) -> None:
@@ -202,8 +204,8 @@ class _Around:
 
 
 def _pair_neighbours(pairs: _ScopePairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:
-    """Layers that stand at the same place beside a pair."""
-    for entry, partner in pairs.found:  # which grows on the way
+    """Pair the layers at the same position next to a pair."""
+    for entry, partner in pairs.found:  # grows during the loop
         if type_key(entry.type) != type_key(partner.type):
             continue
         around = [(ours.source(entry, i), theirs.source(partner, i)) for i in range(len(entry.sources or ()))]
@@ -216,8 +218,10 @@ def _pair_neighbours(pairs: _ScopePairs, ours: _Around, theirs: _Around, pair: C
 
 
 def _is_in_another_form(entry: Entry, partner: Entry, ours: _Around, theirs: _Around) -> bool:
-    """Whether a value has another shape for no fault of its layer's: because the name is one of several of a layer that
-    has taken the place of others, or the layers above have other shapes as well."""
+    """Return True if a value has another shape that is not caused by a fault of its layer.
+
+    Either the layer replaces several others and has their names, or the shapes of its inputs differ as well.
+    """
     if agree(entry.shape, partner.shape) or (entry.output and partner.output):
         return False
     if type_key(entry.type) != type_key(partner.type) or len(entry.names) != len(partner.names):
@@ -227,7 +231,7 @@ def _is_in_another_form(entry: Entry, partner: Entry, ours: _Around, theirs: _Ar
 
 
 def stand_alike(entry: Entry, partner: Entry, pairs: _ScopePairs, ours: _Around, theirs: _Around) -> bool:
-    """Whether two layers read the same, as far as that is known."""
+    """Return True if two layers read matching values, as far as these are known."""
     count = len(entry.sources or ())
     if count != len(partner.sources or ()):
         return False
@@ -249,7 +253,7 @@ def stand_alike(entry: Entry, partner: Entry, pairs: _ScopePairs, ours: _Around,
 
 
 def _look_alike(entry: Entry, partner: Entry) -> bool:
-    """Whether both are of one type, with as many outputs, and have no shapes that differ."""
+    """Return True if both have the same type and number of outputs, and their known shapes do not differ."""
     return (
         type_key(entry.type) == type_key(partner.type)
         and (entry.port, entry.ports) == (partner.port, partner.ports)
@@ -258,7 +262,7 @@ def _look_alike(entry: Entry, partner: Entry) -> bool:
 
 
 class _Takers:
-    """What the pairs of layers say of the constants that they take."""
+    """Evidence about constants from the pairs of layers that read them."""
 
     def __init__(self, pairs: _ScopePairs, ours: _Around, theirs: _Around) -> None:
         partners = {entry.key: partner for entry, partner in pairs.found}
@@ -266,8 +270,7 @@ class _Takers:
         self._sides = (ours, theirs, partners), (theirs, ours, entries)
 
     def tell_apart(self, entry: Entry, partner: Entry) -> bool:
-        """Whether a layer takes the one where its partner takes another constant, or takes one in another way, as a
-        product that transposes it does."""
+        """Return True if paired layers read different constants, or if only one of them transposes the constant."""
         for constant, other, (side, across, found) in zip((entry, partner), (partner, entry), self._sides, strict=True):
             for reader, position in side.readers[constant.key]:
                 beside = found.get(reader.key)
@@ -280,17 +283,17 @@ class _Takers:
 
 
 def _transposes(entry: Entry) -> list[tuple[str, str]]:
-    """What a product says of the order of its weights."""
+    """The attributes of a matrix product that transpose its weights."""
     return [one for one in entry.attributes if one[0].startswith("transpose_") and one[1] in ("true", "1")]
 
 
 def _say_the_same(entry: Entry, partner: Entry) -> bool:
-    """Whether two layers are of one type, with the same attributes."""
+    """Return True if two layers have the same type and attributes."""
     return type_key(entry.type) == type_key(partner.type) and entry.attributes == partner.attributes
 
 
 def _pair_taken(pairs: _ScopePairs, ours: _Around, theirs: _Around) -> None:
-    """Constants of floats that a pair of layers takes at the same place."""
+    """Pair the float constants that paired layers read at the same position."""
     for entry, partner in list(pairs.found):
         if not _say_the_same(entry, partner):
             continue
@@ -309,9 +312,9 @@ def _port_name(entry: Entry) -> str:
 
 
 def _comparable(entry: Entry, partner: Entry) -> bool:
-    """A constant of integers is not one of floats under the same name: it is the first of a chain that makes it.
+    """Return False for an integer and a float constant with the same name, and for such inputs.
 
-    So it is with inputs, whose names may be given in another order.
+    The integer constant is the start of a chain that computes the float constant. Inputs may have exchanged names.
     """
     if not (entry.is_constant and partner.is_constant) and not (entry.is_input and partner.is_input):
         return True
@@ -319,9 +322,9 @@ def _comparable(entry: Entry, partner: Entry) -> bool:
 
 
 def _trusted(ours: Sequence[Entry], theirs: Sequence[Entry], generated: re.Pattern[str]) -> Callable[[str], bool]:
-    """Return which names count: generated ones only if they mean the same on both sides.
+    """Return a predicate of the names that count: generated names count only if they agree on both sides.
 
-    Arrays without layers have only names, which are those of this model.
+    Arrays without types have only their names, which refer to this model.
     """
     if not any(entry.type for entry in theirs):
         return lambda name: True
@@ -335,14 +338,16 @@ def _trusted(ours: Sequence[Entry], theirs: Sequence[Entry], generated: re.Patte
 
 
 def _is_same_name(entry: Entry, partner: Entry) -> bool:
-    """Whether layers of one name are one layer: they look alike, or one of two files was made of the other, and a fault
-    has changed the shapes."""
+    """Return True if layers with the same name match.
+
+    Either type and shape agree, or type and id do: one file derives from the other, and a fault changed the shapes.
+    """
     is_same_place = entry.layer_id == partner.layer_id and type_key(entry.type) == type_key(partner.type)
     return is_same_place or _look_alike(entry, partner)
 
 
 def _unique(pairs: Iterable[tuple[str, Entry]]) -> dict[str, Entry]:
-    """By name, those whose name is the name of one value alone."""
+    """The values with a unique name, by name."""
     found: dict[str, Entry] = {}
     shared: set[str] = set()
     for name, entry in pairs:
@@ -352,7 +357,7 @@ def _unique(pairs: Iterable[tuple[str, Entry]]) -> dict[str, Entry]:
 
 
 def _pair_fused(made: Sequence[Entry], parts: Sequence[Entry], pair: Callable[[Entry, Entry], None]) -> None:
-    """A layer that was made of others stands for the last of these."""
+    """Pair a fused layer with the last of the layers that it replaces."""
     place = {entry.layer_name: (position, entry) for position, entry in enumerate(parts) if entry.ports == 1}
     for entry in made:
         if entry.ports == 1 and not entry.is_constant and entry.fused not in ((), (entry.layer_name,)):
@@ -362,7 +367,7 @@ def _pair_fused(made: Sequence[Entry], parts: Sequence[Entry], pair: Callable[[E
 
 
 def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: Callable[[Entry, Entry], None]) -> None:
-    """The first of a type is the first there; where their numbers differ, in the longest runs of equal types."""
+    """Pair layers of the same type in order; if their numbers differ, in the longest sequences of equal outputs."""
     types: Mapping[str, list[Entry]] = defaultdict(list)
     others: Mapping[str, list[Entry]] = defaultdict(list)
     for entry in ours:
@@ -383,7 +388,7 @@ def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: Callable[[En
 
 
 def _pair_outputs(ours: list[Entry], theirs: list[Entry], pair: Callable[[Entry, Entry], None]) -> None:
-    """The outputs of two networks in their order, where as many are left on both sides and the order is known."""
+    """Pair the remaining outputs of two models in order, if both have the same number and the order is known."""
     mine, others = (sorted(_places(side), key=lambda one: one[0]) for side in (ours, theirs))
     if [place for place, _ in mine] == [place for place, _ in others]:
         for (_, entry), (_, partner) in zip(mine, others, strict=True):

@@ -1,4 +1,4 @@
-"""Which value of a reference stands for which of a network's: by names, by what ends are, and by structure."""
+"""Pairs of values of a model and a reference: by name, by the role of inputs and outputs, and by structure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ __all__ = ["given_by_key", "partners_of"]
 def partners_of(
     ours: Sequence[Entry], theirs: Sequence[Entry], reference: Reference, asked: Mapping[str, str]
 ) -> tuple[dict[Key, Entry], list[Pairing]]:
-    """For each of our values the one of the reference that it stands for; ends without a common name lead to others."""
+    """Return the value of the reference for each of our values, and the pairings that are not by name.
+
+    Pairs of inputs and outputs without a common name are the start for further pairs.
+    """
     given, pairings = asked_pairs(ours, theirs, asked)
     partners = matched(ours, theirs, given)
     ends, more = paired_ends(ours, theirs, partners)
@@ -32,7 +35,7 @@ def partners_of(
 def _by_structure(
     ours: Sequence[Entry], theirs: Sequence[Entry], reference: Lowered, ends: Mapping[Key, Entry]
 ) -> dict[Key, Entry]:
-    """The partners that the reference's network has once it is lowered to IR, where its layers have other names."""
+    """The partners in the reference after it is lowered to IR, for layers with different names."""
     lowered = reference.lowered()
     if lowered is None:
         return {}
@@ -51,7 +54,7 @@ def _by_structure(
 def given_by_key(
     model: Model, ours: Sequence[Entry], theirs: Sequence[Entry], partners: Mapping[Key, Entry], arrays: Sequence[Array]
 ) -> dict[Key, Array]:
-    """The inputs of the reference by their keys: what goes by another name there goes by its position."""
+    """The inputs of the reference by key: an input with another name is found by position."""
     found: dict[Key, Array] = {}
     left: list[Array] = []
     for node, array in zip(model.graph.parameters, arrays, strict=True):

@@ -1,4 +1,4 @@
-"""Which layer of one graph is which of another: by names where these mean something, and by what is around a layer."""
+"""Pairs of layers of two graphs: by meaningful names, and by the adjacent layers."""
 
 from __future__ import annotations
 
@@ -18,22 +18,26 @@ from ir_exec.ops.infrastructure.values import Const
 __all__ = ["Side", "is_generated", "paired", "plain_attributes"]
 
 _GENERATED = re.compile(r"^([A-Za-z][A-Za-z0-9]*_)?\d+(:\d+)?$")
-"""Names that converters count up (`Add_45`, `45`): files that were made apart share them by chance."""
+"""Names that converters number (`Add_45`, `45`): files that were converted separately share them by chance."""
 
 _AGREEMENT = 0.9
-"""The share of equal generated names whose layers must be of one type for these names to count."""
+"""Minimum share of common generated names whose layers have the same type, for these names to count."""
 
 
 def is_generated(name: str) -> bool:
-    """Whether a converter has counted this name up."""
+    """Return True for a name that a converter numbered."""
     return bool(_GENERATED.match(name))
 
 
 class Side:
-    """A graph to be paired, with what reads each of its values. weights: None where the .bin is not there.
+    """A graph to be paired, with the readers of each value.
 
-    A compressed weight is folded: its constant of codes takes the place of all its layers, which are not among `nodes`.
-    folded: the chains by their constants of codes. Without weights none is. ranges: FakeQuantize layers passed through.
+    A compressed weight is folded: its constant of codes replaces all of its layers, which are not in `nodes`. Weights
+    are not folded without `weights`.
+
+    weights: None if the .bin does not exist.
+    folded: the chains of compressed weights, by the constant of codes.
+    ranges: bypassed FakeQuantize layers.
     """
 
     def __init__(self, graph: Graph, weights: Weights | None) -> None:
@@ -44,7 +48,7 @@ class Side:
         self._index()
 
     def fold_conversions(self) -> None:
-        """Fold constants that are stored in a shorter type of float, as compressed weights are."""
+        """Fold constants that are stored in a shorter float type, like compressed weights."""
         for node in self.nodes:
             chain = None if canonical(node.type) != "Convert" or not node.outputs else chain_of(node.outputs[0])
             if chain is None or chain.line != (node,) or not chain.element_type.is_float:
@@ -54,7 +58,7 @@ class Side:
         self._index()
 
     def pass_ranges(self) -> None:
-        """Let layers read what FakeQuantize layers quantize; these, and their limits, are no `nodes` then."""
+        """Bypass FakeQuantize layers: remove them and their limits from `nodes`."""
         inside = {node for chain in self.folded.values() for node in chain.nodes}
         for node in (*self.graph.nodes, *self.graph.unreachable):
             is_range = canonical(node.type) == "FakeQuantize" and node not in inside and None not in node.inputs
@@ -63,7 +67,7 @@ class Side:
         self._index()
 
     def unfold(self, codes: Iterable[Node]) -> None:
-        """Let the layers of chains be layers as others are. codes: their constants."""
+        """Restore the layers of folded chains. codes: the constants of these chains."""
         for node in codes:
             del self.folded[node]
         self._index()
@@ -82,27 +86,27 @@ class Side:
                     self.consumers[value].append((node, position))
 
     def source(self, value: Value | None) -> Value | None:
-        """Return the codes of a folded weight, and what a FakeQuantize reads; other values as they are."""
+        """Return the codes of a folded weight, the input of a bypassed FakeQuantize, or else the value itself."""
         while value in self._sources:
             value = self._sources[value]
         return value
 
     def inputs(self, node: Node) -> tuple[Value | None, ...]:
-        """Return what a layer reads, folded weights as their codes."""
+        """Return the inputs of a layer, with codes for folded weights."""
         return tuple(map(self.source, node.inputs))
 
     def is_float(self, node: Node) -> bool:
-        """Return True if a constant stands for floats."""
+        """Return True if a constant represents floats."""
         return node in self.folded or (isinstance(node.op, Const) and node.op.element_type.is_float)
 
     def kind(self, node: Node) -> Hashable:
-        """Return the type of a layer; of constants the shape, and whether they stand for floats."""
+        """Return the type of a layer; for constants also the shape, and True if they represent floats."""
         if node in self.folded:
             return "const", str(self.folded[node].value.declared.shape), True
         return _type_alone(node)
 
     def signatures(self) -> dict[Node, str]:
-        """For each layer a digest of all that it is computed from, names, ids and declared types left out."""
+        """A digest for each layer of its computation from the inputs, without names, ids and declared types."""
         found: dict[Node, str] = {}
         places = {node: position for position, node in enumerate(self.graph.parameters)}
         for node in self.nodes:
@@ -123,7 +127,7 @@ class Side:
 
 
 def plain_attributes(node: Node) -> dict[str, str]:
-    """The attributes of a layer as text, defaults among them; where the bytes of a constant stand is left out."""
+    """The attributes of a layer as text, including defaults, without the offset and size of constants."""
     left_out = ("offset", "size") if isinstance(node.op, Const) else ()
     if node.op is None:
         return dict(sorted(node.layer.data.items()))
@@ -140,7 +144,7 @@ def _as_text(value: object) -> str:
 
 
 class _LayerPairs:
-    """The pairs so far; no layer is in two of them."""
+    """The pairs found. No layer is in two pairs."""
 
     def __init__(self, a: Side, b: Side) -> None:
         self.a, self.b = a, b
@@ -149,7 +153,7 @@ class _LayerPairs:
         self._own = {*a.graph.nodes, *a.graph.unreachable}
 
     def add(self, a: Node, b: Node, *, any_type: bool = False) -> None:
-        """Pair two layers, and those around them that can only be each other."""
+        """Pair two layers, and the adjacent layers that match unambiguously."""
         pending = [(a, b)]
         while pending:
             a, b = pending.pop()
@@ -176,22 +180,22 @@ class _LayerPairs:
         ]
 
     def _comparable(self, a: Node, b: Node) -> bool:
-        """A constant of integers is not one of floats under the same name: it is the first of a chain that makes it."""
+        """Return False for an integer and a float constant: the former is the start of a chain that computes floats."""
         if not isinstance(a.op, Const) or not isinstance(b.op, Const):
             return True
         return self.a.is_float(a) == self.b.is_float(b)
 
     def left(self) -> tuple[list[Node], list[Node]]:
-        """The layers of both that have no partner."""
+        """The layers of both graphs without a partner."""
         a = [node for node in self.a.nodes if node not in self.found]
         return a, [node for node in self.b.nodes if node not in self._used]
 
     def inputs(self, node: Node) -> tuple[Value | None, ...]:
-        """Return what a layer of either graph reads."""
+        """Return the inputs of a layer of either graph."""
         return (self.a if node in self._own else self.b).inputs(node)
 
     def add_unique(self, names: Callable[[Node], Iterable[Hashable]], *, any_type: bool = False) -> None:
-        """Pair what alone has a name on both sides."""
+        """Pair the layers with the same name, if it is unique on both sides."""
         a, b = self.left()
         mine, theirs = _unique(a, names), _unique(b, names)
         for name, node in mine.items():
@@ -213,11 +217,11 @@ def _unique(nodes: Iterable[Node], names: Callable[[Node], Iterable[Hashable]]) 
 
 
 def paired(a: Side, b: Side) -> dict[Node, Node]:
-    """For each layer of `a` the one of `b` that it is, where there is one.
+    """Return the matching layer of `b` for each layer of `a`, if there is one.
 
-    They go together by tensor name, by layer name, by equal computation, as neighbours of such pairs, and in the
-    longest runs of equal types; last, layers of other types that have one name or read the same values. Where one graph
-    alone has FakeQuantize layers, these are passed through.
+    Layers are paired by tensor name, by layer name, by equal computation, as neighbours of such pairs, and in the
+    longest sequences of equal types. Last, layers of different types are paired if they have the same name or read the
+    same values. If only one graph has FakeQuantize layers, these are bypassed.
     """
     if a.folded or b.folded:
         a.fold_conversions()
@@ -233,9 +237,9 @@ def paired(a: Side, b: Side) -> dict[Node, Node]:
 
 
 def _unfold(pairs: _LayerPairs) -> bool:
-    """Unfold the weights that have no partner, and those whose partner has the same layers; True if any was without.
+    """Unfold weights without a partner, and pairs with the same layers. Return True if any had no partner.
 
-    So it is with pairs of which neither is compressed.
+    Pairs are also unfolded if neither weight is compressed.
     """
     mine, theirs = pairs.a.folded, pairs.b.folded
     alike = [(a, b) for a, b in pairs.found.items() if a in mine and b in theirs and _same_layers(mine[a], theirs[b])]
@@ -263,7 +267,7 @@ def _same_layers(a: CompressedWeight, b: CompressedWeight) -> bool:
 
 
 def _foldable(graph: Graph) -> dict[Node, CompressedWeight]:
-    """The compressed weights of a graph, by their constants of codes, whose layers nothing else reads."""
+    """The compressed weights of a graph by constant of codes, if no other layer reads their intermediate values."""
     readers: dict[Node, set[Node]] = defaultdict(set)
     for node in (*graph.nodes, *graph.unreachable):
         for value in node.values_in:
@@ -280,7 +284,7 @@ def _pair_rounds(pairs: _LayerPairs) -> None:
     a, b = pairs.a, pairs.b
     pairs.add_unique(lambda node: [one for value in node.outputs for one in value.names if not is_generated(one)])
     pairs.add_unique(lambda node: [] if is_generated(node.name) else [node.name])
-    # Constants that OpenVINO stores as f16 have this ending; the conversion has the name.
+    # Constants that OpenVINO stores as f16 have this suffix; the conversion has the original name.
     pairs.add_unique(lambda node: [node.name.removesuffix("_compressed")] if isinstance(node.op, Const) else [])
     mine, theirs = a.signatures(), b.signatures()
     pairs.add_unique(lambda node: [mine.get(node) or theirs[node]])
@@ -301,13 +305,13 @@ def _agree_in_names(a: Iterable[Node], b: Iterable[Node]) -> bool:
 
 def _type_alone(node: Node) -> Hashable:
     if isinstance(node.op, Const):
-        # Most networks have many constants: two that are no neighbours of a pair agree in more than the type.
+        # Most models have many constants: away from known pairs, the type alone is no evidence for a match.
         return "const", str(node.op.shape), node.op.element_type.is_float
     return type_key(node.type)
 
 
 def _pair_runs(pairs: _LayerPairs, has_outputs: bool) -> None:
-    """Pair the longest runs of equal types. has_outputs: of equal declared outputs, too."""
+    """Pair the longest sequences of equal types. has_outputs: True if declared outputs must be equal as well."""
 
     def sign(side: Side, node: Node) -> Hashable:
         is_plain = has_outputs and node not in side.folded
@@ -323,7 +327,7 @@ def _pair_runs(pairs: _LayerPairs, has_outputs: bool) -> None:
 
 
 def _sources(inputs: Iterable[Value | None], node: Node, inverse: dict[Node, Node]) -> Iterable[Hashable]:
-    """What a layer reads, in the terms of the first graph; nothing for layers that read nothing."""
+    """The inputs of a layer, expressed by layers of the first graph; empty for layers without inputs."""
     sources = [
         (inverse.get(value.node, value.node), value.position)
         for value in inputs

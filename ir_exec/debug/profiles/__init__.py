@@ -1,1 +1,1 @@
-"""Where the time of a run goes."""
+"""Profiles of runs: time, memory and work by layer."""

@@ -1,4 +1,4 @@
-"""Where the time of a run on another engine goes: its own times, joined to our layers by name."""
+"""Profile of a run on another engine: the times of the engine, joined to our layers by name."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ __all__ = ["EngineLayer", "EngineProfile", "profile_engine"]
 
 
 class EngineLayer(Record):
-    """What the engine computes for one of our layers.
+    """The work of the engine for one of our layers.
 
-    name: our layer; "" for what the engine has made itself. kernels: what computes it there. seconds: of one run, by
-    the engine's own counters. ours: our seconds for the layer, with its bodies, where it runs as it is.
+    name: our layer; "" for layers that the engine added.
+    kernels: the kernels of the engine.
+    seconds: of one run, by the counters of the engine.
+    share: of the time of all layers.
+    ours: our seconds for the layer and its bodies.
     """
 
     name: str
@@ -31,10 +34,11 @@ class EngineLayer(Record):
 
 
 class EngineProfile(Record):
-    """The engine's runs of the same inputs.
+    """Runs of the engine with the same inputs.
 
-    first_seconds: of the first run. run_seconds: the median of the others, without counters; timed_seconds: with them.
-    partition: what the engine runs, and why not the rest.
+    first_seconds: of the first run.
+    run_seconds, timed_seconds: the median of the other runs, without and with counters.
+    partition: the layers that the engine runs, and the reasons for the others.
     """
 
     engine: str
@@ -55,7 +59,7 @@ def profile_engine(
     tell: Callable[[str], None],
     how: Mapping[str, Any],
 ) -> EngineProfile:
-    """how: the arguments of an EngineModel. ours: our seconds by the names of layers."""
+    """Profile the engine. how: the arguments of an EngineModel. ours: our seconds by layer name."""
     tell("compiling for the engine")
     start = perf_counter()
     with EngineModel(model, **how) as plain:
@@ -63,7 +67,7 @@ def profile_engine(
         first = _seconds(plain, arrays)
         runs = [_seconds(plain, arrays) for _ in range(repeat)]
     options = {**(how.get("options") or {}), "profile": True}
-    tell("the engine's own counters")
+    tell("running with the engine's counters")
     with EngineModel(model, **{**how, "options": options}) as watched:
         _seconds(watched, arrays)
         timed = [_seconds(watched, arrays) for _ in range(repeat)]

@@ -1,4 +1,4 @@
-"""What a profile tells, in words too, and what this machine can do, by a short measurement."""
+"""The records of a profile, their text form, and a short measurement of the machine."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 IN_CACHE = 2**20
-"""Bytes up to which what a layer reads and writes is likely to lie in a cache of a core."""
+"""Maximum bytes read and written by a layer that are likely to fit a core's cache."""
 
 _MATRIX = 768
 _LARGE = 2**26
@@ -46,11 +46,12 @@ _PIECE = 2**20
 
 
 class MachineSpeed(Record):
-    """The best of a few tries. threads: those of a run, which copied and multiplied.
+    """The measured speed of the machine, the best of a few tries.
 
-    gflops: billions of multiplications and additions a second of an f32 matrix product, two for each multiply-add.
-    gbytes: 10^9 bytes a second, read and written together, of copies that no cache holds. cache_gbytes: of copies
-    within a cache, by one thread.
+    threads: the number of threads, as in a run.
+    gflops: 10^9 operations per second of an f32 matrix product, two for each multiply-add.
+    gbytes: 10^9 bytes per second, read and written, of copies that exceed all caches.
+    cache_gbytes: 10^9 bytes per second of copies within a cache, by one thread.
     """
 
     threads: int
@@ -59,13 +60,13 @@ class MachineSpeed(Record):
     cache_gbytes: float
 
     def least_seconds(self, multiply_adds: int, bytes_moved: int) -> float:
-        """The least time that so much work takes here: of computing and moving whatever takes longer."""
+        """The least time for this work on this machine: the longer time of computing and moving data."""
         speed = self.cache_gbytes if bytes_moved <= IN_CACHE else self.gbytes
         return max(2e-9 * multiply_adds / self.gflops, 1e-9 * bytes_moved / speed)
 
 
 def measure_machine(threads: int) -> MachineSpeed:
-    """Takes about a quarter of a second."""
+    """Measure the machine, which takes about a quarter of a second."""
     matrix = np.full((_MATRIX, _MATRIX), 1.5, np.float32)
     source, target = np.zeros(_LARGE // 2, np.uint8), np.zeros(_LARGE // 2, np.uint8)
     near, nearer = source[: IN_CACHE // 4].copy(), target[: IN_CACHE // 4].copy()
@@ -78,7 +79,7 @@ def measure_machine(threads: int) -> MachineSpeed:
         threads=threads,
         gflops=2e-9 * _MATRIX**3 / multiplied,
         gbytes=gbytes,
-        # On a busy machine the short copies may be the slower ones.
+        # On a busy machine, the short copies may be slower.
         cache_gbytes=max(2e-9 * near.nbytes / cached, gbytes),
     )
 
@@ -91,7 +92,7 @@ def _copy(source: Array, target: Array) -> None:
 
 
 def _least(work: Callable[[], object], seconds: float = 0.08, tries: int = 5) -> float:
-    """The least time of at least so many tries."""
+    """The least time of at least `tries` calls, repeated for a minimum of `seconds`."""
     best, end, count = float("inf"), perf_counter() + seconds, 0
     while count < tries or perf_counter() < end:
         start = perf_counter()
@@ -102,13 +103,15 @@ def _least(work: Callable[[], object], seconds: float = 0.08, tries: int = 5) ->
 
 
 class Rates(Record):
-    """Time and work, in one run.
+    """Time and work in one run.
 
-    seconds: the median over the runs of the time spent here; what the layers of bodies take counts for them and not for
-    the layer around them. share: of the time of all layers. calls: how often layers ran. bytes_moved: those of the
-    tensors read and written, each element once. multiply_adds: of matrix products, convolutions, recurrent cells and
-    attention. gflops, gbytes: billions of operations (two for a multiply-add) and of bytes a second. of_peak: the least
-    time that this machine needs for so much work, relative to the time that was spent; None without work.
+    seconds: the median over all runs. The time of layers in bodies counts for these, not for the enclosing layer.
+    share: of the time of all layers.
+    calls: the number of runs of layers.
+    bytes_moved: of the tensors read and written, each element counted once.
+    multiply_adds: of matrix products, convolutions, recurrent cells and attention.
+    gflops, gbytes: 10^9 operations (two for a multiply-add) and bytes per second.
+    of_peak: the least time that this machine needs for the work, relative to the measured time; None without work.
     """
 
     seconds: float
@@ -122,11 +125,14 @@ class Rates(Record):
 
 
 class LayerProfile(Rates):
-    """One layer. path: `loop/body/name` for layers of bodies. with_bodies: its seconds with those of its bodies.
+    """One layer.
 
-    element_type, shape: of the first output in the last call. memory: the most bytes that the run held while the layer
-    ran. fused: the paths of the layers that the plan computes together, of which this is the last; `type` is then what
-    they are together. openvino: the layer of OpenVINO that computes it, None where there is none or it was not asked.
+    path: `loop/body/name` for layers of bodies.
+    element_type, shape: of the first output in the last call.
+    with_bodies: the seconds including its bodies.
+    memory: the peak bytes of the run while the layer ran.
+    fused: the paths of all layers in the fused step, this layer last; `type` is then the type of the fused operator.
+    openvino: the layer of OpenVINO that computes it; None if there is none, or without OpenVINO.
     """
 
     layer_id: str
@@ -151,9 +157,12 @@ class GroupProfile(Rates):
 class OpenVINOLayer(Record):
     """A layer that OpenVINO executes.
 
-    type: what it is. kernel: the implementation. seconds: the median over the runs of its own counter. layers: the
-    layers of MODEL that it stands for, our paths, by the `originalLayersNames` of OpenVINO. ours: our seconds for
-    these, with their bodies.
+    kernel: the implementation.
+    precision: the element type of the computation.
+    seconds: the median of its counter over all runs.
+    share: of the time of all layers.
+    layers: the paths of the layers of MODEL that it computes, from OpenVINO's `originalLayersNames`.
+    ours: our seconds for these layers and their bodies.
     """
 
     name: str
@@ -167,7 +176,7 @@ class OpenVINOLayer(Record):
 
 
 class OpenVINOProfile(Record):
-    """OpenVINO's run of the same inputs. run_seconds: the median without counters, counted_seconds: with them."""
+    """OpenVINO's run of the same inputs. run_seconds, counted_seconds: the median without and with counters."""
 
     version: str
     device: str
@@ -178,16 +187,23 @@ class OpenVINOProfile(Record):
 
 
 class Profile(Record):
-    """The answer of `profile`.
+    """The result of `profile`.
 
-    measured: what it is that was measured. repeat: runs that the medians are of. run_seconds: the median of runs
-    without a clock at every layer; least_seconds: the fastest. timed_seconds: the median with the clock.
-    layer_seconds: the sum of what the layers take. overhead_seconds: the median of what a run spends outside of them.
-    layers: those that ran, in the order of their first
-    ends. not_run: layers that did not run, for their values are constants or follow from the input shapes, or their
-    bodies were not chosen. peak_memory: the most bytes that a run held, without inputs and constants; peak_layer: the
-    path of the layer that ran then. constants: bytes of constants that stay in memory. seed: of drawn inputs.
-    specialised: what the network depends on, by inputs, where it is an ONNX file that needs them ("shape [2,3]").
+    measured: a description of the measured model.
+    repeat: the number of runs for each median.
+    run_seconds, least_seconds: the median and the least time of runs without a timer at every layer.
+    timed_seconds: the median of runs with the timers.
+    layer_seconds: the sum over all layers.
+    overhead_seconds: the median time of a run outside layers.
+    layers: the layers that ran, in the order of completion.
+    by_type, by_prefix: sums over layers of the same type, or with the same prefix of paths.
+    not_run: the number of layers that did not run, because their values are constant or depend only on input shapes, or
+        because their bodies were not executed.
+    peak_memory: the peak bytes of a run, without inputs and constants.
+    peak_layer: the path of the layer that ran at the peak.
+    constants: bytes of constants that are kept in memory.
+    seed: of drawn inputs.
+    specialised: for an ONNX file that depends on its inputs, the facts by input ("shape [2,3]").
     """
 
     format: Literal[1] = 1
@@ -214,7 +230,7 @@ class Profile(Record):
     specialised: dict[str, str] | None = None
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A flat row for each layer: what `--format csv` writes."""
+        """A flat row for each layer, as written by `--format csv`."""
         rows = [layer.model_dump() for layer in self.layers]
         for row in rows:
             row["fused"] = " ".join(row["fused"])
@@ -222,13 +238,13 @@ class Profile(Record):
         return rows
 
     def to_dataframe(self) -> Any:
-        """The rows as a pandas DataFrame; ImportError where pandas is not installed."""
-        import pandas  # type: ignore[import-untyped]  # its stubs are a package of their own
+        """The rows as a pandas DataFrame. Raises ImportError if pandas is not installed."""
+        import pandas  # type: ignore[import-untyped]  # its stubs are a separate package
 
         return pandas.DataFrame(self.to_rows())
 
     def to_csv(self) -> str:
-        """The rows as text with a heading."""
+        """The rows as CSV with a header."""
         text = io.StringIO()
         names = [*LayerProfile.model_fields]
         leading = ["layer_id", "path", "type", "element_type", "shape"]
@@ -238,7 +254,7 @@ class Profile(Record):
         return text.getvalue()
 
     def __str__(self) -> str:
-        """The summary and the layers that take longest, as text."""
+        """The summary and the slowest layers, as text."""
         # The renderer needs the models above, so it cannot be imported before them.
         from ir_exec.debug.profiles.profile_report import render
 
@@ -249,7 +265,7 @@ _MOST_LISTED = 10
 
 
 def render(report: Profile) -> Iterator[str]:
-    """The summary, and the layers that take longest."""
+    """Yield the summary and the slowest layers."""
     yield from summary(report)
     yield ""
     for layer in slowest(report)[:_MOST_LISTED]:
@@ -259,7 +275,7 @@ def render(report: Profile) -> Iterator[str]:
 
 
 def summary(report: Profile) -> Iterator[str]:
-    """What one run takes, beside what the machine can do."""
+    """Yield the time and work of one run, and the speed of the machine."""
     of = f"median of {report.repeat}" if report.repeat > 1 else "one run"
     yield f"one run takes {seconds_text(report.run_seconds)} ({of}, least {seconds_text(report.least_seconds)})"
     if report.specialised is not None:
@@ -267,9 +283,9 @@ def summary(report: Profile) -> Iterator[str]:
     both = report.layer_seconds + report.overhead_seconds
     share = report.overhead_seconds / both if both else 0.0
     yield (
-        f"layers take {seconds_text(report.layer_seconds)}, what is between them "
+        f"layers take {seconds_text(report.layer_seconds)}, overhead "
         f"{seconds_text(report.overhead_seconds)} ({share:.1%}); "
-        f"a run with a clock at every layer {seconds_text(report.timed_seconds)}"
+        f"a run with a timer at every layer takes {seconds_text(report.timed_seconds)}"
     )
     more = f"; {report.not_run:,} more have constant values or did not run" if report.not_run else ""
     yield f"measured: {report.measured}; {len(report.layers):,} layers ran{more}"
@@ -282,37 +298,37 @@ def summary(report: Profile) -> Iterator[str]:
     )
     machine = report.machine
     yield (
-        f"the machine, measured: {machine.gflops:.3g} GFLOP/s (f32 matrix product), {machine.gbytes:.3g} GB/s copied "
+        f"machine, measured: {machine.gflops:.3g} GFLOP/s (f32 matrix product), {machine.gbytes:.3g} GB/s copied "
         f"in memory, {machine.cache_gbytes:.3g} GB/s in a cache; {machine.threads} thread{'s'[: machine.threads > 1]}"
     )
     if report.peak_layer is not None:
         yield (
-            f"memory: {bytes_text(report.peak_memory)} at most, while {report.peak_layer} ran, "
-            f"and {bytes_text(report.constants)} of constants"
+            f"memory: peak {bytes_text(report.peak_memory)} while {report.peak_layer} ran, "
+            f"plus {bytes_text(report.constants)} of constants"
         )
     if report.openvino is not None:
         found = report.openvino
-        times = report.run_seconds / found.run_seconds if found.run_seconds else 0.0
+        speedup = found.run_seconds / report.run_seconds if report.run_seconds else 0.0
         yield (
             f"OpenVINO {found.version} ({found.device}, {found.hint}) takes {seconds_text(found.run_seconds)} "
-            f"({seconds_text(found.counted_seconds)} with its counters): this run takes {times:.3g} times as long"
+            f"({seconds_text(found.counted_seconds)} with its counters); speedup over OpenVINO: {speedup:.3g}x"
         )
     if report.seed is not None:
         yield f"inputs drawn with seed {report.seed}"
 
 
 def slowest(report: Profile) -> list[LayerProfile]:
-    """The layers, those that take longest first."""
+    """The layers, slowest first."""
     return sorted(report.layers, key=lambda layer: -layer.seconds)
 
 
 def type_text(layer: LayerProfile) -> str:
-    """The type of a layer, and how many layers it stands for."""
+    """The type of a layer, and the number of fused layers."""
     return f"{layer.type}, {len(layer.fused)} layers" if layer.fused else layer.type
 
 
 def seconds_text(seconds: float) -> str:
-    """A time in the unit that suits it."""
+    """A time with a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if abs(seconds) >= size:
             return f"{seconds / size:.4g} {unit}"
@@ -320,7 +336,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def bytes_text(size: int) -> str:
-    """A size in the unit that suits it."""
+    """A size with a suitable unit."""
     for unit, one in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= one:
             return f"{size / one:.3g} {unit}"

@@ -1,8 +1,8 @@
-"""Where the time of a run goes: by layer, by type, by prefix of names, beside what the machine can do.
+"""Profile of a run: time by layer, by type and by prefix of names, compared with the speed of the machine.
 
-What is measured is the network as `compile_model` runs it: constants folded, buffers reused, the kernels that the plan
-chose, layers computed together where the plan was rewritten. These are one entry, with the name of the last of them.
-Each layer's time is taken around its kernel; memory and work are counted in a run of their own, which is not timed.
+The measured model is that of `compile_model`: constants are folded, buffers reused, and kernels chosen by the plan.
+Fused layers are one entry, with the name of the last of them. The time of a layer is that of its kernel; memory and
+work are counted in a separate run, which is not timed.
 """
 
 from __future__ import annotations
@@ -63,22 +63,22 @@ def profile(
     providers: Sequence[str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Profile:
-    """Time, memory and work of every layer of a network, as it runs.
+    """Measure the time, memory and work of every layer of a model.
 
-    inputs: as for a call of a compiled model; without them they are drawn from `seed`, with `shapes` for dims that are
-        not known. Every run begins with the initial values of the variables.
-    repeat: how many runs the medians are of, after warming up.
-    reference, device, hint, timeout: "openvino" for its own counters beside ours; as for `compare`.
+    inputs: as for a call of a compiled model. The default are inputs drawn from `seed`, with `shapes` for dynamic dims.
+        Every run starts with the initial values of the variables.
+    repeat: the number of runs for each median, after a warm-up.
+    reference, device, hint, timeout: "openvino" to add OpenVINO's counters; as for `compare`.
     threads, precision: as for `compile_model`.
-    trace_events: a file for the run whose time is nearest to the median, in Trace Event Format.
-    progress: called with what is done next.
-    engine, providers, options: as for `compile_model`; the times of the engine stand beside ours, in `Profile.engine`.
-    Raises what reading and running the network raises, EvaluationError where OpenVINO cannot run it, and IRError where
+    trace_events: a file for the run with a time closest to the median, in Trace Event Format.
+    progress: called with a description of the next action.
+    engine, providers, options: as for `compile_model`; the times of the engine are in `Profile.engine`.
+    Raises the errors of reading and running the model, EvaluationError if OpenVINO cannot run it, and IRError if
     `trace_events` cannot be written.
     """
     repeat = whole_number(repeat, "repeat", 1)
     if reference not in (None, "openvino"):
-        raise EvaluationError(f"{reference!r} cannot be profiled beside it: only openvino", code=Code.unknown_input)
+        raise EvaluationError(f"reference is {reference!r}, expected 'openvino'", code=Code.unknown_input)
     model = model if isinstance(model, Model) else read_model(model)
     called = for_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
     model, (arrays,), _ = called
@@ -124,7 +124,7 @@ class _Timed(NamedTuple):
 
 
 class _Runs:
-    """The runs of a network: warm ones without and with a clock, in turn, and one that counts work and memory."""
+    """The runs of a model: alternating warm runs without and with timers, and one run that counts work and memory."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class _Runs:
         return median([run.seconds for run in self.timed])
 
     def seconds_by_node(self) -> dict[Node, tuple[float, float]]:
-        """The medians of each layer's own seconds, and of those with its bodies."""
+        """The medians of the seconds of each layer, without and with its bodies."""
         own: dict[Node, list[float]] = defaultdict(list)
         whole: dict[Node, list[float]] = defaultdict(list)
         for run in self.timed:
@@ -183,7 +183,7 @@ class _Runs:
 
 
 def _usual(seconds: list[float], runs: _Runs) -> float:
-    """The median over all runs; in those in which a layer did not run it took no time."""
+    """The median over all runs. A run without the layer counts as 0 seconds."""
     return median(seconds + [0.0] * (len(runs.timed) - len(seconds)))
 
 
@@ -191,7 +191,7 @@ def _layers(model: Model, runs: _Runs, machine: MachineSpeed) -> Iterator[tuple[
     paths = model.graph.node_paths()
     seconds = runs.seconds_by_node()
     total = sum(own for own, _ in seconds.values()) or 1.0
-    # What runs in some of the runs alone, by random numbers, may not be in the one that counts.
+    # A layer that runs only in some runs, depending on random numbers, may be missing from the counting run.
     for node in dict.fromkeys([*runs.counted, *seconds]):
         counted = runs.counted.get(node, Counted())
         own, whole = seconds.get(node, (0.0, 0.0))
@@ -213,7 +213,7 @@ def _layers(model: Model, runs: _Runs, machine: MachineSpeed) -> Iterator[tuple[
 
 
 def _rates(seconds: float, total: float, calls: int, moved: int, multiply_adds: int, machine: MachineSpeed) -> Rates:
-    # A layer of many calls moves little in each of them.
+    # A layer with many calls moves little data in each of them.
     least = calls * machine.least_seconds(multiply_adds // max(calls, 1), moved // max(calls, 1))
     return Rates(
         seconds=seconds,
@@ -254,11 +254,11 @@ def _by_type(layers: Iterable[LayerProfile]) -> Iterator[GroupProfile]:
 
 
 _PARTS = re.compile(r"[^/.]*(?:[/.]+|$)")
-"""The parts of a name: converters put `/` and `.` between modules."""
+"""The components of a name: converters separate modules by `/` and `.`."""
 
 
 def grouped_by_prefix(layers: Sequence[LayerProfile]) -> Iterator[GroupProfile]:
-    """Every prefix that several layers share, without those whose layers all have a longer one."""
+    """Yield every prefix that several layers share, unless all of them share a longer prefix."""
     members: dict[str, list[LayerProfile]] = defaultdict(list)
     for layer in layers:
         parts = [part for part in _PARTS.findall(layer.path) if part][:-1]
@@ -282,7 +282,7 @@ def _openvino(
     timeout: float,
     threads: int | None,
 ) -> OpenVINOProfile:
-    from ir_exec.debug.references.openvino import profile_openvino
+    from ir_exec.debug.profiles.openvino_profile import profile_openvino
 
     ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
     asked = chosen_threads(threads)
@@ -308,7 +308,7 @@ def _report(
     called: ForCalls,
 ) -> Profile:
     peak = max(layers, key=lambda layer: layer.memory, default=None)
-    # Of the layers that hold the peak the innermost is told, which ended first.
+    # Of the layers that ran at the peak, `max` returns the innermost, because it ended first.
     whole = sum(not isinstance(node.op, (Const, Parameter, Result)) for node in model.graph.all_nodes())
     ran = sum(max(len(layer.fused), 1) for layer in layers if layer.type not in ("Const", "Constant"))
     together = sum(len(layer.fused) for layer in layers)
@@ -318,7 +318,7 @@ def _report(
     wide = ", f16 and bf16 computed in f32" if runs.is_wide else ""
     return Profile(
         model=model.graph.path or model.name,
-        measured=f"the network as it runs: constants folded, buffers reused{fused}{wide}",
+        measured=f"the compiled model: constants folded, buffers reused{fused}{wide}",
         threads=machine.threads,
         repeat=len(runs.timed),
         run_seconds=median(runs.plain),

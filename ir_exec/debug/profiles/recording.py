@@ -1,6 +1,6 @@
-"""What the steps of a run take: their time, and in a run of its own their memory and how much they do.
+"""Records of the steps of a run: their time, and their memory and work from a separate run.
 
-Perfetto and chrome://tracing open a run as Trace Event Format; its times are microseconds. Source: the document "Trace
+Perfetto and chrome://tracing open a run in Trace Event Format, with times in microseconds. Source: the document "Trace
 Event Format" of the Chromium project.
 """
 
@@ -30,7 +30,7 @@ _Around: TypeAlias = Callable[[Step, Kernel, tuple[Array, ...]], Any]
 
 
 class Event(NamedTuple):
-    """A step that ran, times in nanoseconds. inside: what the layers of its bodies took of it. thread: who ran it."""
+    """A step of a run, with times in nanoseconds. inside: the time of layers in its bodies. thread: the thread's id."""
 
     node: Node
     start: int
@@ -45,9 +45,11 @@ class Event(NamedTuple):
 
 @dataclass(slots=True)
 class Counted:
-    """What a layer does in a run. memory: the most bytes in use while it ran, those of all other layers included.
+    """The work of a layer in a run.
 
-    fused: the layers that it is, itself last, where the plan computes several together, as the operator `fused_type`.
+    memory: the peak bytes in use while it ran, including those of other layers.
+    fused: all layers of a fused step, this layer last.
+    fused_type: the type of the fused operator.
     """
 
     calls: int = 0
@@ -61,13 +63,13 @@ class Counted:
 
 
 class Recorder:
-    """Instruments the steps of a compiled model; outside of `timed` and `counted` they run as they are."""
+    """Instrumentation of the steps of a compiled model, active within `timed` and `counted`."""
 
     def __init__(self) -> None:
         self._around: _Around | None = None
 
     def instrument(self, step: Step) -> Step:
-        """The same step, under observation."""
+        """Return the instrumented step."""
         kernel = step.evaluate
 
         def observed(*arrays: Array) -> Any:
@@ -78,14 +80,14 @@ class Recorder:
 
     @contextmanager
     def timed(self) -> Iterator[list[Event]]:
-        """The steps that run meanwhile, in the order of their ends."""
+        """Record the steps that run in the block, in the order of completion."""
         clock = _Clock()
         with self._with(clock):
             yield clock.events
 
     @contextmanager
     def counted(self) -> Iterator[dict[Node, Counted]]:
-        """What the layers that run meanwhile do, in the order of their first ends; this takes many times as long."""
+        """Record the work of the layers that run in the block, in the order of completion; runs are much slower."""
         was_tracing = tracemalloc.is_tracing()
         if not was_tracing:
             tracemalloc.start()
@@ -124,7 +126,7 @@ class _Clock:
 
 
 class _Gauge:
-    """before: the traced bytes that were in use before the run."""
+    """A counter of work and memory. before: the traced bytes in use before the run."""
 
     def __init__(self, before: int) -> None:
         self.counted: dict[Node, Counted] = {}
@@ -135,7 +137,7 @@ class _Gauge:
         around, self._highest = self._highest, 0
         tracemalloc.reset_peak()
         result = compute(*arrays)
-        # Layers of bodies have begun their peaks anew.
+        # Layers of bodies have reset the peak.
         most = max(self._highest, tracemalloc.get_traced_memory()[1] - self._before)
         self._highest = max(around, most)
         outputs = list(result) if isinstance(result, tuple) else [result]
@@ -155,10 +157,10 @@ class _Gauge:
 
 
 def bytes_moved(op: Op, inputs: tuple[Array, ...], outputs: list[Array]) -> int:
-    """The bytes of the inputs and of the outputs, each element once: what a layer must read and write at least.
+    """The minimum bytes that a layer reads and writes: those of inputs and outputs, each element counted once.
 
-    A view moves nothing, what is repeated by broadcasting counts once, and of an input that a layer picks elements from
-    no more counts than the outputs have.
+    A view moves no bytes, and a broadcast element counts once. An input that a layer only gathers elements from counts
+    at most as much as the outputs.
     """
     given = owners(inputs)
     made = [array for array in outputs if not op.may_alias or id(owner_of(array)) not in given]
@@ -186,8 +188,10 @@ def trace_events(
     layers: Mapping[Node, LayerProfile],
     openvino: OpenVINOProfile | None,
 ) -> bytes:
-    """One run from `start` to `end`, in nanoseconds, as JSON. OpenVINO's counters say how long its layers take, and not
-    when they run: they stand one after the other."""
+    """One run from `start` to `end`, in nanoseconds, as JSON.
+
+    OpenVINO's counters have durations but no start times, therefore its layers are shown one after the other.
+    """
     threads = {thread: number for number, thread in enumerate(dict.fromkeys(event.thread for event in events), 1)}
     shown: list[dict[str, Any]] = [_named("process_name", "ir_exec", _OURS)]
     shown += [_named("thread_name", f"thread {number}", _OURS, number) for number in threads.values()]
@@ -206,7 +210,7 @@ def trace_events(
 
 def _of_openvino(openvino: OpenVINOProfile) -> Iterable[dict[str, Any]]:
     yield _named(
-        "process_name", f"OpenVINO {openvino.version} {openvino.device} (in order, its own counters)", _OPENVINO
+        "process_name", f"OpenVINO {openvino.version} {openvino.device} (in order, by its counters)", _OPENVINO
     )
     since = 0.0
     for layer in openvino.layers:

@@ -1,1 +1,1 @@
-"""Effects of quantization on a model: compressed weights against plain ones, ranges of FakeQuantize, sensitivity."""
+"""Effects of quantization: errors of compressed weights, ranges of FakeQuantize layers, sensitivity of outputs."""

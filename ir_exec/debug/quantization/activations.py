@@ -1,4 +1,4 @@
-"""The importance of the channels of a weight: the mean square of the activations that they are multiplied by."""
+"""Importance of the channels of a weight: the mean square of the activations that they are multiplied by."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["activation_powers"]
 def activation_powers(
     model: Model, calls: Sequence[Inputs], progress: Callable[[str], None] | None = None
 ) -> dict[str, Array]:
-    """Return for the names of weights the mean square of the activations of each channel, over all calls, f32.
+    """Return the mean square of the activations of each channel over all calls, in f32, by the name of the weight.
 
-    Weights of Gathers, and of convolutions in groups, have none. progress: called with the path of each layer.
-    Raises what a run raises.
+    Weights of Gather layers and of group convolutions are left out. progress: called with the path of each layer.
+    Raises the errors of a run.
     """
     model, rows, _ = for_calls(model, *calls)
     weights = {(weight.reader, weight.port): weight for weight in plain_weights(model)}
@@ -54,7 +54,7 @@ def activation_powers(
 
 
 def _channel_axis(weight: PlainWeightConstant, data: Array) -> int | None:
-    """The axis of the other input along which the reader sums; None where a weight has no channels there."""
+    """The axis of the other input that the reader sums over; None if the weight has no channels there."""
     kind = canonical(weight.reader.type)
     if kind in ("Convolution", "ConvolutionBackpropData"):
         return 1

@@ -1,4 +1,4 @@
-"""Effects of quantizing each layer on the outputs, as records and as text."""
+"""Effects of quantization of each layer on the outputs, as records and as text."""
 
 from __future__ import annotations
 
@@ -17,14 +17,21 @@ _LAYERS_SHOWN = 20
 
 
 class LayerEffect(Record):
-    """A layer that is quantized, and what the outputs lose when it alone is.
+    """A quantized layer, and the loss of the outputs if only this layer is quantized.
 
-    path: the constant of codes, or the FakeQuantize. layer_ids: of all layers of the weight. kind: a weight, or
-    computed values. layers: the readers. format, group_size: of a weight; of values the levels are the format.
-    weight_sqnr_db: of the weight against the plain one. bytes, plain_bytes: of the weight. estimate: the noise that the
-    layer adds, relative to the power of what it quantizes, computed without a run of its own. effect: what the outputs
-    lose; None where the time did not last for a run. kept: one of the layers to keep in more bits. keep_as: in what:
-    int8, f16, or float for values. extra_bytes: what that costs.
+    path: the constant of codes, or the FakeQuantize.
+    layer_ids: of all layers of the weight.
+    kind: a weight, or computed values.
+    layers: the readers.
+    format, group_size: of a weight; for values, the format is the number of levels.
+    weight_sqnr_db: of the weight relative to the plain weight.
+    bytes, plain_bytes: of the weight.
+    estimate: the noise that the layer adds, relative to the power of the quantized values, computed without a separate
+        run.
+    effect: the loss of the outputs; None if the time limit was reached before the run.
+    kept: True for a layer to keep in more bits.
+    keep_as: the format to keep it in: int8, f16, or float for values.
+    extra_bytes: the additional bytes of this format.
     """
 
     path: str
@@ -44,7 +51,7 @@ class LayerEffect(Record):
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """The greater, the more the outputs lose; layers without a run come after those with one."""
+        """A sort key that increases with the loss; layers without a run are below those with a run."""
         if self.effect is not None:
             return True, float(self.effect.loss)
         return False, float(self.estimate or 0.0)
@@ -53,12 +60,20 @@ class LayerEffect(Record):
 class QuantizationReport(Record):
     """Effects of quantization on the outputs of a model.
 
-    model: the quantized one. reference: the plain one. metric: what `loss` is of the output that loses most. total: the
-    loss of the quantized model as it is. layers: the greatest effect first. complete: every layer was run by itself.
-    max_loss: the greatest loss, as given. keep: the layers to keep in more bits, so that the loss is at most that;
-    None without `max_loss`, or where no set was found. kept: the loss with these kept, as a run showed it. minimal:
-    no layer can be left out of them, each by a run. bytes, plain_bytes, kept_bytes: of all weights as they are, in the
-    plain model, and with these kept. ranges: FakeQuantize layers over values. runs: of either model. seconds: in all.
+    model, reference: the quantized and the plain model.
+    metric: the kind of `loss` of the output with the greatest loss.
+    total: the loss of the quantized model.
+    layers: sorted by effect, greatest first.
+    complete: True if every layer was run by itself.
+    max_loss: the given maximum loss.
+    keep: the layers to keep in more bits for a loss of at most `max_loss`; None without `max_loss`, or if no set was
+        found.
+    kept: the measured loss with these layers kept.
+    minimal: True if runs show that no layer can be removed from `keep`.
+    bytes, plain_bytes, kept_bytes: of all weights in the quantized model, in the plain model, and with `keep`.
+    ranges: the FakeQuantize layers over values.
+    runs: the number of runs of both models.
+    seconds: the total time.
     """
 
     format: Literal[1] = 1
@@ -85,7 +100,7 @@ class QuantizationReport(Record):
 
     @property
     def is_within(self) -> bool:
-        """Return True if the quantized model loses no more than `max_loss`, or none was given."""
+        """Return True if the loss of the quantized model is at most `max_loss`, or without `max_loss`."""
         return self.max_loss is None or float(self.total.loss) <= self.max_loss
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -98,17 +113,17 @@ class QuantizationReport(Record):
         return rows
 
     def to_csv(self) -> str:
-        """The rows as text with a heading."""
+        """The rows as CSV with a header."""
         return rows_as_csv(self.to_rows())
 
     @property
     def headline(self) -> str:
-        """The loss of the whole model, and the layer that costs most, in one line."""
+        """The loss of the whole model, and the layer with the greatest effect, in one line."""
         share = f"{self.plain_bytes:,} -> {self.bytes:,} bytes"
-        text = f"quantized: {loss_text(self.total)} in all ({share})"
+        text = f"quantized: {loss_text(self.total)} in total ({share})"
         first = self.layers[0] if self.layers and self.layers[0].effect is not None else None
         if first is not None and first.effect is not None:
-            text += f'; most by itself: "{first.path}" ({loss_text(first.effect)})'
+            text += f'; greatest effect: "{first.path}" ({loss_text(first.effect)})'
         return text
 
     @property
@@ -119,15 +134,15 @@ class QuantizationReport(Record):
         if self.is_within:
             return f"the loss is at most {self.max_loss:g} with all layers quantized"
         if self.keep is None or self.kept is None:
-            return f"no set of layers in {self.keep_bits} bits was found that keeps the loss at most {self.max_loss:g}"
+            return f"no set of layers in {self.keep_bits} bits was found with a loss of at most {self.max_loss:g}"
         count = len(self.keep)
-        least = "none can be left out" if self.minimal else "perhaps not the fewest"
+        least = "none can be left out" if self.minimal else "may not be the smallest set"
         subject = f"{count:,} layer{'s'[: count != 1]} in more bits"
         cost = "" if self.kept_bytes is None else f", {self.bytes:,} -> {self.kept_bytes:,} bytes"
-        return f"{subject}: {loss_text(self.kept)} by a run, at most {self.max_loss:g}; {least}{cost}"
+        return f"{subject}: {loss_text(self.kept)} (measured), limit {self.max_loss:g}; {least}{cost}"
 
     def lines(self) -> Iterator[str]:
-        """The report in lines."""
+        """Yield the lines of the report."""
         yield self.headline
         if self.verdict is not None:
             yield self.verdict
@@ -140,16 +155,16 @@ class QuantizationReport(Record):
         yield self.counts
 
     def kept_lines(self) -> Iterator[str]:
-        """A line for each layer to keep."""
+        """Yield a line for each layer to keep."""
         for layer in self.layers:
             if layer.kept:
                 yield f"  keep in {layer.keep_as}: {layer.path}"
 
     @property
     def counts(self) -> str:
-        """The number of layers that were run, in one line."""
+        """The number of layers that were run by themselves, in one line."""
         run = sum(layer.effect is not None for layer in self.layers)
-        left = "" if self.complete else "; the others are ranked by an estimate: give more --time for them"
+        left = "" if self.complete else "; the others are ranked by an estimate, increase --time to run them"
         what = f"{run:,} of {len(self.layers):,} layers run by themselves, {self.runs:,} runs{left}"
         return what + drawn(self.seed, self.inputs)
 
@@ -162,5 +177,5 @@ def loss_text(loss: OutputLoss) -> str:
     sqnr = "no noise" if loss.sqnr_db is None else f"SQNR {float(loss.sqnr_db):.1f} dB"
     if loss.kl is None:
         return f"loss {number(loss.loss)}, {sqnr}"
-    top = "" if loss.top1_changes is None else f", {loss.top1_changes:.1%} other top-1"
+    top = "" if loss.top1_changes is None else f", {loss.top1_changes:.1%} top-1 changes"
     return f"KL {number(loss.kl)}{top}, {sqnr}"

@@ -1,4 +1,4 @@
-"""The loss of a quantized model: the distance of its outputs from those of the plain one, as one number."""
+"""The loss of a quantized model: the distance of its outputs from those of the plain model, as one number."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ _THROUGH = {"Reshape", "Convert", "Squeeze", "Unsqueeze", "Transpose", "Result"}
 class OutputLoss(Record):
     """The distance of outputs from those of the plain model.
 
-    loss: the greatest over all outputs: of logits and probabilities the mean Kullback-Leibler divergence in nats, of
-    other values the power of the noise relative to that of the values, 0.01 for 20 dB. kl: that divergence; None where
-    no output is logits. top1_changes: the share of positions in which another element is the greatest. sqnr_db: the
-    least signal to noise ratio of an output; None without noise. output: the one of the greatest loss.
+    loss: the greatest loss of all outputs. For logits and probabilities, the mean Kullback-Leibler divergence in nats;
+        for other values, the power of the noise relative to that of the values, 0.01 for 20 dB.
+    kl: the greatest divergence; None without logits and probabilities.
+    top1_changes: the share of positions with another greatest element.
+    sqnr_db: the least signal to noise ratio of an output; None without noise.
+    output: the output with the greatest loss.
     """
 
     loss: Number = 0.0
@@ -38,7 +40,7 @@ class OutputLoss(Record):
 
 
 def kinds_of_outputs(model: Model) -> list[LossKind]:
-    """Return what each output is: logits by its name, probabilities of a SoftMax, or other values."""
+    """Return the kind of each output: logits by its name, probabilities of a SoftMax, or other values."""
     found: list[LossKind] = []
     for result, port in zip(model.graph.results, model.outputs, strict=True):
         kind: LossKind = "values"
@@ -55,14 +57,14 @@ def kinds_of_outputs(model: Model) -> list[LossKind]:
 
 
 def _maker(node: Node) -> Node:
-    """The layer that computes a result, before the layers that only move its elements."""
+    """The layer that computes a result, upstream of layers that only move its elements."""
     while canonical(node.type) in _THROUGH and node.values_in:
         node = node.values_in[0].node
     return node
 
 
 class OutputLosses:
-    """The outputs of the plain model over several calls, and what other outputs lose against them."""
+    """The outputs of the plain model in several calls, to compute the loss of other outputs."""
 
     def __init__(self, names: Sequence[str], kinds: Sequence[LossKind], calls: Sequence[Sequence[Array]]) -> None:
         self._names = names
@@ -70,7 +72,7 @@ class OutputLosses:
         self._calls = calls
 
     def of(self, calls: Sequence[Sequence[Array]]) -> OutputLoss:
-        """The loss of outputs, of as many calls as the plain model ran."""
+        """The loss of outputs, from the same calls as those of the plain model."""
         found = [self._of_output(position, calls) for position in range(len(self._names))]
         known = [one for one in found if one is not None]
         if not known:
@@ -110,12 +112,12 @@ class OutputLosses:
 
 
 def _divergences(plain: Array, found: Array, kind: LossKind) -> Array:
-    """For each row the divergence of what was found from the plain distribution."""
+    """The divergence of each row from the plain distribution."""
     with np.errstate(all="ignore"):
         if kind == "logits":
             logs = [_log_softmax(one) for one in (plain, found)]
         else:
-            # The output of a LogSoftMax is logarithms already; none of them is positive.
+            # The output of a LogSoftMax already is logarithms, none of them positive.
             is_log = bool((plain <= 0).all())
             logs = [one if is_log else np.log(np.maximum(one, 1e-30)) for one in (plain, found)]
         terms = np.exp(logs[0]) * (logs[0] - logs[1])

@@ -1,4 +1,4 @@
-"""Compressed weights of a model and of its reference as constants, so that a weight is paired as a whole."""
+"""Compressed weights of a model and of its reference as single constants, to pair a weight as a whole."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ __all__ = ["FoldedWeights"]
 
 
 class _Folded:
-    """The values of a model, each compressed weight as one constant.
+    """The values of a model, with each compressed weight as one constant.
 
-    entries: its values, the layers that expand weights left out. chains: by the keys of the weights.
+    entries: its values, without the layers that expand weights.
+    chains: the compressed weights by key.
     """
 
     def __init__(self, model: Model | None, entries: Sequence[Entry]) -> None:
@@ -41,7 +42,7 @@ class _Folded:
         self.entries = [self._constant(one) for one in entries if one.key not in self.hidden]
 
     def pass_through(self) -> None:
-        """Let layers read the values that FakeQuantize layers quantize in place of what these make of them."""
+        """Bypass FakeQuantize layers: their readers read the values that they quantize."""
         through = {
             one.key: one.sources[0]
             for one in self.entries
@@ -60,7 +61,7 @@ class _Folded:
         ]
 
     def _constant(self, entry: Entry) -> Entry:
-        """A constant in the place of a weight, with the name of its codes; layers that read one have attributes."""
+        """A constant with the name of its codes in place of a weight, and the attributes for readers of weights."""
         chain = self.chains.get(entry.key)
         if chain is None:
             attributes = self._attributes.get(entry.key[:2])
@@ -68,7 +69,7 @@ class _Folded:
         return replace(entry, type="Const", layer_name=chain.codes.name, names=(), sources=(), attributes=())
 
     def side(self, entry: Entry, array: Array | None) -> ChainWeight | PlainWeight | None:
-        """The weight that is this value. array: of a constant."""
+        """The weight of a value; None if it has none. array: of a constant."""
         key = entry.key
         chain = self.chains.get(key)
         if chain is not None:
@@ -83,8 +84,12 @@ class _Folded:
 class FoldedWeights:
     """The compressed weights of both sides of a comparison.
 
-    ours, theirs: the values to be paired. Where both sides have the same values nothing is folded. passed: FakeQuantize
-    layers that the reference does not have.
+    Weights are not folded if both sides have the same values.
+
+    ours, theirs: the values to be paired.
+    passed: FakeQuantize layers that are missing from the reference.
+    parts: notes for layers inside compressed weights, and for limits of FakeQuantize layers.
+    other_parts: layers inside compressed weights of the reference.
     """
 
     def __init__(self, model: Model, ours: Sequence[Entry], reference: Reference) -> None:
@@ -106,10 +111,7 @@ class FoldedWeights:
         self.other_parts: set[Key] = set()
 
     def unfold(self, partners: dict[Key, Entry]) -> None:
-        """Pair the layers of weights that both sides have in one format; all others are compared by `judge`.
-
-        Layers inside of such a weight are `parts`, with a note; `other_parts` are those of the reference.
-        """
+        """Pair the layers of weights with the same format on both sides; other weights are compared by `judge`."""
         known = by_key(self._theirs.all)
         for key, partner in list(partners.items()):
             mine, theirs = self._ours.chains.get(key), self._theirs.chains.get(partner.key)
@@ -123,7 +125,7 @@ class FoldedWeights:
                 self._note_parts(key, partner.key)
 
     def pass_through(self, partners: dict[Key, Entry]) -> None:
-        """Pair FakeQuantize layers that the reference does not have with the values that they quantize."""
+        """Pair FakeQuantize layers that are missing from the reference with the values that they quantize."""
         for entry in self._ours.all:
             if canonical(entry.type) == "FakeQuantize" and entry.key not in partners and entry.sources:
                 partner = None if entry.sources[0] is None else partners.get(entry.sources[0])
@@ -134,7 +136,7 @@ class FoldedWeights:
                     self.parts |= dict.fromkeys(limits, f"a limit of the FakeQuantize {entry.layer_name!r}")
 
     def judge(self, reference: Reference) -> dict[Key, QuantizedWeight]:
-        """Compare the weights with those of a reference that has run; the first time only."""
+        """Compare the weights with those of a reference that has run. Later calls return the same result."""
         if self._pairs:
             found = {key: self._compared(key, partner, reference) for key, partner in self._pairs.items()}
             known = {key: one for key, one in found.items() if one is not None}

@@ -1,4 +1,4 @@
-"""The ranges of FakeQuantize layers in a run: values outside, and levels that no value has."""
+"""The ranges of FakeQuantize layers in a run: values outside the range, and unused levels."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from ir_exec.types import Array, ElementType, convert
 __all__ = ["QuantizedRange", "RangeCounter", "range_line"]
 
 _MOST_STEPS = 1.0
-"""The greatest error of a value inside the range, in steps; half of one is that of rounding."""
+"""Maximum error of a value inside the range, in steps; rounding causes at most half a step."""
 
 _MOST_LEVELS = 2**16
-"""Levels beyond these are not counted."""
+"""Maximum levels whose use is counted."""
 
 
 class QuantizedRange(Record):
-    """A FakeQuantize over the values of a run.
+    """The range of a FakeQuantize in a run.
 
-    levels: of the layer. low, high: the input range, its least and greatest limit over all channels. outside: the share
-    of values that are clipped to the range. dead_levels: levels that no value has; None for more than 65,536 levels.
-    elements: the values that were seen. unexplained: values inside the range that the layer moves by more than a step.
+    levels: of the layer.
+    low, high: the least and the greatest limit of the input range over all channels.
+    outside: the share of values that are clipped to the range.
+    dead_levels: the number of unused levels; None for more than 65,536 levels.
+    elements: the number of values.
+    unexplained: the number of values inside the range that the layer changes by more than a step.
     """
 
     path: str
@@ -38,7 +41,7 @@ class QuantizedRange(Record):
 
 
 class RangeCounter:
-    """Counts over the runs of one FakeQuantize."""
+    """A counter of values in the runs of one FakeQuantize."""
 
     def __init__(self, path: str, layer_id: str, levels: int) -> None:
         self._path, self._layer_id, self._levels = path, layer_id, levels
@@ -47,7 +50,7 @@ class RangeCounter:
         self._used = np.zeros(levels, bool) if levels <= _MOST_LEVELS else None
 
     def add(self, inputs: Sequence[Array], output: Array) -> int:
-        """Add a run, with the five inputs of the layer; return the values that rounding does not explain."""
+        """Add a run with the five inputs of the layer. Return the number of values that rounding does not explain."""
         data, low, high, first, last = (convert(one, ElementType.f32) for one in inputs)
         found = convert(output, ElementType.f32)
         with np.errstate(all="ignore"):
@@ -66,7 +69,7 @@ class RangeCounter:
         return unexplained
 
     def result(self) -> QuantizedRange:
-        """Return what was counted."""
+        """Return the counts."""
         return QuantizedRange(
             path=self._path,
             layer_id=self._layer_id,
@@ -86,5 +89,5 @@ def range_line(one: QuantizedRange) -> str:
     if one.dead_levels is not None:
         parts.append(f"{one.dead_levels:,} of {one.levels:,} levels unused")
     if one.unexplained:
-        parts.append(f"{one.unexplained:,} values are more than a step away")
+        parts.append(f"{one.unexplained:,} values differ by more than a step")
     return ", ".join(parts)

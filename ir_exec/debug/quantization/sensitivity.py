@@ -1,7 +1,7 @@
-"""The effect of quantizing each layer alone, and the fewest layers to keep in more bits for a given loss.
+"""The effect of quantization of each layer by itself, and a minimal set of layers to keep in more bits.
 
-The plain model runs with the weights of the quantized one in the place of its own, one at a time; then with all of them
-but those that are kept.
+The plain model runs with one weight of the quantized model at a time, and then with all of them except those that are
+kept.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ir_exec.types import Array, ElementType, convert
 __all__ = ["quantization_report"]
 
 _MOST_ROUNDS = 400
-"""Sets of layers that are tried after the first one that does."""
+"""Maximum sets of layers that are tried after the first sufficient set."""
 
 Change = Callable[[Array], Array]
 
@@ -58,20 +58,20 @@ def quantization_report(
     seconds: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> QuantizationReport:
-    """Return what quantizing each layer of a model does to its outputs.
+    """Return the effect of quantization of each layer of a model on its outputs.
 
     Args:
         quantized: A model with compressed weights, or with FakeQuantize layers.
-        plain: The model that it was made of.
-        calls: The inputs of each call; without them those of one are drawn from `seed`, with `shapes`.
-        max_loss: The loss that the outputs may have: the report then has the layers to keep, so that they do. A loss is
-            the mean Kullback-Leibler divergence of logits and probabilities in nats, and of other outputs the power of
-            the noise relative to theirs.
-        keep_bits: 8 or 16: what weights are kept in. Values that are kept are not quantized.
-        seconds: After so long no further layer is run by itself, and no smaller set is looked for.
-        progress: Called with what is done now. KeyboardInterrupt ends the runs as `seconds` does.
+        plain: The model before quantization.
+        calls: The inputs of each call. The default is one call with inputs drawn from `seed`, with `shapes`.
+        max_loss: The maximum loss of the outputs: the report then has the layers to keep in more bits. A loss is the
+            mean Kullback-Leibler divergence of logits and probabilities in nats, or the power of the noise relative to
+            that of other outputs.
+        keep_bits: The bits of kept weights, 8 or 16. Kept values are not quantized.
+        seconds: The time limit after which no further layer is run by itself, and no smaller set is searched.
+        progress: Called with a description of the current action. KeyboardInterrupt ends the runs like `seconds`.
 
-    Raises GraphError where nothing is quantized, EvaluationError where `plain` is another model, and what runs raise.
+    Raises GraphError if no layer is quantized, EvaluationError if `plain` is another model, and the errors of runs.
     """
     start = monotonic()
     model = quantized if isinstance(quantized, Model) else read_model(quantized)
@@ -129,7 +129,7 @@ def quantization_report(
 
 @dataclass
 class _Unit:
-    """A layer that is quantized: where its value is in the plain model, and what quantization makes of it."""
+    """A quantized layer: the place of its value in the plain model, and the change by quantization."""
 
     effect: LayerEffect
     place: tuple[tuple[str, ...], str]
@@ -139,13 +139,13 @@ class _Unit:
     elements: int = 0
 
     def in_bits(self, bits: int) -> Change | None:
-        """Return the change that more bits make of its value; None for no change."""
+        """Return the change of its value by more bits; None for no change."""
         if self.effect.kind == "values":
             return None
         return partial(_shortened, bits=self._bits(bits), axes=None if self.plain is None else self.plain.axes)
 
     def extra_bytes(self, bits: int) -> int:
-        """The bytes that keeping it in more bits costs."""
+        """The additional bytes for more bits."""
         if self.effect.kind == "values":
             return 0
         elements, bits = self.elements, self._bits(bits)
@@ -156,11 +156,11 @@ class _Unit:
         return max(wide - self.effect.bytes, 0)
 
     def keep_as(self, bits: int) -> str:
-        """The format of what is kept in more bits."""
+        """The format if kept in more bits."""
         return "float" if self.effect.kind == "values" else {8: "int8", 16: "f16"}[self._bits(bits)]
 
     def _bits(self, bits: int) -> int:
-        """More bits than it has: 16 where codes have 8 already."""
+        """The increased number of bits: 16 if the codes have 8 bits."""
         return 16 if self.effect.bytes >= self.elements else bits
 
 
@@ -175,7 +175,7 @@ def _shortened(array: Array, bits: int, axes: tuple[int, ...] | None) -> Array:
 
 
 def _units(model: Model, plain: Model, calls: Sequence[Inputs]) -> list[_Unit]:
-    """The compressed weights and the FakeQuantize layers over values that the plain model does not have."""
+    """The compressed weights, and the FakeQuantize layers over values that are missing from the plain model."""
     ours, reference = list(entries_of(model)), IRReference(plain, "the plain model")
     folded = FoldedWeights(model, ours, reference)
     partners, _ = partners_of(folded.ours, folded.theirs, reference, {})
@@ -195,10 +195,10 @@ def _units(model: Model, plain: Model, calls: Sequence[Inputs]) -> list[_Unit]:
         return found
     is_quantized = bool(chains) or any(entry.type == "FakeQuantize" for entry in ours)
     if not is_quantized:
-        hint = "give the quantized model first, and the plain one with --with"
+        hint = "pass the quantized model first, and the plain model with --with"
         raise GraphError(f"{model.name!r} has no compressed weights and no FakeQuantize layers", hint=hint)
     message = f"no quantized weight of {model.name!r} has a partner in {plain.name!r}"
-    hint = "--with takes the model that was quantized, before it was"
+    hint = "pass the model before quantization with --with"
     raise EvaluationError(message, code=Code.unknown_input, hint=hint)
 
 
@@ -234,7 +234,7 @@ def _replaced(array: Array, weight: Array) -> Array:
 
 
 def _estimate(one: QuantizedWeight, plain: PlainWeightConstant | None, powers: Mapping[str, Array]) -> float | None:
-    """The noise of a weight relative to its power; times the spread of the activations where some channels dominate."""
+    """The noise of a weight relative to its power, multiplied by the spread of activations over channels."""
     if one.error.sqnr_db is None:
         return 0.0
     ratio = float(10 ** (-float(one.error.sqnr_db) / 10))
@@ -247,7 +247,7 @@ def _estimate(one: QuantizedWeight, plain: PlainWeightConstant | None, powers: M
 def _value_units(
     model: Model, ours: Sequence[Entry], partners: Mapping[Key, Entry], passed: Collection[Key]
 ) -> Iterator[_Unit]:
-    """A unit for each value that FakeQuantize layers with constant limits quantize."""
+    """Yield a unit for each value that a FakeQuantize with constant limits quantizes."""
     nodes = {node.id: node for node in model.graph.nodes}
     seen: dict[Key, None] = {}
     for entry in ours:
@@ -288,7 +288,7 @@ def _quantized_values(array: Array, node: Node, limits: Sequence[Array], counter
 
 
 class _Study:
-    """Runs of the plain model with some of its values changed."""
+    """Runs of the plain model with changes of some values."""
 
     def __init__(
         self,
@@ -330,7 +330,7 @@ class _Study:
         return self._losses.of(self._run(by_place))
 
     def _estimate_values(self) -> None:
-        """Give units of values the noise that they add to what they quantize, all in one run."""
+        """Set the estimated noise of all units of values, in one run."""
         by_place: dict[tuple[tuple[str, ...], str], list[_Unit]] = {}
         for unit in self._units:
             if unit.effect.kind == "values":
@@ -356,7 +356,7 @@ class _Study:
         return self._losses.of([[np.array(one) for one in walker.run(list(row))] for row in self._rows])
 
     def effects(self, deadline: float | None) -> list[LayerEffect]:
-        """The effect of each layer alone, those of the greatest estimate first."""
+        """The effect of each layer by itself, sorted by estimate, greatest first."""
         found = []
         self._estimate_values()
         ordered = sorted(self._units, key=lambda unit: float(unit.effect.estimate or 0.0), reverse=True)
@@ -371,10 +371,11 @@ class _Study:
     def fewest(
         self, effects: Sequence[LayerEffect], max_loss: float, bits: int, deadline: float | None
     ) -> tuple[set[str] | None, OutputLoss | None, bool]:
-        """The paths of layers to keep in more bits, the loss then, and whether none of them can be left out.
+        """The paths of layers to keep in more bits, the loss, and True if none of them can be left out.
 
-        The first layers of the ranking are kept, as few as do by bisection; then each is tried without, the one of the
-        least effect first, until none can be left out. No set where not even all of them do.
+        Bisection finds the least number of first layers in the ranking that is sufficient. Then the removal of each
+        layer is tried, starting with the least effect, until none can be left out. The paths are None if all layers
+        together are not sufficient.
         """
         order = [one.path for one in sorted(effects, key=lambda one: one.rank, reverse=True)]
         units = {unit.effect.path: unit for unit in self._units}
@@ -405,7 +406,7 @@ class _Study:
             if less is None:
                 return set(kept), best, False
             if float(less.loss) <= max_loss:
-                # The others may do without one another now.
+                # Other layers may have become removable.
                 kept, best, pending = without, less, without[:]
         return set(kept), best, True
 
@@ -413,7 +414,7 @@ class _Study:
         return self.is_stopped or (deadline is not None and monotonic() > deadline)
 
     def _unless_stopped(self, run: Callable[[], OutputLoss]) -> OutputLoss | None:
-        """The loss of a run; None where somebody ends it, after which there are no others of this kind."""
+        """The loss of a run; None if it is interrupted, which also prevents further runs of this kind."""
         try:
             return run()
         except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Compressed weights against the weights of another model: format, error, and what rounding does not explain."""
+"""Comparison of compressed weights with those of another model: format, error, and errors not caused by rounding."""
 
 from __future__ import annotations
 
@@ -33,47 +33,54 @@ __all__ = [
 ]
 
 _MOST_STEPS = 1.0
-"""The greatest error in steps of the format that rounding explains.
+"""Maximum error caused by rounding, in steps of the format.
 
-Half a step is that of rounding to nearest; f16 scales, and scales that were searched for after rounding, add to it.
+Rounding to nearest causes at most half a step; f16 scales, and scales optimized after rounding, add to this.
 """
 
 _MANY = 0.5
-"""The share of weights with unexplained elements from which it is the method that moves elements.
+"""Minimum share of weights with unexplained elements for the assumption that the quantization method moves elements.
 
-GPTQ makes up for the error of one element in others, and does not round to nearest.
+GPTQ compensates the error of one element in others, and does not round to nearest.
 """
 
 _MOVED = 1.8
-"""The greatest error of a weight relative to that of most weights, where a method moves elements."""
+"""Maximum error of a weight relative to the median of all weights, if the method moves elements."""
 
 Side = Literal["model", "reference", "a", "b"]
 
 
 _SCALED = 0.05
 _MOST_CHANNELS = 0.25
-"""Channels are scaled where this share of them has a factor that is so far from that of most channels."""
+"""Channels count as scaled if this share of their factors differs from the median by more than `_SCALED`."""
 
 _SCALED_STEPS = 2.0
-"""The greatest error in steps of a weight whose channels are scaled: the factors are fitted to rounded numbers."""
+"""Maximum error in steps of a weight with scaled channels, because the factors are fitted to rounded numbers."""
 
 _LEFT = 1e-3
-"""The share of elements that factors, which are fitted to rounded numbers, may leave unexplained."""
+"""Maximum share of unexplained elements after scaling, because the factors are fitted to rounded numbers."""
 
 
 class QuantizedWeight(Record):
     """A compressed weight and the weight of the other model.
 
-    path: the constant of codes. layer_ids: all layers of the chain, the constant of codes first. partner: the constant
-    of the other model, partner_ids: its layers. side: the model that has the compressed weight; the one of fewer bytes
-    where both are compressed. format: as NNCF names it. partner_format: the element type of a plain weight, or its
-    format. group_size: elements that share a scale; None for whole rows or tensors. elements: of the weight. bytes,
-    partner_bytes: of all constants that it is made of. error: of the compressed weight against the other. unexplained:
-    elements within the range of their group that are more than a step away; worst_steps: how many steps the worst of
-    them is away. outside: the share of elements beyond the range of their group. scaled_axis: the axis whose channels
-    are scaled against the other weight, with which rounding explains all elements. levels, dead_levels: of a
-    FakeQuantize, its levels and those that no element has. is_fault: elements that are further away than rounding
-    explains, and further than in most other weights.
+    path: the constant of codes.
+    layer_ids: all layers of the chain, the constant of codes first.
+    partner, partner_ids: the constant and the layers of the other model.
+    side: the model with the compressed weight; if both are compressed, the model with fewer bytes.
+    format: the name of the format in NNCF.
+    partner_format: the element type of a plain weight, or its format.
+    group_size: the number of elements that share a scale; None for whole rows or tensors.
+    elements: the number of elements of the weight.
+    bytes, partner_bytes: of all constants of the weight.
+    error: of the compressed weight relative to the other.
+    unexplained: the number of elements within the range of their group that differ by more than a step.
+    worst_steps: the greatest difference of such an element in steps.
+    outside: the share of elements beyond the range of their group.
+    scaled_axis: the axis whose channels are scaled relative to the other weight; rounding explains the other
+        differences.
+    levels, dead_levels: the levels of a FakeQuantize, and the number of unused levels.
+    is_fault: True if elements differ by more than rounding explains, and by more than in most other weights.
     """
 
     path: str
@@ -98,12 +105,12 @@ class QuantizedWeight(Record):
 
     @property
     def kind(self) -> str:
-        """The format with the group size, in words."""
+        """The format and the group size as text."""
         return self.format if self.group_size is None else f"{self.format}, groups of {self.group_size}"
 
 
 class QuantizedNote(NamedTuple):
-    """The effect of quantization on a value, in words. is_fault: rounding and clipping do not explain it."""
+    """The effect of quantization on a value, as text. is_fault: True if rounding and clipping do not explain it."""
 
     text: str
     is_fault: bool
@@ -111,7 +118,7 @@ class QuantizedNote(NamedTuple):
 
 @dataclass(frozen=True)
 class PlainWeight:
-    """A weight that is a constant. path: of its layer. kind: in which the file stores the elements of `array`."""
+    """A weight that is a constant. path: of its layer. kind: the element type of `array` in the file."""
 
     path: str
     layer_ids: tuple[str, ...]
@@ -120,7 +127,7 @@ class PlainWeight:
 
     @property
     def bytes(self) -> int:
-        """The bytes of the elements as files store them."""
+        """The bytes of the elements in a file."""
         return packed_size(self.kind, self.array.size)
 
     @property
@@ -135,7 +142,7 @@ class PlainWeight:
 
 @dataclass(frozen=True)
 class ChainWeight:
-    """A compressed weight. scope: of the graph that it is in."""
+    """A compressed weight. scope: of its graph."""
 
     chain: CompressedWeight
     weights: Weights
@@ -148,7 +155,7 @@ class ChainWeight:
 
     @property
     def layer_ids(self) -> tuple[str, ...]:
-        """The ids of all layers of the chain, that of the constant of codes first."""
+        """The ids of all layers of the chain, the constant of codes first."""
         return tuple([node.id for node in dict.fromkeys((self.chain.codes, *self.chain.nodes))])
 
     @property
@@ -169,7 +176,7 @@ class ChainWeight:
 def weight_side(
     node: Node, chain: CompressedWeight | None, weights: Weights, scope: tuple[str, ...]
 ) -> PlainWeight | ChainWeight:
-    """Return the weight of a constant: that of the chain whose codes it is, if there is one."""
+    """Return the weight of a constant: the compressed weight if the constant has its codes, or else a plain weight."""
     if chain is not None and chain.is_compressed:
         return ChainWeight(chain, weights, scope)
     assert isinstance(node.op, Const)
@@ -180,7 +187,7 @@ def weight_side(
 def compared_weight(
     a: PlainWeight | ChainWeight, b: PlainWeight | ChainWeight, sides: tuple[Side, Side]
 ) -> QuantizedWeight:
-    """Compare two weights of which one at least is compressed. sides: the names of both models."""
+    """Compare two weights, at least one of them compressed. sides: the names of both models."""
     is_first = isinstance(a, ChainWeight) and (isinstance(b, PlainWeight) or a.bytes <= b.bytes)
     one, other, side = (a, b, sides[0]) if is_first else (b, a, sides[1])
     assert isinstance(one, ChainWeight)
@@ -209,14 +216,14 @@ def compared_weight(
 
 
 def _counted(chain: CompressedWeight, weights: Weights, found: Array, plain: Array) -> dict[str, int | float | None]:
-    """The elements that rounding does not explain, the share beyond the ranges, and levels without elements."""
+    """The number of unexplained elements, the share of elements beyond the ranges, and the number of unused levels."""
     if chain.limits is not None:
         return _of_levels(chain, weights, found, plain)
     steps = chain.steps(weights)
     assert steps is not None, "only a FakeQuantize has none"
     with np.errstate(all="ignore"):
         is_beyond = np.abs(found - plain) > 0.5 * steps
-    # Beyond the last level the other side of the range is no rounding.
+    # An element beyond the last level at the opposite end of the range is not clipped.
     is_end = chain.at_ends(weights) & (np.sign(found) * np.sign(plain) >= 0)
     counted: dict[str, int | float | None] = {
         "outside": float(np.count_nonzero(is_beyond & is_end) / found.size),
@@ -226,22 +233,22 @@ def _counted(chain: CompressedWeight, weights: Weights, found: Array, plain: Arr
 
 
 def _far(errors: Array, steps: Array, is_inside: Array) -> dict[str, int | float | None]:
-    """The number of elements inside the range that are more than a step away, and the greatest error in steps."""
+    """The number of elements inside the range that differ by more than a step, and the greatest error in steps."""
     with np.errstate(all="ignore"):
         away = np.where(is_inside, np.nan_to_num(errors / steps, nan=np.inf), 0)
-        # Where the step is 0, so is the level.
+        # If the step is 0, the level is 0 as well.
         away = np.where(errors == 0, 0, away)
     return {"unexplained": int(np.count_nonzero(away > _MOST_STEPS)), "worst_steps": float(away.max(initial=0.0))}
 
 
 def _of_channels(steps: Array, found: Array, plain: Array, is_end: Array) -> dict[str, int | float | None]:
-    """Count unexplained elements of a weight whose channels are scaled, as AWQ does; nothing for all other weights."""
+    """Count the unexplained elements of a weight with scaled channels, as by AWQ; empty for other weights."""
     for axis in range(found.ndim):
         others = tuple([one for one in range(found.ndim) if one != axis])
         power = np.square(plain).sum(axis=others, keepdims=True, dtype=np.float64)
         product = (found * plain).sum(axis=others, keepdims=True, dtype=np.float64)
         factors = np.divide(product, power, out=np.ones_like(power), where=power > 0).astype(np.float32)
-        # One factor for all channels is a wrong scale.
+        # Equal factors of all channels mean a wrong scale.
         middle = np.median(factors)
         if np.count_nonzero(np.abs(factors - middle) > _SCALED * abs(middle)) < _MOST_CHANNELS * factors.size:
             continue
@@ -268,7 +275,7 @@ def _of_levels(chain: CompressedWeight, weights: Weights, found: Array, plain: A
 
 
 def as_reported(found: Sequence[QuantizedWeight]) -> tuple[QuantizedWeight, ...]:
-    """Mark the weights at fault: those with elements that neither rounding nor the method explains."""
+    """Mark the faulty weights: those with elements that neither rounding nor the method explains."""
     limit = _MOST_STEPS
     worst = [one.worst_steps for one in found]
     if sum(one.unexplained > 0 for one in found) > max(1.0, _MANY * len(found)):
@@ -287,11 +294,11 @@ def as_reported(found: Sequence[QuantizedWeight]) -> tuple[QuantizedWeight, ...]
 
 
 def summary_of(found: Iterable[QuantizedWeight]) -> Iterator[str]:
-    """One phrase for each format: how many weights have it, where, their error, and the bytes."""
+    """Yield a phrase for each format: the number of weights, the model, their error and their bytes."""
     kinds: dict[tuple[str, Side], list[QuantizedWeight]] = {}
     for one in found:
         kinds.setdefault((one.kind, one.side), []).append(one)
-    names = {"model": "", "reference": " in the reference", "a": " in the first", "b": " in the second"}
+    names = {"model": "", "reference": " in the reference", "a": " in the first model", "b": " in the second model"}
     for (kind, side), members in kinds.items():
         count = len(members)
         ratio = _ratio(members)
@@ -313,7 +320,7 @@ def _ratio(found: Iterable[QuantizedWeight]) -> float | None:
 
 
 def weight_line(one: QuantizedWeight) -> str:
-    """A weight in one line: the format, the error, and what rounding does not explain."""
+    """A weight in one line: the format, the error, and the elements that rounding does not explain."""
     if one.error.problem is not None:
         return f"{one.kind}: {one.error.problem}"
     parts = [f"max abs {float(one.error.max_abs):.4g}"]
@@ -326,5 +333,5 @@ def weight_line(one: QuantizedWeight) -> str:
     if one.scaled_axis is not None:
         parts.append(f"the channels of axis {one.scaled_axis} are scaled")
     if one.unexplained:
-        parts.append(f"{one.unexplained:,} of {one.elements:,} elements are more than a step away")
+        parts.append(f"{one.unexplained:,} of {one.elements:,} elements differ by more than a step")
     return f"{one.kind}: {', '.join(parts)}; {one.partner_bytes:,} -> {one.bytes:,} bytes"

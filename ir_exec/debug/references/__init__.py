@@ -1,1 +1,1 @@
-"""What a model is compared with: files, recordings, and other programs in processes of their own."""
+"""References for comparisons: models, traces, recordings, and other programs in child processes."""

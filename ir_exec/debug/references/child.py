@@ -1,4 +1,4 @@
-"""A program that runs networks in a process of its own, for it may crash; requests and answers are lines of JSON."""
+"""Child processes that run models in programs that may crash. Requests and answers are lines of JSON."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from ir_exec.types import Array, ElementType
 __all__ = ["Child", "ChildCrashed", "ChildRefused", "Stored", "load_stored", "store_arrays"]
 
 
-class ChildRefused(Exception):  # noqa: N818  # an answer as good as others
-    """The child has an error to tell; it lives on."""
+class ChildRefused(Exception):  # noqa: N818  # an ordinary answer
+    """The child reports an error and continues to run."""
 
 
 class ChildCrashed(Exception):  # noqa: N818
-    """The child died or did not answer in time; the next question starts another. is_late: it did not answer."""
+    """The child crashed or did not answer in time; the next request starts another. is_late: True without an answer."""
 
     def __init__(self, message: str, *, is_late: bool = False) -> None:
         super().__init__(message)
@@ -35,9 +35,9 @@ class ChildCrashed(Exception):  # noqa: N818
 
 
 class Child:
-    """A script of this package that answers requests in their order.
+    """A script of this package that answers requests in order.
 
-    timeout: seconds that one answer may take; the child is killed when they have passed.
+    timeout: seconds for one answer, after which the child is killed.
     """
 
     def __init__(self, script: str, timeout: float) -> None:
@@ -52,7 +52,7 @@ class Child:
         return self._process is not None
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """The answer; raises ChildRefused and ChildCrashed."""
+        """Return the answer to a request. Raises ChildRefused and ChildCrashed."""
         process = self._process or self._start()
         assert process.stdin is not None
         try:
@@ -72,7 +72,7 @@ class Child:
         return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # -P: the folder of the script must not stand before the installed packages.
+        # -P: the folder of the script must not precede the installed packages.
         process = subprocess.Popen(
             [sys.executable, "-P", str(self._script)],
             stdin=subprocess.PIPE,
@@ -85,7 +85,7 @@ class Child:
         return process
 
     def _epitaph(self) -> str:
-        """How the child died, with the last line that it wrote to stderr."""
+        """The reason of a crash, with the last line that the child wrote to stderr."""
         process = self._process
         assert process is not None
         try:
@@ -114,7 +114,7 @@ class Child:
                 try:
                     pipe.close()
                 except OSError:
-                    continue  # what was not sent has no one to read it
+                    continue  # there is no reader for unsent data
 
     def close(self) -> None:
         self._end()
@@ -122,23 +122,23 @@ class Child:
 
 
 def _forward(process: subprocess.Popen[bytes], answers: queue.SimpleQueue[bytes]) -> None:
-    """Hand on each line of the child, and an empty one when there are no more."""
+    """Forward each line of the child, and an empty line at the end."""
     assert process.stdout is not None
     try:
         for line in process.stdout:
             answers.put(line)
     except (OSError, ValueError):
-        pass  # it was closed
+        pass  # the pipe is closed
     answers.put(b"")
 
 
 Stored = dict[str, Any]
-"""An array in a file: `type`, `shape`, `file`, and where its elements are there, as in a .bin: `size` bytes at `start`;
-the whole file without these."""
+"""An array in a file: `type`, `shape`, `file`, and its `size` bytes at `start`, encoded as in a .bin. Without these,
+the array is the whole file."""
 
 
 def store_arrays(arrays: Sequence[Array], folder: Path) -> list[Stored]:
-    """Write arrays for a child; raises ResourceError where the disk is full."""
+    """Write arrays for a child. Raises ResourceError if the disk is full."""
     stored = []
     for number, array in enumerate(arrays):
         path = folder / f"input{number}.bin"
@@ -151,9 +151,9 @@ def store_arrays(arrays: Sequence[Array], folder: Path) -> list[Stored]:
 
 
 def load_stored(stored: Stored, mapped: dict[str, Array] | None = None) -> Array:
-    """The array that a child wrote, mapped and not read.
+    """Map an array that a child wrote.
 
-    mapped: files that are mapped already, by their paths, which gets those that are not.
+    mapped: the mapped files by path, which the call extends.
     """
     path, kind, shape = stored["file"], ElementType.parse(stored["type"]), tuple(stored["shape"])
     mapped = {} if mapped is None else mapped

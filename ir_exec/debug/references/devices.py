@@ -1,4 +1,4 @@
-"""Devices of OpenVINO: whether they are on this machine, and the settings of networks for them."""
+"""Devices of OpenVINO: their availability, and the settings for them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __all__ = ["absent_device", "require_device", "require_openvino", "settings_of"]
 
 
 def require_openvino() -> None:
-    """Raises EvaluationError where OpenVINO is not installed."""
+    """Raise EvaluationError if OpenVINO is not installed."""
     if find_spec("openvino") is None:
         hint = "pip install 'ir-exec[openvino]' installs it"
         raise EvaluationError("OpenVINO is not installed", code=Code.unknown_input, hint=hint)
 
 
 def require_device(child: Child, device: str) -> str:
-    """The version of OpenVINO; raises EvaluationError where it does not start, or has no such device on this machine.
+    """Return the version of OpenVINO. Raises EvaluationError if it fails to start, or has no such device.
 
     child: a process of `openvino_child.py`. device: CPU, GPU, GPU.1, NPU, or several as HETERO:GPU,CPU.
     """
     try:
         found = child.ask(do="devices")
     except (ChildCrashed, ChildRefused) as error:
-        raise EvaluationError(f"OpenVINO does not start: {error}", code=Code.failed) from None
-    # AUTO and HETERO choose among the devices after the colon, or among all.
+        raise EvaluationError(f"OpenVINO fails to start: {error}", code=Code.failed) from None
+    # AUTO and HETERO select from the devices after the colon, or from all devices.
     kind, _, several = device.partition(":")
     wanted = several.split(",") if several else [] if kind in ("AUTO", "MULTI", "HETERO", "BATCH") else [device]
     for one in map(str.strip, wanted):
@@ -41,7 +41,7 @@ def require_device(child: Child, device: str) -> str:
 
 
 def absent_device(device: str, known: Sequence[str], engine: str) -> EvaluationError:
-    """The error of a device that is not among those that an engine has."""
+    """The error for a device that is not in the list of known devices."""
     listed = ", ".join(known) or "none"
     message = f"{engine} has no device {device!r} on this machine, expected one of: {listed}"
     meant = device.upper()
@@ -50,7 +50,7 @@ def absent_device(device: str, known: Sequence[str], engine: str) -> EvaluationE
 
 
 def settings_of(device: str, hint: str, threads: int | None) -> dict[str, str]:
-    """The settings with which a network is compiled for a device."""
+    """The settings for compiling a model for a device."""
     config = {"EXECUTION_MODE_HINT": hint.upper()}
     if device == "CPU" and hint == "accuracy":
         config |= {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}

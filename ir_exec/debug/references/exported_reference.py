@@ -1,4 +1,4 @@
-"""onnxruntime as a reference for an IR file: the network as ONNX, whose tensors have the names of the values."""
+"""onnxruntime as a reference for an IR file: the model lowered to ONNX, with the names of values as tensor names."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ __all__ = ["ExportedReference"]
 
 
 class ExportedReference(ONNXReference):
-    """The network itself as ONNX; every tensor is seen, in a child process.
+    """MODEL itself lowered to ONNX, with all tensors as outputs, run in a child process.
 
-    precision: what 16-bit floats are computed in, as for `compile_model`. Raises EvaluationError where onnxruntime or
-    onnx is not installed, and for a network with variables; UnsupportedError where ONNX cannot express its layers.
+    precision: of 16-bit floats, as for `compile_model`.
+    Raises EvaluationError if onnxruntime or onnx is not installed, or if the model has variables, and UnsupportedError
+    if ONNX cannot express its layers.
     """
 
     def __init__(self, model: Model, *, timeout: float, precision: Precision = "f32") -> None:
@@ -34,7 +35,7 @@ class ExportedReference(ONNXReference):
         exported = lower_model(model, functions=False)
         if exported.states:
             names = ", ".join(exported.states)
-            message = f"onnxruntime cannot be compared with over calls, and the network has the variables {names}"
+            message = f"the model has the variables {names}, expected none for a comparison with onnxruntime"
             raise EvaluationError(message, code=Code.unknown_input)
         self._exported = tempfile.TemporaryDirectory(prefix="ir-exec-")
         path = Path(self._exported.name, "network.onnx")
@@ -43,7 +44,7 @@ class ExportedReference(ONNXReference):
         self.title = "onnxruntime"
 
     def lowered(self) -> Model | None:
-        # Its tensors have the names of the network's.
+        # Its tensors have the names of the model's values.
         return None
 
     def close(self) -> None:

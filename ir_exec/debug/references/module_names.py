@@ -1,4 +1,4 @@
-"""The modules that the layers of a network come from, by the names of the layers."""
+"""The modules that the layers of a model derive from, by the names of the layers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IR = "__module."
 
 
 def module_of(layer: str) -> str | None:
-    """The path of the module that a layer is named after, by the names of OpenVINO, torch.onnx, or TensorFlow."""
+    """The path of the module that a layer is named after, in the naming of OpenVINO, torch.onnx or TensorFlow."""
     if layer.startswith(_IR):
         return layer[len(_IR) :].split("/", 1)[0]
     if not layer.startswith("/"):
@@ -35,7 +35,7 @@ def module_of(layer: str) -> str | None:
     parts: list[str] = []
     for part in layer[1:].split("/")[:-1]:
         if parts and part.startswith(parts[-1] + "."):
-            parts.pop()  # a list of modules is named again by each of its items
+            parts.pop()  # the name of an item repeats the name of its module list
         parts.append(part)
     return ".".join(parts) or None
 
@@ -52,9 +52,9 @@ def path_of(key: str) -> str:
 
 
 def named_layers(model: Model, paths: Sequence[str]) -> dict[str, str]:
-    """The module of each layer whose name has one.
+    """The module of each layer whose name contains one.
 
-    TensorFlow numbers a name that it has used before: `dense_1` is the recorded `dense` where none is named `dense_1`.
+    TensorFlow numbers names that are already used: `dense_1` is the recorded `dense` if no module is named `dense_1`.
     """
     steps = {step for path in paths for step in path.split(".")}
     found: dict[str, str] = {}
@@ -81,7 +81,7 @@ def ancestors_of(path: str) -> list[str]:
 
 
 def inferred_modules(model: Model, named: Mapping[str, str]) -> dict[str, str]:
-    """Modules of the layers with generated names: the innermost module that all readers of such a layer are in."""
+    """The modules of layers with generated names: the innermost module that contains all readers of the layer."""
     found: dict[str, str] = {}
     readers: dict[str, list[str | None]] = defaultdict(list)
     for node in reversed(model.graph.nodes):
@@ -97,13 +97,13 @@ def inferred_modules(model: Model, named: Mapping[str, str]) -> dict[str, str]:
 
 
 def common_module(modules: Sequence[str]) -> str | None:
-    """The innermost module that holds all of these."""
+    """The innermost module that contains all of these modules."""
     steps = [one[0] for one in zip(*map(ancestors_of, modules), strict=False) if len(set(one)) == 1]
     return steps[-1] if steps else None
 
 
 def common_prefix(modules: Iterable[str], paths: Iterable[str]) -> str:
-    """The prefix of the recorded paths in the network, as where the exported module wraps the recorded one."""
+    """The prefix of the recorded paths in the model, if the exported module wraps the recorded module."""
     recorded = set(paths)
     counts = Counter({"": 0})
     for module in {one for inner in modules for one in ancestors_of(inner)}:

@@ -1,4 +1,4 @@
-"""A recording of modules as a reference: which value of a network is the output of which module."""
+"""A recording of modules as a reference: matching of module outputs and values of a model."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _NEAR = 1e-3
 """Maximum difference, relative to the largest element, between a value and the recorded output of a module."""
 
 _RIGHT = frozenset({"equal", "close", "carried"})
-"""Statuses of layers that make no error of their own."""
+"""Statuses of layers without an own error."""
 
 _FILL = 1e30
-"""Minimum magnitude of the elements that masks are filled with: they are no measure of the other elements."""
+"""Minimum magnitude of fill values of masks, which are excluded from the scale of the other elements."""
 
 
 def is_recording(model: Model, arrays: Mapping[str, Array]) -> bool:
-    """Return True if more of the names are paths of modules of this network than are names of its values."""
+    """Return True if more of the names are paths of modules of this model than names of its values."""
     if any(name.startswith(INPUTS) for name in arrays):
         return True
     paths = [
@@ -61,8 +61,8 @@ def is_recording(model: Model, arrays: Mapping[str, Array]) -> bool:
 class _Candidates:
     """The values that may be outputs of modules, and those that may be the first inputs of modules.
 
-    recorded: outputs by the names of their modules, in the layout of the network once they have a place.
-    entered: the first inputs of each module, call by call.
+    recorded: the outputs by name, in the layout of the model if their place is known.
+    entered: the first inputs of each module, by call.
     """
 
     def __init__(self, recorded: dict[str, Array], entered: dict[str, list[Array]]) -> None:
@@ -76,17 +76,17 @@ class _Candidates:
             self._by_path[path_of(name)].append(name)
 
     def add_input(self, path: str, array: Array, place: str, *, is_named: bool) -> None:
-        """Note a value that a module reads from outside.
+        """Add a value that a module reads from outside.
 
-        One of a layer with a generated name has to be near: a convolution that a batch normalization was folded into
-        is no tensor of the module.
+        The value of a layer with a generated name must be close to the recorded input: the output of a convolution with
+        a folded batch normalization, for example, is not a tensor of the module.
         """
         distances = [_distance(array, one) for one in self._entered.get(path, ()) if one.shape == array.shape]
         if distances and (is_named or any(distance is not None for distance in distances)):
             self._entering[path, array.shape].append((distances, place))
 
     def add_output(self, path: str, array: Array, place: str, *, is_read_outside: bool) -> None:
-        """Note a value of a module or of one in it."""
+        """Add a value of a module or of a module inside it."""
         if is_read_outside:
             self._by_shape[path].append((array.shape, place))
         for name in self._by_path.get(path, ()):
@@ -97,7 +97,7 @@ class _Candidates:
                     break
 
     def settle(self) -> None:
-        """Give the outputs that no value is near to the places of their shape."""
+        """Assign outputs that no value is close to by shape and order."""
         for path, names in self._by_path.items():
             for name in names:
                 if name in self.places:
@@ -108,7 +108,7 @@ class _Candidates:
                         break
 
     def nearest(self) -> list[tuple[str, Array]]:
-        """Values with recorded arrays, nearest first: a value may have several, as before and after Dropout."""
+        """Values with recorded arrays, closest first. A value may have several, such as before and after Dropout."""
         found = []
         for (path, shape), places in self._entering.items():
             arrays = [array for array in self._entered[path] if array.shape == shape]
@@ -128,7 +128,7 @@ class _Candidates:
 
 
 class RecordingReference(ArraysReference):
-    """Outputs of modules, under the names of the values that they are once `place` has found these."""
+    """Outputs of modules, by the names of the matching values, which `place` finds."""
 
     def __init__(self, model: Model, arrays: Mapping[str, Array], title: str) -> None:
         super().__init__({}, title)
@@ -153,9 +153,9 @@ class RecordingReference(ArraysReference):
         self._values: dict[str, str] = {}
 
     def _follow_folding(self) -> None:
-        """Give the layers of a module the name of the one that was folded into it, as a batch normalization is.
+        """Assign the layers of a module to the module that was folded into it, such as a batch normalization.
 
-        That is a module without a layer that scales and shifts the channels of the other one's output.
+        A folded module has no layer, and scales and shifts the channels of the output of the other module.
         """
         known = {one for module in self._named.values() for one in ancestors_of(module)}
         affine = {
@@ -188,10 +188,10 @@ class RecordingReference(ArraysReference):
         }
 
     def place(self, inputs: Sequence[Array]) -> None:
-        """Find the value of each module, in a run from these inputs.
+        """Find the value of each module, in a run with these inputs.
 
-        A value of the module or of those in it that is as recorded is its output, the last one if there are several;
-        else the last of the recorded shape that is read outside of the module.
+        The output of a module is the last value of its layers that is close to the recorded array, or else the last
+        value of the recorded shape that is read outside the module.
         """
         entries = {(entry.layer_id, entry.port): entry for entry in entries_of(self._model) if not entry.scope}
         found = self._candidates(inputs, entries)
@@ -199,14 +199,14 @@ class RecordingReference(ArraysReference):
         self._values = found.places
         if not self._values:
             count = len(self._paths)
-            message = f"{self.title} is no recording of this network: none of its {count} modules has a value here"
+            message = f"{self.title} is not a recording of this model: none of its {count} modules has a value in it"
             raise EvaluationError(message, code=Code.unknown_input)
         for place, array in found.nearest():
             self._arrays.setdefault(place, array)
         self._place_outputs(entries)
 
     def _candidates(self, inputs: Sequence[Array], entries: Mapping[tuple[str, int], Entry]) -> _Candidates:
-        """The values of a run that may be those of modules."""
+        """The values of a run that may be inputs or outputs of modules."""
         found = _Candidates(
             {self._prefix + name: array for name, array in self._recorded.items()},
             {
@@ -233,7 +233,7 @@ class RecordingReference(ArraysReference):
         return found
 
     def _read(self) -> dict[tuple[str, int], set[str]]:
-        """For each value that is computed, the modules that read it from outside in the layout that PyTorch has."""
+        """The modules that read each computed value from outside, in the layout of PyTorch."""
         found: dict[tuple[str, int], set[str]] = defaultdict(set)
         for node in self._model.graph.nodes:
             reader = self._named.get(node.name)
@@ -249,7 +249,7 @@ class RecordingReference(ArraysReference):
         return found
 
     def _exits(self) -> dict[str, set[tuple[str, int]]]:
-        """For each module the values that are read outside of it."""
+        """The values of each module that are read outside it."""
         found: dict[str, set[tuple[str, int]]] = defaultdict(set)
         for node in self._model.graph.nodes:
             reader = self._modules.get(node.name)
@@ -274,7 +274,7 @@ class RecordingReference(ArraysReference):
                 self._arrays[place] = named
 
     def explained(self, report: Comparison) -> Comparison:
-        """The report with the modules, the first wrong one, and the modules that have no value."""
+        """The report with the modules, the first wrong module, and the modules without a value."""
         layers = {layer.path: layer for layer in report.layers}
         right = self._cleared(layers)
         blamed = {
@@ -290,7 +290,7 @@ class RecordingReference(ArraysReference):
             modules.append(_module(path, at, faults))
         first = next((module for module in blamed.values() if module is not None), None)
         unmatched = [
-            Unmatched(side="reference", path=module.path, type="", why="the network has no value for this module")
+            Unmatched(side="reference", path=module.path, type="", why="the model has no value for this module")
             for module in modules
             if not module.layers
         ]
@@ -300,7 +300,7 @@ class RecordingReference(ArraysReference):
         )
 
     def _cleared(self, layers: Mapping[str, ComparedLayer]) -> set[str]:
-        """The layers without a value in the recording that a layer without an error of its own was computed from."""
+        """The layers without a recorded value that a layer without an own error depends on."""
         cleared: set[str] = set()
         for node in reversed(self._model.graph.nodes):
             layer = layers.get(node.name)
@@ -313,7 +313,7 @@ class RecordingReference(ArraysReference):
         return place if place in self._modules else place.rpartition(":")[0]
 
     def _blamed(self, fault: str, includes: Sequence[str], layers: Mapping[str, ComparedLayer]) -> str | None:
-        """The innermost module that has a layer and those of the others in doubt that compute something."""
+        """The innermost module with the faulty layer and the computing layers that are in doubt with it."""
         doubtful = [one for one in includes if one in layers and _computes(layers[one])]
         if not doubtful or (fault in layers and _computes(layers[fault])) or fault not in layers:
             doubtful.append(fault)
@@ -345,7 +345,7 @@ _MOVING = frozenset(
 
 
 def _computes(layer: ComparedLayer) -> bool:
-    """Return True for layers that make numbers of numbers: no shapes, masks, or elements in other places."""
+    """Return True for layers that compute floats; shapes, masks, and moved elements do not count."""
     return layer.type not in _MOVING and (layer.element_type or "f32").startswith(("f", "bf"))
 
 
@@ -363,9 +363,9 @@ def _module(path: str, at: Sequence[ComparedLayer], faults: Sequence[ComparedLay
 
 
 def _distance(ours: Array, theirs: Array) -> float | None:
-    """The largest difference relative to the largest element, or None if the arrays are not near to each other.
+    """The largest difference relative to the largest element, or None if the arrays are not close.
 
-    Elements that masks are filled with are compared by themselves.
+    Fill values of masks are compared separately.
     """
     if ours.shape != theirs.shape or not ours.size or not {ours.dtype.kind, theirs.dtype.kind} <= set("fiub"):
         return None
@@ -379,7 +379,7 @@ def _distance(ours: Array, theirs: Array) -> float | None:
 
 
 def _is_affine(given: Array, made: Array) -> bool:
-    """Return True if each channel, along axis 1, was multiplied by a number and another one added."""
+    """Return True if each channel, along axis 1, was multiplied by a factor and shifted."""
     if given.shape != made.shape or given.ndim < 2 or not given.size or np.array_equal(given, made):
         return False
     x, y = (np.moveaxis(one.astype(np.float64), 1, 0).reshape(one.shape[1], -1) for one in (given, made))
@@ -393,5 +393,5 @@ def _contents(array: Array) -> tuple[tuple[int, ...], bytes]:
 
 
 def _channels_first(array: Array) -> Array | None:
-    """An image, or a batch of sequences, in the layout of OpenVINO where TensorFlow has the channels last."""
+    """An image, or a batch of sequences, converted from channels-last (TensorFlow) to channels-first."""
     return np.moveaxis(array, -1, 1) if array.ndim > 2 else None

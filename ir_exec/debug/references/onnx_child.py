@@ -1,5 +1,7 @@
-"""onnxruntime, and `onnx.reference` for files that it refuses, in a process of its own. Started by `child.Child`, never
-imported: it knows nothing of ir_exec."""
+"""onnxruntime, and `onnx.reference` for files that it refuses, in a child process.
+
+Started by `child.Child`, never imported; it is independent of ir_exec.
+"""
 
 from __future__ import annotations
 
@@ -39,20 +41,20 @@ _TYPES_OF_CONSTANTS = {
     "int4": "i4",
     "uint4": "u4",
 }
-"""With those of which onnxruntime takes and hands out no arrays."""
+"""The types above, and types that onnxruntime does not support for inputs and outputs."""
 
 _HALF_BYTES = {"i4", "u4", "f4e2m1"}
 
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
-    # What onnxruntime itself prints must not get between the answers.
+    # Output of onnxruntime must not be mixed with the answers.
     os.dup2(2, 1)
     for line in sys.stdin.buffer:
         try:
             request = json.loads(line)
             answer = _ANSWERS[request["do"]](request)
-        except Exception as error:  # every refusal is an answer
+        except Exception as error:  # an error is an answer as well
             answer = {"refused": " ".join(str(error).split())[-600:]}
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
@@ -70,9 +72,9 @@ def _listed(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _loaded(path: str, *, with_external: bool = False) -> onnx.ModelProto:
-    """The model of a file, whose states begin with the tensors that `ir_exec.onnx.states` finds noted for them.
+    """The model of a file, with states initialized by the tensors in its metadata (see `ir_exec.onnx.states`).
 
-    A state with a default is an input that may be left out; one without is an input that a first run lacks.
+    A state with a default is an optional input; a state without a default is an input that the first run lacks.
     """
     model = onnx.load(path, load_external_data=with_external)
     graph = model.graph
@@ -88,7 +90,7 @@ def _loaded(path: str, *, with_external: bool = False) -> onnx.ModelProto:
 
 
 def _noted(text: str) -> tuple[str, str]:
-    """The input and the initial tensor of a state; "" for both where others have changed the note."""
+    """The input and the initial tensor of a state; "" for both if another program changed the metadata."""
     try:
         note = json.loads(text)
         return str(note.get("past", "")), str(note.get("tensor", ""))
@@ -103,14 +105,14 @@ def _providers(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(request: dict[str, Any]) -> dict[str, Any]:
-    """Values by onnxruntime, or by onnx.reference where that is asked for, or onnxruntime refuses for `refusal`."""
+    """Values by onnxruntime, or by onnx.reference if requested or if onnxruntime fails, with its error as `refusal`."""
     if request["engine"] == "reference":
         return {"tensors": _stored(request, _by_reference)}
     if request["engine"] == "only onnxruntime":
         return {"tensors": _stored(request, _by_onnxruntime)}
     try:
         return {"tensors": _stored(request, _by_onnxruntime)}
-    except Exception as error:  # every refusal is a reason to ask the other
+    except Exception as error:  # any error leads to onnx.reference
         refusal = " ".join(str(error).split())[-600:]
     try:
         return {"tensors": _stored(request, _by_reference), "refusal": refusal}
@@ -119,11 +121,11 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
 
 
 class _OnnxValues:
-    """A file of arrays, one after the other; thousands of files would take longer than the network."""
+    """A file of consecutive arrays; writing thousands of files would take longer than the model."""
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._file = open(path, "wb")  # noqa: SIM115  # open until the last array is there
+        self._file = open(path, "wb")  # noqa: SIM115  # open until the last array is written
 
     def __enter__(self) -> _OnnxValues:
         return self
@@ -132,8 +134,8 @@ class _OnnxValues:
         self._file.close()
 
     def add(self, array: Any) -> dict[str, Any] | None:
-        """Where the array is, as `child.load_stored` takes it; None for types that cannot be handed over."""
-        # Sequences, maps and missing optional values are no tensors.
+        """Write an array, and return its place as for `child.load_stored`; None for unsupported types."""
+        # Sequences, maps and missing optional values are not tensors.
         kind = _TYPES_OF_CONSTANTS.get(array.dtype.name) if isinstance(array, (np.ndarray, np.generic)) else None
         if kind is None:
             return None
@@ -149,7 +151,7 @@ class _OnnxValues:
 
 
 def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], Iterable[Any]]) -> dict[str, Any]:
-    """The constants and tensors that are asked for, in a file."""
+    """Write the requested constants and tensors to a file."""
     path = request["path"]
     graph = _loaded(path).graph
     names = list(dict.fromkeys([*(value.name for value in graph.output), *request["tensors"]]))
@@ -169,7 +171,7 @@ def _by_onnxruntime(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
     providers = request.get("providers", ["CPUExecutionProvider"])
     path = request["path"]
     content = _with_outputs(_loaded(path), names).SerializeToString()
-    # Beside the file, where the paths of external data lead; gone before anything else can fail.
+    # Next to the file, because external data have relative paths; deleted before other operations can fail.
     probed = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
     try:
         probed.write_bytes(content)
@@ -199,14 +201,14 @@ def _with_outputs(model: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
 
 
 def _opinion(request: dict[str, Any]) -> dict[str, Any]:
-    """What onnx's reference implementation makes of the node that gives some tensors, of onnxruntime's inputs of it."""
+    """The outputs of the node of some tensors by onnx.reference, for the inputs that onnxruntime computes."""
     from onnx.reference import ReferenceEvaluator
 
     path = request["path"]
     model = _loaded(path)
     node = next(node for node in model.graph.node if set(node.output) & set(request["tensors"]))
     if any(attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for attribute in node.attribute):
-        raise ValueError(f"{node.op_type} has bodies, which read values around it")
+        raise ValueError(f"{node.op_type} has bodies, which read values of the enclosing graph")
     folder = os.path.dirname(os.path.abspath(path))
     constants = {one.name: one for one in model.graph.initializer if one.name in node.input}
     given = {name: _array(stored) for name, stored in request["inputs"].items()}
@@ -228,14 +230,14 @@ def _opinion(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _constants(graph: onnx.GraphProto, wanted: set[str], path: str) -> Iterator[tuple[str, Any]]:
-    """The initializers of these names, read one at a time."""
+    """Yield the initializers with these names, read one at a time."""
     for tensor in graph.initializer:
         if tensor.name in wanted:
             yield tensor.name, onnx.numpy_helper.to_array(tensor, os.path.dirname(os.path.abspath(path)))
 
 
 def _packed(array: Any) -> bytes:
-    """Two elements a byte, the first in the low half."""
+    """Two elements per byte, the first in the low four bits."""
     halves = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & 0xF
     halves = np.append(halves, np.zeros(halves.size % 2, np.uint8))
     return bytes((halves[::2] | halves[1::2] << 4).tobytes())
@@ -245,7 +247,7 @@ def _array(stored: dict[str, Any]) -> Any:
     wanted = next((name for name, kind in _TYPES_OF_CONSTANTS.items() if kind == stored["type"]), None)
     dtype = np.dtype(wanted if wanted in _TYPES else getattr(ml_dtypes, wanted)) if wanted else None
     if dtype is None or stored["type"] in _HALF_BYTES:
-        raise ValueError(f"inputs of type {stored['type']} cannot be handed over")
+        raise ValueError(f"inputs of type {stored['type']} are not supported")
     return np.fromfile(stored["file"], dtype).reshape(stored["shape"])
 
 

@@ -1,4 +1,4 @@
-"""onnxruntime runs an ONNX file as a reference; IR keeps the names of its tensors in the names of its ports."""
+"""onnxruntime with an ONNX file as a reference. The tensor names of the IR are those of the ONNX file."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ __all__ = ["ONNXReference"]
 
 
 _MOST_OPINIONS = 10
-"""Of layers that are wrong: each takes a run of the network as far as the layer's inputs."""
-_BY_REFERENCE = "computed by onnx.reference, as onnxruntime refuses the file:"
+"""Maximum opinions about wrong layers: each requires a run of the model up to the inputs of the layer."""
+
+_BY_REFERENCE = "computed by onnx.reference because onnxruntime refuses the file:"
 
 
 class ONNXReference:
-    """The network that an IR file was converted from, its tensors seen all at once; in a child process.
+    """The ONNX file that an IR file was converted from, run in a child process with all tensors as outputs.
 
-    engine: `onnxruntime`, with onnx.reference for a file that it refuses, or `reference`, onnx.reference alone.
-    timeout: seconds that one answer may take. Raises EvaluationError where onnxruntime or onnx is not installed, and
-    for a file that they do not read.
+    engine: `onnxruntime`, with onnx.reference for a file that it refuses, or `reference` for only onnx.reference.
+    timeout: seconds for one answer.
+    Raises EvaluationError if onnxruntime or onnx is not installed, or if they cannot read the file.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class ONNXReference:
         self._outputs: list[str] = listed["outputs"]
 
     def entries(self) -> list[Entry]:
-        """The inputs, the initializers, and what each node gives."""
+        """The inputs, the initializers, and the outputs of each node."""
         found = [Entry((), name, name, "Parameter", names=(name,)) for name in self._parameters]
         found += [Entry((), name, name, "Initializer", names=(name,)) for name in self._constants]
         places = {name: place for place, name in enumerate(self._outputs)}
@@ -90,18 +91,18 @@ class ONNXReference:
             return None
 
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
-        """goes_on: makes no difference, as these networks have no variables."""
+        """Run with inputs by key. goes_on: ignored, because ONNX has no variables."""
         self._inputs = {key[1]: array for key, array in arrays.items()}
         missing = [name for name in self._parameters if name not in self._inputs]
         if missing:
-            message = f"{self._path} takes input {', '.join(map(repr, missing))}, which the network has not"
+            message = f"{self._path} has the inputs {', '.join(map(repr, missing))} that are missing from the model"
             raise EvaluationError(message, code=Code.unknown_input)
         folder = Path(self._folder.name)
         inputs = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
         names = [name for name, _ in self._tensors if ((), name, 0) in wanted]
         constants = [name for name in self._constants if ((), name, 0) in wanted]
         self._mapped.clear()
-        with suppress(OSError):  # Windows keeps what is mapped
+        with suppress(OSError):  # Windows does not delete mapped files
             (folder / f"values{self.rounds}.bin").unlink(missing_ok=True)
         self.rounds += 1
         values = str(folder / f"values{self.rounds}.bin")
@@ -124,7 +125,7 @@ class ONNXReference:
     def opinions(
         self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
     ) -> dict[str, list[Array | None]]:
-        """What onnx's own implementation makes of the node that gives these tensors, of onnxruntime's inputs of it."""
+        """The outputs of the node of these tensors by onnx.reference, for the inputs that onnxruntime computes."""
         if not any(partners) or self._asked == _MOST_OPINIONS:
             return {}
         self._asked += 1

@@ -1,24 +1,19 @@
-"""OpenVINO as a reference: its own run of the network, with values made outputs so that they can be seen.
+"""OpenVINO as a reference: its run of the model, with probed values as additional outputs.
 
-An output between two layers keeps OpenVINO from fusing them, so what is seen may not be what runs otherwise; the report
-says when the outputs of the network change with it.
-
-Its own counters for the layers of a network are joined to ours.
+An output between two layers prevents OpenVINO from fusing them. The probed values may therefore differ from those of a
+run without probes; a note in the report states if the outputs of the model change.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from ir_exec.build.cutting import cut, region_at
-from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import Difference, difference, tolerance_of
-from ir_exec.debug.profiles.profile_report import OpenVINOLayer, OpenVINOProfile
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
 from ir_exec.debug.references.devices import require_device, require_openvino, settings_of
 from ir_exec.debug.traces.walk import Visit, Walker
@@ -38,31 +33,30 @@ from ir_exec.types import Array, ElementType
 __all__ = [
     "OpenVINOReference",
     "original_layers",
-    "profile_openvino",
     "what_to_run",
 ]
 
 
 _UNSEEN = ("Const", "Parameter", "Result", "Assign")
-"""Types of layers whose values are known without asking, or that have none."""
+"""Types of layers whose values are known without a probe, or that have no values."""
 
 _MOST_SPLITS = 40
-"""How often a set of probes that OpenVINO refuses is halved, to find those that it can give."""
+"""Maximum sets of probes that are halved because OpenVINO refuses them."""
 
 MOST_ROUNDS = 30
-"""Runs of OpenVINO in a search for what changes its answer, or for what it refuses, where none was asked for."""
+"""Maximum runs of OpenVINO in a search that was not requested, for probes that change its outputs or are refused."""
 
 MOST_COMPILED = 120_000
-"""Layers that are compiled in these runs together, which takes about a minute; 4 runs may be made in any case."""
+"""Maximum layers compiled in all of these runs, which takes about a minute; 4 runs are always allowed."""
 
 MOST_OPINIONS = 40
-"""Of layers that are wrong: each takes about 0.1 s."""
+"""Maximum opinions about wrong layers: each takes about 0.1 s."""
 
 
 class OpenVINOReference:
-    """The same network, run by OpenVINO in a child process.
+    """MODEL itself, run by OpenVINO in a child process.
 
-    probe, device, hint, timeout: as for `compare`. Raises EvaluationError where OpenVINO is not installed.
+    probe, device, hint, timeout: as for `compare`. Raises EvaluationError if OpenVINO is not installed.
     """
 
     def __init__(
@@ -103,7 +97,7 @@ class OpenVINOReference:
         self._constants = {((), node.id, 0): node for node in model.graph.nodes if node.layer.is_constant}
 
     def entries(self) -> list[Entry]:
-        """The values of the network itself, those of bodies left out: they cannot be made outputs."""
+        """The values of the main graph; values of bodies cannot be outputs."""
         return [entry for entry in entries_of(self._model) if not entry.scope]
 
     def inputs(self) -> dict[str, Array]:
@@ -118,7 +112,7 @@ class OpenVINOReference:
         self._calls.append(store_arrays(self._arrays[-1], self._new_folder(f"call{len(self._calls)}")))
         self._mapped.clear()
         for file in {stored["file"] for stored in (*self._stored.values(), *self._outputs.values())}:
-            with suppress(OSError):  # Windows keeps what is mapped
+            with suppress(OSError):  # Windows does not delete mapped files
                 Path(file).unlink()
         self._stored, self._outputs, self._changes = {}, {}, False
         entries = by_key(entries_of(self._model))
@@ -135,7 +129,7 @@ class OpenVINOReference:
         if self._probe == "all":
             self._run_all(probes)
         if self._probe == "bisect" or (self._probe == "all" and self._changes):
-            # What all probes show is not what runs without them.
+            # The values with all probes are not those of a run without probes.
             self._stored.clear()
             self._begin_search()
             _Bisection(self, probes).run()
@@ -143,7 +137,7 @@ class OpenVINOReference:
             self._stored.setdefault(key, stored)
 
     def _absent(self, refusal: Exception) -> str | None:
-        """The message about a device that is not on this machine, where that explains a refusal."""
+        """The message about a device that this machine does not have, if that explains a refusal."""
         try:
             if isinstance(refusal, ChildRefused):
                 require_device(self._child, self._request["device"])
@@ -152,7 +146,7 @@ class OpenVINOReference:
         return None
 
     def _ranks(self, arrays: Sequence[Array]) -> dict[str, str]:
-        """Shapes for inputs of unknown rank, which its plugins do not take."""
+        """Shapes for inputs of unknown rank, which the plugins do not accept."""
         types = [self._model.types[node.outputs[0].number] for node in self._model.graph.parameters]
         return {
             str(position): f"[{','.join('?' * array.ndim)}]"
@@ -170,7 +164,7 @@ class OpenVINOReference:
         return None if stored is None else self._load(stored)
 
     def output(self, key: Key) -> Array | None:
-        """An output of the network as it comes without probes."""
+        """An output of the model from the run without probes."""
         stored = self._outputs.get(key)
         return None if stored is None else self._load(stored)
 
@@ -180,8 +174,10 @@ class OpenVINOReference:
     def opinions(
         self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
     ) -> dict[str, list[Array | None]]:
-        """What else OpenVINO makes of a layer: the `kernel` of `Model.evaluate`, and its device where the layer is
-        `alone`; as far as it has an answer, and for a few layers only."""
+        """Run a layer in other ways: by the `kernel` of `Model.evaluate`, and `alone` on the device.
+
+        Ways that OpenVINO does not support are left out. Only the first layers have opinions.
+        """
         if node.bodies or isinstance(node.op, (AssignsVariable, ReadsVariable)) or self._asked == MOST_OPINIONS:
             return {}
         self._asked += 1
@@ -206,7 +202,7 @@ class OpenVINOReference:
         self._folder.cleanup()
 
     def probe(self, entries: Sequence[Entry]) -> dict[Key, Array]:
-        """The values of these layers, seen in one run. Raises ChildCrashed and ChildRefused."""
+        """The values of these layers, probed in one run. Raises ChildCrashed and ChildRefused."""
         answer = self._run(entries)
         self._note_changes(answer["outputs"], entries)
         by_name = {(entry.layer_name, entry.port): entry.key for entry in entries}
@@ -215,29 +211,29 @@ class OpenVINOReference:
         return {key: self._load(stored) for key, stored in found.items()}
 
     def _set_type(self, name: str | None) -> None:
-        """Take the type in which it computes; its settings may choose a shorter one than the file has."""
+        """Record the element type of the computation; settings may select a shorter type than that of the file."""
         if self.computes_in is None and name in ("f16", "bf16"):
             self.computes_in = ElementType.parse(name)
-            self._note(f"OpenVINO computes in {name}: the tolerances are those of {name}")
+            self._note(f"OpenVINO computes in {name}, and the tolerances are those of {name}")
 
     def _begin_search(self) -> None:
         self._before, self._is_enough = self.rounds, False
 
     def is_enough(self) -> bool:
-        """Whether a search by many runs, where none was asked for, has taken long enough; the report then says so."""
+        """Return True, and add a note, if a search that was not requested exceeds the limit of runs."""
         rounds = self.rounds - self._before
         most = max(min(MOST_ROUNDS, MOST_COMPILED // len(self._nodes)), 4)
         if self._probe == "bisect" or self._is_enough or rounds < most:
             return self._is_enough
         self._is_enough = True
         self._note(
-            f"the search for the layers where OpenVINO's answer changes ended after {rounds} runs: "
-            "--probe bisect searches on, --probe outputs looks at the outputs alone"
+            f"the search for layers that change OpenVINO's outputs ended after {rounds} runs; "
+            "--probe bisect continues it, --probe outputs compares only the outputs"
         )
         return True
 
     def is_close(self, ours: Array, theirs: Array) -> bool:
-        """Whether values are as near as those that came through many layers are."""
+        """Return True if values agree within the tolerance for values computed by many layers."""
         return self._change(ours, theirs).is_within
 
     def _change(self, array: Array, other: Array) -> Difference:
@@ -247,7 +243,7 @@ class OpenVINOReference:
         return difference(array, other, tolerance_of(kinds))
 
     def _run(self, entries: Sequence[Entry]) -> dict[str, Any]:
-        """What it answers to the last call, after those before it."""
+        """Run all calls, and return the answer for the last call."""
         self.rounds += 1
         folder = self._new_folder(f"run{self.rounds}")
         probes = [[entry.layer_name, entry.port] for entry in entries]
@@ -262,7 +258,7 @@ class OpenVINOReference:
         self.notes.append(f"in call {len(self._calls)}: {text}" if len(self._calls) > 1 else text)
 
     def _run_all(self, probes: Sequence[Entry]) -> None:
-        """Every value at once; where OpenVINO cannot do that, by halves."""
+        """Probe all values at once, or halves of them if OpenVINO fails."""
         try:
             self.probe(probes)
         except (ChildCrashed, ChildRefused) as error:
@@ -276,7 +272,7 @@ class OpenVINOReference:
                     self._run_all(some)
 
     def _note_changes(self, outputs: Sequence[Stored], probes: Sequence[Entry]) -> None:
-        """Say where the outputs of the network are others than without probes."""
+        """Add a note for each output that differs from the run without probes."""
         for port, before, after in zip(self._model.outputs, self._outputs.values(), outputs, strict=False):
             old, new = self._load(before), self._load(after)
             change = self._change(new, old)
@@ -284,8 +280,8 @@ class OpenVINOReference:
                 self._changes = True
                 what = f"{len(probes)} probes" if len(probes) != 1 else f"a probe at {probes[0].path}"
                 self._note(
-                    f"OpenVINO's own answer changes with {what}: output {port.name!r} by {change.max_abs:.4g}; what it "
-                    "fuses there is the culprit"
+                    f"OpenVINO's outputs change with {what}: output {port.name!r} by {change.max_abs:.4g}; the cause "
+                    "is a fusion there"
                 )
 
 
@@ -301,15 +297,15 @@ def _reason(error: Exception) -> str:
 
 
 def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int | None) -> dict[str, Any]:
-    """What every request to the child says: files, shapes, device and settings.
+    """The fields of every request to the child: files, shapes, device and settings.
 
-    folder: where the network is written to if OpenVINO cannot read the file that it comes from.
+    folder: the folder to write the model to, if OpenVINO cannot read its file.
     """
     config = settings_of(device, hint, threads)
     path = model.graph.path
     weights = getattr(model.weights, "path", None)
     is_other = weights is not None and weights != default_weights_path(path or "")
-    # Constants in memory are no file's: the network was changed, or lowered from a layout that OpenVINO does not read.
+    # Constants in memory are in no file: the model was changed, or lowered from a format that OpenVINO does not read.
     if path is None or is_other or isinstance(model.weights, ArrayWeights) or model.document.version < 10:
         path = str(Path(folder, "network.xml"))
         model.save(path)
@@ -329,7 +325,7 @@ def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int
 
 
 class _Bisection:
-    """Closes in on the first layer whose value is wrong, by few probes in each run."""
+    """Bisection for the first layer with a wrong value, with few probes in each run."""
 
     def __init__(self, reference: OpenVINOReference, probes: Sequence[Entry]) -> None:
         self._reference = reference
@@ -364,7 +360,7 @@ class _Bisection:
             self._ours.close()
 
     def _close_in(self, node: Node) -> None:
-        """Between the inputs and this layer, whose value is wrong."""
+        """Bisect between the inputs and this layer, whose value is wrong."""
         while True:
             above = reachable([node])
             order = [one for one in self._reference._model.graph.nodes if one in above and one.id in self._by_node]
@@ -388,14 +384,14 @@ class _Bisection:
             if not wrong:
                 if not any(self._judged.get(entry.key) for entry in self._by_node[node.id]):
                     self._reference._note(
-                        f"OpenVINO's value of {node.name} is wrong, and right once its inputs are outputs as well: "
-                        "what it fuses there is the culprit"
+                        f"OpenVINO's value of {node.name} is wrong, but right if its inputs are outputs as well: "
+                        "the cause is a fusion there"
                     )
                 return
             node = wrong[0]
 
     def _sources(self, node: Node) -> list[Node]:
-        """The nearest layers above that can be seen."""
+        """The nearest upstream layers that can be probed."""
         found: dict[Node, None] = {}
         pending = [value.node for value in node.values_in]
         while pending:
@@ -420,74 +416,10 @@ class _Bisection:
         return not self._reference.is_close(ours, theirs)
 
 
-def profile_openvino(
-    model: Model,
-    arrays: Sequence[Array],
-    ours: Mapping[str, float],
-    *,
-    repeat: int,
-    device: str,
-    hint: str,
-    timeout: float,
-    threads: int | None,
-) -> OpenVINOProfile:
-    """OpenVINO's run of the same inputs, in a process of its own.
-
-    ours: the seconds of each of our layers outside of bodies, by name, those of its bodies included. Raises
-    EvaluationError where OpenVINO is not installed, refuses the network, crashes, or does not answer in time.
-    """
-    require_openvino()
-    with (
-        tempfile.TemporaryDirectory(prefix="ir-exec-") as folder,
-        closing(Child("openvino_child.py", timeout)) as child,
-    ):
-        request = what_to_run(model, Path(folder), device, hint, threads)
-        if device != "CPU":
-            require_device(child, device)
-        try:
-            answer = child.ask(do="profile", repeat=repeat, inputs=store_arrays(arrays, Path(folder)), **request)
-        except (ChildRefused, ChildCrashed) as error:
-            told = f"refuses: {error}" if isinstance(error, ChildRefused) else str(error)
-            raise EvaluationError(f"OpenVINO {told}", code=Code.failed) from None
-    return OpenVINOProfile(
-        version=answer["version"].split("-")[0],
-        device=device,
-        hint=hint,
-        run_seconds=median(answer["plain"]),
-        counted_seconds=median(answer["counted"]),
-        layers=_layers(model, answer["layers"], ours, repeat),
-    )
-
-
-def _layers(
-    model: Model, found: Sequence[Mapping[str, Any]], ours: Mapping[str, float], repeat: int
-) -> tuple[OpenVINOLayer, ...]:
-    names = {node.name for node in model.graph.nodes}
-    # What ran in some of the runs alone took no time in the others.
-    seconds = [median([*layer["seconds"], *[0.0] * (repeat - len(layer["seconds"]))]) for layer in found]
-    total = sum(seconds) or 1.0
-    layers = []
-    for layer, taken in zip(found, seconds, strict=True):
-        originals = original_layers(layer["originals"], names)
-        layers.append(
-            OpenVINOLayer(
-                name=layer["name"],
-                type=layer["type"],
-                kernel=layer["kernel"],
-                precision=layer["precision"],
-                seconds=taken,
-                share=taken / total,
-                layers=originals,
-                ours=sum(ours.get(name, 0.0) for name in originals),
-            )
-        )
-    return tuple(layers)
-
-
 def original_layers(text: str, names: set[str]) -> tuple[str, ...]:
-    """The names in `originalLayersNames`, which stand between commas and may hold commas themselves.
+    """The names in `originalLayersNames`, separated by commas; names may contain commas.
 
-    Those that the network does not have, for OpenVINO made them up, are left out.
+    Names generated by OpenVINO, which are not in the model, are left out.
     """
     parts = text.split(",")
     found: dict[str, None] = {}

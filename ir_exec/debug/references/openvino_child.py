@@ -1,4 +1,4 @@
-"""OpenVINO in a process of its own. Started by `child.Child`, never imported: it knows nothing of ir_exec."""
+"""OpenVINO in a child process. Started by `child.Child`, never imported; it is independent of ir_exec."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-# Its telemetry calls a server from a forked process, which outlives a crash and keeps the pipes open.
-sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # None: not to be found
+# Its telemetry connects to a server in a forked process, which survives a crash and keeps the pipes open.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # None: the import fails
 
-import openvino as ov  # type: ignore[import-untyped]  # noqa: E402  # only now; it has no types
+import openvino as ov  # type: ignore[import-untyped]  # noqa: E402  # after the change of sys.modules; without types
 
 try:
     from openvino.op import Result  # type: ignore[import-untyped]  # it has no types
@@ -25,27 +25,27 @@ except ImportError:  # before 2025
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
-    # What OpenVINO itself prints must not get between the answers.
+    # Output of OpenVINO must not be mixed with the answers.
     os.dup2(2, 1)
     core = ov.Core()
     for line in sys.stdin.buffer:
         try:
             answer = _answer(core, json.loads(line))
-        except Exception as error:  # every refusal is an answer
+        except Exception as error:  # an error is an answer as well
             answer = {"refused": " ".join(str(error).split())[-600:]}
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
 
 
 class _OpenVINOValues:
-    """A file of arrays, one after the other; thousands of files would take longer than the network."""
+    """A file of consecutive arrays; writing thousands of files would take longer than the model."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = path.open("wb")
 
     def add(self, kind: str, shape: Any, data: bytes) -> dict[str, Any]:
-        """Where the array is, as `child.load_stored` takes it."""
+        """Write an array, and return its place as for `child.load_stored`."""
         self._file.write(b"\0" * (-self._file.tell() % 64))
         start = self._file.tell()
         self._file.write(data)
@@ -77,7 +77,7 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
         for output in op.outputs()
         if (place := (op.get_friendly_name(), output.get_index())) in wanted and place not in places
     ]
-    # All at once: `add_outputs` looks at every result that there is, each time.
+    # All at once, because each `add_outputs` visits all existing results.
     model.add_results(made)
     places = _places(model)
     compiled = core.compile_model(model, request["device"], request["config"])
@@ -101,7 +101,7 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _places(model: Any) -> dict[tuple[str, int], int]:
-    """The first output of the network that shows a value, by the name of its layer and its port."""
+    """The first output of the model for each value, by the name of its layer and its port."""
     places: dict[tuple[str, int], int] = {}
     for place, result in enumerate(model.get_results()):
         source = result.input_value(0)
@@ -110,7 +110,7 @@ def _places(model: Any) -> dict[tuple[str, int], int]:
 
 
 def _opinions(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """What the kernels of `Model.evaluate` make of a small network, and a device; without those that it refuses."""
+    """The outputs of a small model by the kernels of `Model.evaluate` and by a device, if supported."""
     inputs = [_tensor(stored) for stored in request["inputs"]]
     model.reshape({place: ov.PartialShape(list(tensor.shape)) for place, tensor in enumerate(inputs)})
     values = _OpenVINOValues(Path(request["folder"], "values.bin"))
@@ -120,7 +120,7 @@ def _opinions(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
         if model.evaluate(outputs, inputs):
             found["kernel"] = [_stored(tensor, values) for tensor in outputs]
     except (AttributeError, RuntimeError, TypeError):
-        pass  # most types have no such kernel, and other versions no such call
+        pass  # most types have no such kernel, and some versions have no such call
     try:
         infer = core.compile_model(model, request["device"], request["config"]).create_infer_request()
         for place, tensor in enumerate(inputs):
@@ -135,7 +135,7 @@ def _opinions(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _computes_in(compiled: Any) -> str | None:
-    """The type that floats are computed in, whatever the file says; None where a device does not tell."""
+    """The element type that floats are computed in; None if a device does not report it."""
     try:
         return str(compiled.get_property("INFERENCE_PRECISION_HINT").to_string())
     except (AttributeError, RuntimeError):
@@ -143,7 +143,7 @@ def _computes_in(compiled: Any) -> str | None:
 
 
 def _profile(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Seconds of whole runs without and with counters, and those of the layers that were executed, in their order."""
+    """Seconds of whole runs without and with counters, and seconds of the executed layers, in order."""
     plain, _ = _timed_runs(core.compile_model(model, request["device"], request["config"]), request)
     compiled = core.compile_model(model, request["device"], {**request["config"], "PERF_COUNT": "YES"})
     originals = {}
@@ -165,7 +165,7 @@ def _profile(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fused(compiled: Any) -> list[str]:
-    """Of each step of a compiled network the names of the layers that it computes, between commas."""
+    """The names of the layers that each step of a compiled model computes, separated by commas."""
     names = []
     for op in compiled.get_runtime_model().get_ordered_ops():
         info = {name: str(getattr(value, "value", value)) for name, value in op.get_rt_info().items()}
@@ -174,7 +174,7 @@ def _fused(compiled: Any) -> list[str]:
 
 
 def _timed_runs(compiled: Any, request: dict[str, Any]) -> tuple[list[float], list[Any]]:
-    """The seconds of each run after a first one, from the initial state, and its counters."""
+    """The seconds and the counters of each run from the initial state, without the first run."""
     infer = compiled.create_infer_request()
     for position, stored in enumerate(request["inputs"]):
         infer.set_input_tensor(position, _tensor(stored))
@@ -200,7 +200,7 @@ def _tensor(stored: dict[str, Any]) -> Any:
     data = Path(stored["file"]).read_bytes()
     if stored["type"] == "string":
         strings = _strings(data)
-        if strings:  # an empty array has no kind of strings
+        if strings:  # the dtype of an empty array is not a string
             tensor.str_data = np.array(strings).reshape(stored["shape"])
     elif data:
         tensor.data.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)

@@ -1,4 +1,4 @@
-"""What a network is compared with: another network, the files of a run, or another program that runs it."""
+"""References for comparisons: another model, the files of a run, or arrays by name."""
 
 from __future__ import annotations
 
@@ -38,12 +38,14 @@ __all__ = [
 
 
 class Reference(Protocol):
-    """Gives values to compare with.
+    """A source of values for a comparison.
 
-    title: what it is called in reports. notes: what a reader should know of how it ran. rounds: how often it did.
-    failure: why it could not give all values that were asked for; None where it could. is_partial: whether it is a
-        selection of values, in which outputs may be missing. computes_in: a coarser type than its values', in which it
-        has computed them; None where there is none.
+    title: its name in reports.
+    notes: facts about its runs for the report.
+    rounds: the number of runs.
+    failure: the reason why requested values are missing, None if all are available.
+    is_partial: True if it has a selection of values, in which outputs may be missing.
+    computes_in: the element type of the computation, if coarser than that of its values.
     """
 
     title: str
@@ -54,32 +56,32 @@ class Reference(Protocol):
     computes_in: ElementType | None
 
     def entries(self) -> list[Entry]:
-        """Every value that it may give."""
+        """All values that may be available."""
 
     def inputs(self) -> dict[str, Array]:
-        """The inputs that it ran from, by name, where it knows them; a run from others has no meaning."""
+        """The inputs of its run by name, if available; a comparison with other inputs is meaningless."""
 
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
-        """Run from the inputs of these keys, and keep the values of the others in place of those of the run before.
+        """Run with inputs by key, and store the requested values in place of those of the previous run.
 
-        goes_on: from what the run before has left in the variables.
+        goes_on: True to keep the variables of the previous run.
         """
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
-        """A value of the last run, None where it has none."""
+        """A value of the last run, None if not available."""
 
     def output(self, key: Key) -> Array | None:
-        """The value of an output of the network; it may be another than `value` where looking changes the answer."""
+        """The value of an output of the model. It differs from `value` if probes change the outputs."""
 
     def close(self) -> None:
-        """Let go of memory, files and processes."""
+        """Release memory, files and processes."""
 
 
 @runtime_checkable
 class Adviser(Protocol):
-    """A reference that can say more of a layer that it computes otherwise.
+    """A reference with other ways to compute a layer whose values differ.
 
-    fuses: whether it may show values from inside a fusion, which are not those of the layers.
+    fuses: True if its values may be from inside a fusion, and differ from those of the layers.
     """
 
     fuses: bool
@@ -87,22 +89,22 @@ class Adviser(Protocol):
     def opinions(
         self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
     ) -> dict[str, list[Array | None]]:
-        """The outputs of a layer by other ways to compute it, by the name of the way.
+        """The outputs of a layer, computed in other ways, by the name of the way.
 
-        partners: the names that the outputs of the layer have in the reference.
+        partners: the names of the outputs of the layer in the reference.
         """
 
 
 @runtime_checkable
 class Lowered(Protocol):
-    """A reference of another format whose network can be lowered to IR, to see which of its values is which."""
+    """A reference in another format that can be lowered to IR, to match its values by structure."""
 
     def lowered(self) -> Model | None:
-        """Return the network as IR, with the names of its tensors; None where it cannot be lowered."""
+        """Return the model as IR, with the names of its tensors; None if it cannot be lowered."""
 
 
 class IRReference:
-    """Another network, run by ir_exec."""
+    """Another model, run by ir_exec."""
 
     def __init__(
         self,
@@ -160,7 +162,7 @@ class IRReference:
             array = arrays.get(((), node.id, 0))
             if array is None:
                 raise EvaluationError(
-                    f"the reference has an input {port.name!r}, the network has none", code=Code.unknown_input
+                    f"the reference has an input {port.name!r} that is missing from the model", code=Code.unknown_input
                 )
             given.append(_cast(array, port.element_type))
         self._walker.run(given, keep, whole=keep_whole, goes_on=goes_on)
@@ -172,7 +174,7 @@ class IRReference:
         return self._numbers[key]
 
     def iteration(self, where: Where) -> Sequence[Array] | None:
-        """All values of an iteration by their numbers, where they are held as a whole."""
+        """All values of an iteration by number; None if they are not stored together."""
         return self._iterations.get(where)
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
@@ -206,14 +208,14 @@ def _numbers(graph: Graph) -> Iterator[tuple[Key, int]]:
 
 
 def _cast(array: Array, kind: ElementType) -> Array:
-    """An input for a network of another precision."""
+    """An input converted for a model with other float types."""
     if kind.is_known and kind.is_float and array.dtype != kind.dtype and ElementType.of(array).is_float:
         return array.astype(kind.dtype)
     return array
 
 
 class TraceReference:
-    """What `trace` gave, or wrote to a folder."""
+    """A trace, in memory or in a folder."""
 
     def __init__(self, source: Trace | str | os.PathLike[str]) -> None:
         self._trace = source if isinstance(source, Trace) else Trace(source)
@@ -246,10 +248,10 @@ class TraceReference:
         return {name: self._trace.load(value) for name, value in zip(names, values, strict=True)}
 
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
-        """Nothing is to be done: it ran when the trace was written."""
+        """Do nothing: the model ran when the trace was written."""
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
-        # The constants of a body are there once, at whichever iteration came first.
+        # The constants of a body are stored once, for the first iteration.
         value = self._constants.get(key) or self._values.get((key, iterations))
         return None if value is None else self._trace.load(value)
 
@@ -257,14 +259,14 @@ class TraceReference:
         return self.value(key, ())
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resources are used."""
 
 
 class ArraysReference:
-    """Arrays by the names of tensors or layers, from an .npz, a folder of .npy or a mapping.
+    """Arrays by the names of tensors or layers, from an .npz, a folder of .npy files or a mapping.
 
-    outputs: the names of the outputs of the network, for which `out0`, `out1`, ... stand as well. kinds: the element
-    types of what has these names, for types that .npy files do not have.
+    outputs: the names of the outputs of the model, with the aliases `out0`, `out1`, ...
+    kinds: the element types by name, for types that .npy files do not have.
     """
 
     def __init__(
@@ -297,7 +299,7 @@ class ArraysReference:
         return {}
 
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
-        """Nothing is to be done: the values are there."""
+        """Do nothing: the values exist already."""
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         name = key[1]
@@ -306,7 +308,7 @@ class ArraysReference:
         try:
             ElementType.of(array)
         except ValueError:
-            message = f"{self.title} holds {array.dtype} for {name!r}, which no layer gives"
+            message = f"{self.title} has {array.dtype} elements for {name!r}, a type that no layer computes"
             raise EvaluationError(message, code=Code.unknown_input) from None
         return array
 
@@ -314,7 +316,7 @@ class ArraysReference:
         return self.value(key, ())
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resources are used."""
 
 
 def _load_npy(path: Path) -> Array:
@@ -330,15 +332,15 @@ def _load_npy(path: Path) -> Array:
 
 
 def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
-    """The arrays of an .npz, or the .npy files of a folder and of those below it, by name.
+    """The arrays of an .npz, or the .npy files of a folder and its subfolders, by name.
 
-    A file is named after its tensor: `encoder/add.npy`, or `encoder_add.npy` where a file cannot bear the name.
-    Raises EvaluationError where there are none.
+    A file is named after its tensor: `encoder/add.npy`, or `encoder_add.npy` if the name is not valid for a file.
+    Raises EvaluationError if there are no arrays.
     """
     if path.suffix == ".npz":
         return dict(load_npz(path))
     if (path / INDEX).exists():
-        raise EvaluationError(f"{path} is a trace", code=Code.unknown_input)
+        raise EvaluationError(f"{path} is a trace, expected .npy files", code=Code.unknown_input)
     plain = {_plain(name): name for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
     found: dict[str, Array | Path] = {}
     names = kinds_of(entries)
@@ -346,7 +348,7 @@ def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
         name = file.relative_to(path).with_suffix("").as_posix()
         found[name if name in names else plain.get(_plain(name), name)] = file
     if not found:
-        raise EvaluationError(f"{path} holds neither a trace nor .npy files", code=Code.unknown_input)
+        raise EvaluationError(f"{path} contains neither a trace nor .npy files", code=Code.unknown_input)
     return found
 
 
@@ -373,13 +375,15 @@ def differences(
     atol: float | None = None,
     arrays: Mapping[str, Array] | None = None,
 ) -> dict[str, Difference | None]:
-    """How far each output is from the array of its name, or out0, out1, ..., in an .npz or a folder of .npy files.
+    """Compare each output with the array of its name, or out0, out1, ..., in an .npz or a folder of .npy files.
 
-    arrays: what was read from the path already. rtol, atol: as for `compare`. None for outputs that have no array
-    there. Raises EvaluationError where none has one.
+    rtol, atol: as for `compare`.
+    arrays: the content of the path, if already read.
+
+    The result is None for outputs without an array. Raises EvaluationError if no output has an array.
     """
     settings = Settings(rtol=rtol, atol=atol)
-    names = [str(name) for name in results]  # of a mapping by name that takes positions too
+    names = [str(name) for name in results]  # the mapping also accepts positions
     kinds = {name: str(ElementType.of(array)) for name, array in zip(names, results.to_tuple(), strict=True)}
     kinds |= {f"out{position}": kinds[name] for position, name in enumerate(names)}
     expected = ArraysReference(arrays or arrays_in(Path(path), []), os.fspath(path), names, kinds)
@@ -394,5 +398,5 @@ def differences(
             tolerance = settings.carried([ElementType.of(ours), ElementType.of(theirs)])
             found[name] = difference(ours, theirs, tolerance)
     if not any(found.values()):
-        raise EvaluationError(f"the network and {os.fspath(path)} have no value in common", code=Code.unknown_input)
+        raise EvaluationError(f"the model and {os.fspath(path)} have no value in common", code=Code.unknown_input)
     return found

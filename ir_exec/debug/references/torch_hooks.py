@@ -1,6 +1,6 @@
-"""What a PyTorch module computes, recorded by hooks: inputs, outputs, and the output of every module in it.
+"""Recording of a PyTorch module by hooks: inputs, outputs, and the output of every module inside it.
 
-PyTorch is not imported: a module is what has `named_modules`, and `register_forward_hook` on each module.
+PyTorch is not imported: any object with `named_modules`, and `register_forward_hook` on each module, can be recorded.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from ir_exec.types import Array
 __all__ = ["FIRST_INPUT", "INPUTS", "OUTPUTS", "Recording", "torch_recorder"]
 
 INPUTS = "inputs/"
-"""What stands before the name of an input in a recording."""
+"""Prefix of the name of an input in a recording."""
 
 OUTPUTS = "outputs/"
-"""What stands before the name or position of an output of the whole module."""
+"""Prefix of the name or position of an output of the whole module."""
 
 FIRST_INPUT = "@0"
-"""What follows the path of a module in the name of the tensor that it was given first."""
+"""Suffix of the path of a module in the name of its first input."""
 
 
 class Recording:
     """Arrays by `inputs/NAME`, by `outputs/NAME` and by the paths of modules, in the order of the calls.
 
-    Of a module that gives several tensors the second is `PATH:1`; its second call is `PATH#2`; the first inputs of
-    its calls are `PATH@0` and `PATH@0#2`. calls: how often the whole module was called; the first call is kept.
+    The second output of a module is `PATH:1`, the output of its second call is `PATH#2`, and the first inputs of its
+    calls are `PATH@0` and `PATH@0#2`.
+
+    calls: the number of calls of the whole module. Only the first call is recorded.
     """
 
     def __init__(self) -> None:
@@ -47,10 +49,11 @@ class Recording:
 
 @contextmanager
 def torch_recorder(model: Any, path: str | os.PathLike[str] | None = None) -> Iterator[Recording]:
-    """Record the first call of a PyTorch module in the block, for `compare` with the network exported from it.
+    """Record the first call of a PyTorch module in the block, for `compare` with the exported model.
 
-    path: the .npz to write at the end of the block, unless it fails. Tuples, dicts and caches are recorded tensor by
-    tensor; bfloat16 is recorded as float32.
+    path: the .npz to write at the end of the block, unless the block fails.
+
+    Tuples, dicts and caches are recorded tensor by tensor; bfloat16 is recorded as float32.
     """
     recording = Recording()
     seen: Counter[str] = Counter()
@@ -71,12 +74,12 @@ def torch_recorder(model: Any, path: str | os.PathLike[str] | None = None) -> It
 def _hooked(module: Any, hook: Any) -> Any:
     try:
         return module.register_forward_hook(hook, with_kwargs=True)
-    except TypeError:  # before PyTorch 2.0 there are no keywords
+    except TypeError:  # PyTorch before 2.0 does not support keyword arguments
         return module.register_forward_hook(lambda self, given, output: hook(self, given, {}, output))
 
 
 def _pre_hook(recording: Recording, seen: Counter[str], name: str) -> Any:
-    """Record the first input before the call: a module that works in place overwrites it."""
+    """Record the first input before the call, because a module that works in place overwrites it."""
 
     def record(_module: Any, given: Any) -> None:
         if not recording.calls and (first := next(_tensors(given[:1]), None)) is not None:
@@ -117,7 +120,7 @@ def _root_hook(recording: Recording, model: Any) -> Any:
 
 
 def _tensors(value: Any, name: str = "") -> Iterator[tuple[str, Array]]:
-    """The tensors of a value, with the keys and positions that lead to each."""
+    """Yield the tensors of a value, each with its path of keys and positions."""
     if hasattr(value, "detach"):
         yield name, _array(value)
     elif isinstance(value, np.ndarray):

@@ -1,4 +1,4 @@
-// The address keeps what is selected: `#layer=7`, in bodies `#layer=7/body/3`, in further networks `#network=2&layer=7`.
+// The selection is in the address: `#layer=7`, in bodies `#layer=7/body/3`, in further models `#network=2&layer=7`.
 
 export function hrefOf(layer) {
   const index = layer.network.index;
@@ -12,6 +12,6 @@ export function layerAt(hash, networks) {
   try {
     return network?.layers.get(decodeURIComponent(fields.get("layer") ?? "")) ?? null;
   } catch {
-    return null; // no UTF-8
+    return null; // not UTF-8
   }
 }

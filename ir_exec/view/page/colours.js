@@ -1,4 +1,4 @@
-// What the colours of layers mean. Each way of colouring gives a layer a colour, or null for "nothing to tell".
+// The colours of layers. Each way of colouring returns the colour of a layer, or null without information.
 
 import { bytes, number, percent, seconds } from "./dom.js";
 
@@ -27,7 +27,7 @@ function elementOf(layer) {
   return layer.type.replace(/\[.*|\?.*/s, "").trim();
 }
 
-// Steps of a scale from least to most: `heat-0` to `heat-6`.
+// Steps of a scale from least to greatest: `heat-0` to `heat-6`.
 function heat(share) {
   return `heat-${Math.max(0, Math.min(6, Math.round(6 * share)))}`;
 }
@@ -57,7 +57,7 @@ const heatLegend = (least, most) => [["heat-0", least], ["heat-3", ""], ["heat-6
 
 export const WAYS = {
   kind: {
-    title: "Kind of layer",
+    title: "Layer kind",
     applies: () => true,
     prepare: () => (layer) => kindOf(layer.view.type),
     legend: (layers) => {
@@ -77,10 +77,10 @@ export const WAYS = {
     title: "Error (compare)",
     applies: (layers) => layers.some((layer) => layer.view.error),
     prepare: () => (layer) => (layer.view.error ? STATUS[layer.view.error.status] ?? "plain" : null),
-    legend: () => [["error", "wrong by itself"], ["warning", "carried from above"], ["info", "on a step, or the reference differs from itself"], ["good", "equal or close"]],
+    legend: () => [["error", "wrong by itself"], ["warning", "carried from earlier layers"], ["info", "at a discontinuity, or the reference is inconsistent"], ["good", "equal or close"]],
     text: (layer) => {
       const error = layer.view.error;
-      // What makes a layer that is right by itself differ was carried to it.
+      // The error of a layer that is right by itself is its carried error.
       const found = error?.status === "wrong" ? error.own : error?.carried ?? error?.own;
       return error ? `${error.status}${found ? ` ${number(found.max_abs ?? 0)}` : ""}` : "";
     },
@@ -121,12 +121,12 @@ export const WAYS = {
     title: "Changes (diff)",
     applies: (layers) => layers.some((layer) => layer.view.change),
     prepare: () => (layer) => (layer.view.change ? CHANGES[layer.view.change.kind] : null),
-    legend: () => [["good", "added"], ["error", "removed"], ["warning", "changed"], ["info", "other types as a consequence"]],
+    legend: () => [["good", "added"], ["error", "removed"], ["warning", "changed"], ["info", "types changed as a consequence"]],
     text: (layer) => layer.view.change?.kind ?? "",
   },
 };
 
-// The colour of what is folded: that of its worst layer, or of most of them.
+// The colour of a collapsed group: that of its worst or hottest layer.
 export function colourOfGroup(group, colourOf) {
   const counts = new Map();
   for (const layer of group.layers()) {

@@ -1,11 +1,11 @@
-// What is told beside the graph: of the page as a whole, of a group, or of the layer that is selected.
+// The details next to the graph: of the whole page, of a group, or of the selected layer.
 
 import { bytes, make, number, percent, seconds, table } from "./dom.js";
 
 const MOST_READERS = 24;
 const MOST_FINDINGS = 200;
 
-// A link to a layer; what it does is the business of the address.
+// A link to a layer, by its address.
 export function linkTo(layer, href) {
   const place = layer.around ? `${layer.key} ` : "";
   return make("a", { href: href(layer), class: "layer-link" },
@@ -21,18 +21,18 @@ export function overview(page, networks, href) {
     const view = network.view;
     const findings = findingsOf(view.findings ?? [], network, href);
     const facts = table(["", ""], (view.facts ?? []).map(([name, text]) => [name, text]), { class: "facts" });
-    const about = [heading(networks.length > 1 ? view.title : "Network"), facts];
+    const about = [heading(networks.length > 1 ? view.title : "Model"), facts];
     const isFaulty = (view.findings ?? []).some((finding) => finding.severity === "error");
     parts.push(...(isFaulty ? [...findings, ...about] : [...about, ...findings]));
     parts.push(...ends(network, href));
   }
-  parts.push(make("p", { class: "hint", text: "Click a layer for everything that is known of it; double-click a group or a body to open it." }));
+  parts.push(make("p", { class: "hint", text: "Click a layer to show its details; double-click a group or a body to expand it." }));
   return parts;
 }
 
 function findingsOf(findings, network, href) {
   if (network.view.unchecked) return [];
-  if (!findings.length) return [heading("Findings"), make("p", { class: "none", text: "check finds nothing wrong." })];
+  if (!findings.length) return [heading("Findings"), make("p", { class: "none", text: "check reports no findings." })];
   const order = ["error", "warning", "info"];
   const sorted = [...findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
   const shown = sorted.slice(0, MOST_FINDINGS).map((finding) => findingBlock(finding, network.layers.get(finding.layer), href));
@@ -47,7 +47,7 @@ function findingBlock(finding, layer, href) {
     layer ? make("div", {}, linkTo(layer, href)) : "",
     make("div", { class: "message", text: finding.message }),
     finding.hint ? make("div", { class: "hint", text: `hint: ${finding.hint}` }) : "",
-    finding.means ? make("details", {}, make("summary", { text: "the rule" }), finding.means) : "");
+    finding.means ? make("details", {}, make("summary", { text: "rule" }), finding.means) : "");
 }
 
 function ends(network, href) {
@@ -72,7 +72,7 @@ export function aboutGroup(group, href, toggle) {
   return [
     make("h2", { text: group.node ?? (group.name || "body") }),
     make("p", { text: `${layers.length} layers${time ? `, ${seconds(time)}` : ""}` }),
-    make("p", {}, make("button", { text: group.isOpen ? "Fold" : "Open", on: { click: () => toggle(group) } })),
+    make("p", {}, make("button", { text: group.isOpen ? "Collapse" : "Expand", on: { click: () => toggle(group) } })),
     heading("Types"), table(["type", "layers"], rows),
     heading("Layers"), make("ul", {}, ...layers.slice(0, 100).map((layer) => make("li", {}, linkTo(layer, href)))),
     layers.length > 100 ? make("p", { text: `… ${layers.length - 100} more` }) : "",
@@ -85,11 +85,11 @@ export function aboutLayer(layer, href, toggle, partners) {
     make("h2", {}, make("span", { text: view.type }), " ", make("small", { text: view.opset ?? "" })),
     make("p", { class: "name", text: view.name }),
     make("p", { class: "place" }, `layer ${layer.key}`, view.line ? `, line ${view.line}` : "", view.constant && !/^const/i.test(view.type) ? ", computed from constants" : "",
-      view.unreachable ? make("b", { text: ", nothing depends on it" }) : ""),
+      view.unreachable ? make("b", { text: ", unreachable: no Result depends on it" }) : ""),
   ];
   if (layer.around) parts.push(make("p", {}, `in ${layer.body} of `, linkTo(layer.around, href)));
   for (const group of layer.groups) {
-    parts.push(make("button", { text: `${group.isOpen ? "Fold" : "Open"} ${group.name}`, on: { click: () => toggle(group) } }), " ");
+    parts.push(make("button", { text: `${group.isOpen ? "Collapse" : "Expand"} ${group.name}`, on: { click: () => toggle(group) } }), " ");
   }
   for (const [title, found] of partners) {
     parts.push(heading(`In ${title}`), make("ul", {}, ...found.map((one) => make("li", {}, linkTo(one, href)))));
@@ -106,7 +106,7 @@ function aboutChange(change) {
   return [heading(`Change: ${change.kind}`), make("ul", {}, ...(change.lines ?? []).map((text) => make("li", { text })))];
 }
 
-const METRICS = { max_abs: "max |error|", mean_abs: "mean |error|", max_rel: "max relative", rmse: "RMSE", cosine: "cosine", sqnr_db: "SQNR (dB)", max_ulp: "max ULP", beyond_count: "beyond tolerance" };
+const METRICS = { max_abs: "max |error|", mean_abs: "mean |error|", max_rel: "max relative error", rmse: "RMSE", cosine: "cosine", sqnr_db: "SQNR (dB)", max_ulp: "max ULP", beyond_count: "beyond tolerance" };
 
 function aboutError(error) {
   if (!error) return [];
@@ -126,7 +126,7 @@ function aboutError(error) {
 function aboutTime(time) {
   if (!time) return [];
   const rows = [["time", seconds(time.seconds)], ["calls", number(time.calls ?? 1)]];
-  if (time.bytes !== undefined) rows.push(["memory held", bytes(time.bytes)]);
+  if (time.bytes !== undefined) rows.push(["peak memory", bytes(time.bytes)]);
   return [heading("Time"), table(["", ""], rows, { class: "facts" }), time.note ? make("p", { text: time.note }) : ""];
 }
 
@@ -141,7 +141,7 @@ function aboutInputs(layer, href) {
     const known = input.from?.outputs[input.port]?.known;
     return make("div", { class: "port" },
       make("div", {}, make("b", { text: input.view.name || String(position) }), " ", code(input.view.declared ?? "")),
-      input.from ? make("div", {}, "from ", linkTo(input.from, href), input.from.outputs.length > 1 ? ` output ${input.port}` : "") : make("div", { class: "bad", text: "no edge ends here" }),
+      input.from ? make("div", {}, "from ", linkTo(input.from, href), input.from.outputs.length > 1 ? ` output ${input.port}` : "") : make("div", { class: "bad", text: "no edge" }),
       known ? make("div", { class: "known" }, "value ", code(known)) : "");
   })];
 }
@@ -153,11 +153,11 @@ function aboutOutputs(layer, href) {
     const differs = output.inferred && output.declared && output.inferred !== output.declared;
     return make("div", { class: "port" },
       make("div", {}, layer.outputs.length > 1 ? make("b", { text: `${position} ` }) : "", "declared ", code(output.declared ?? "")),
-      make("div", { class: differs ? "differs" : "" }, "inferred ", output.inferred ? code(output.inferred) : "nothing"),
+      make("div", { class: differs ? "differs" : "" }, "inferred ", output.inferred ? code(output.inferred) : "no type"),
       output.names?.length ? make("div", {}, "tensor ", ...output.names.flatMap((name) => [code(name), " "])) : "",
       output.known ? make("div", { class: "known" }, "value ", code(output.known)) : "",
       ...aboutValues(output.values),
-      make("div", {}, readers.length ? "read by" : "read by nothing"),
+      make("div", {}, readers.length ? "read by" : "no readers"),
       make("ul", {}, ...readers.slice(0, MOST_READERS).map((reader) => make("li", {}, linkTo(reader.to, href)))),
       readers.length > MOST_READERS ? make("p", { text: `… ${readers.length - MOST_READERS} more` }) : "");
   })];

@@ -1,4 +1,4 @@
-// Elements with text: nothing that a file says is ever read as HTML.
+// Elements with text: texts of files are never interpreted as HTML.
 
 export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);

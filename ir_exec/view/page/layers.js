@@ -1,4 +1,4 @@
-// The table of all layers. Only the rows in sight are elements.
+// The table of all layers. Only visible rows are elements.
 
 import { bytes, fill, make, number, percent, seconds } from "./dom.js";
 
@@ -38,7 +38,7 @@ export class LayersTable {
     this.all.forEach((layer, place) => (layer.place = place));
     this.columns = COLUMNS.filter((column) => !column.needs || this.all.some(column.needs));
     this.order = { column: this.columns[0], isUp: true };
-    this.filter = make("input", { type: "search", class: "filter", placeholder: "Filter the rows", "aria-label": "Filter the rows", on: { input: () => this.#choose() } });
+    this.filter = make("input", { type: "search", class: "filter", placeholder: "Filter rows", "aria-label": "Filter rows", on: { input: () => this.#choose() } });
     this.count = make("span", { class: "count" });
     this.heads = make("div", { class: "row heads", role: "row" });
     this.body = make("div", { class: "rows" });
@@ -59,7 +59,7 @@ export class LayersTable {
     this.#paint();
   }
 
-  /** As wide as the longest of its cells, within limits; the heading has room for the arrow. */
+  /** The width of the longest cell, within limits; the heading has space for the arrow. */
   #widthOf(column) {
     const longest = this.all.reduce((most, layer) => Math.max(most, column.read(layer).length), column.title.length + 2);
     return Math.min(20 + 8 * longest, 220);

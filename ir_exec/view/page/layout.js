@@ -1,21 +1,21 @@
-// Where everything stands, from top to bottom.
+// The layout of a graph, from top to bottom.
 //
-// Each open group is laid out by itself and is then one box in the group around it. Within a group, layers through which
-// every path goes cut the network into blocks that are laid out one below the other: dagre, whose time grows with the
-// square of the size, sees small graphs alone, and blocks that repeat are laid out once. Edges that pass many ranks are
-// drawn, but do not pull layers apart.
+// Each expanded group is laid out separately and is then one box in the enclosing group. Within a group, layers on every
+// path divide the graph into blocks that are laid out one below the other: dagre, whose time grows with the square of
+// the size, only gets small graphs, and repeated blocks are laid out once. Edges across many ranks are drawn, but do not
+// affect the layout.
 
 import { Group } from "./network.js";
 
 const GAP = { node: 22, rank: 34, inside: 16, title: 30 };
 const FAR = 12; // ranks
-const SMALL = 40; // items of a group in which no edge is far
-const WIDE = 4; // links of one item; those that pass more ranks than this are far even then
+const SMALL = 40; // items of a group without far edges
+const WIDE = 4; // links of one item; links across more ranks are far even in a small group
 const MOST_FOR_DAGRE = 120;
 
-const known = new Map(); // the layouts of blocks that were seen before
+const known = new Map(); // cached layouts of blocks
 
-// What is seen of a network: boxes of layers and groups, and edges between them. `size` measures an item.
+// The visible boxes of layers and groups, and the edges between them. `size` measures an item.
 export function place(network, size, withConstants) {
   const boxes = new Map();
   const edges = [];
@@ -76,10 +76,10 @@ function placeGroup(group, around) {
   return box;
 }
 
-// Links, not to be drawn, to items that depend on others of the group by way of layers outside of it alone.
+// Invisible links to items that depend on other items of the group only through layers outside the group.
 function detours(holder, links) {
   const fed = new Set(links.map((link) => link.to));
-  const last = new Map(); // for layers outside, the last item of the group on the way to them
+  const last = new Map(); // for layers outside, the last item of the group upstream
   const found = [];
   const layers = [...holder.keys()];
   const first = layers.reduce((least, layer) => Math.min(least, layer.order), Infinity);
@@ -147,7 +147,7 @@ function shift(box, x, y, boxes) {
   for (const inner of box.inner) shift(inner, box.x, box.y, boxes);
 }
 
-// Gives each box of one level its place, and each link the points between its ends.
+// Sets the place of each box of one level, and the points of each link between its ends.
 function placeLevel(boxes, order, links) {
   if (!boxes.length) return { width: 0, height: 0 };
   const sorted = boxes.map((_, index) => index).sort((a, b) => order[a] - order[b]);
@@ -177,7 +177,7 @@ function placeLevel(boxes, order, links) {
   return { width: right - left, height: bottom };
 }
 
-// As far down as the readers allow: what is used late stands where it is used.
+// The rank of each item. Items without inputs are moved down to just above their first reader.
 function ranks(sorted, links, count) {
   const rank = new Array(count).fill(0);
   const out = adjacency(links, count, "from");
@@ -196,7 +196,7 @@ function adjacency(links, count, end) {
   return found;
 }
 
-// What is connected, in the given order.
+// The connected components, in the given order.
 function components(sequence, links) {
   const root = new Map(sequence.map((index) => [index, index]));
   const find = (index) => {
@@ -216,7 +216,7 @@ function components(sequence, links) {
   return [...found.values()];
 }
 
-// Components side by side, in rows as wide as the widest of them.
+// Arranges components in rows, each at most as wide as the widest component.
 function shelve(boxes, parts, links) {
   const partOf = new Map(parts.flatMap((part, number) => part.map((index) => [index, number])));
   const linksOf = parts.map(() => []);
@@ -250,7 +250,7 @@ function shelve(boxes, parts, links) {
   }
 }
 
-// Blocks one below the other; neighbours share the item at which they were cut.
+// Arranges blocks one below the other; adjacent blocks share the item at which they were divided.
 function stack(boxes, sequence, links) {
   const place = new Array(boxes.length);
   sequence.forEach((index, position) => (place[index] = position));
@@ -281,7 +281,7 @@ function stack(boxes, sequence, links) {
     else if (open === 0 && position > start) close(position, true);
   }
   for (const link of links) {
-    // The block is that of the later end; blocks were closed in order.
+    // The block of a link is that of its later end; blocks were completed in order.
     let [low, high] = [0, blocks.length - 1];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -298,7 +298,7 @@ function stack(boxes, sequence, links) {
     const centre = (position) => found.places[position].x + boxes[items[position]].w / 2;
     const at = shared === null ? 0 : boxes[shared].x + boxes[shared].w / 2;
     const dy = shared === null ? y : boxes[shared].y - found.places[0].y;
-    // Blocks that go to one side again and again are turned to the other.
+    // Blocks that drift repeatedly to the same side are mirrored.
     const drift = centre(items.length - 1) - centre(0);
     const side = Math.abs(at - drift) < Math.abs(at + drift) ? -1 : 1;
     const turned = (x) => at + side * (x - centre(0));
@@ -316,7 +316,7 @@ function stack(boxes, sequence, links) {
   });
 }
 
-// The places of the items of a block, by their upper left corners, and the bends of its links.
+// The upper left corners of the items of a block, and the bends of its links.
 function layOut(boxes, items, links, hasTop, hasBottom) {
   if (boxes.length === 1) return { places: [{ x: 0, y: 0 }], routes: links.map(() => []) };
   const local = new Map(items.map((index, position) => [index, position]));
@@ -346,7 +346,7 @@ function withDagre(boxes, pairs, hasTop, hasBottom) {
   graph.setDefaultEdgeLabel(() => ({}));
   boxes.forEach((box, index) => graph.setNode(String(index), { width: box.w, height: box.h }));
   for (const [from, to] of pairs) graph.setEdge(String(from), String(to));
-  // The item that is shared with the next block stands alone above, or below, all others.
+  // The item shared with another block is alone above or below all others.
   const last = boxes.length - 1;
   boxes.forEach((_, index) => {
     if (hasTop && index > 0 && !pairs.some((pair) => pair[1] === index)) graph.setEdge("0", String(index));
@@ -358,11 +358,11 @@ function withDagre(boxes, pairs, hasTop, hasBottom) {
     return { x: node.x - box.w / 2, y: node.y - box.h / 2 };
   });
   const routes = pairs.map(([from, to]) => graph.edge(String(from), String(to)).points.slice(1, -1));
-  // A single bend lies on the way anyhow.
+  // A single bend is not needed.
   return { places, routes: routes.map((points) => (points.length > 1 ? points : [])) };
 }
 
-// Layers of ranks, ordered by the means of their neighbours: for what is too large for dagre.
+// A layered layout, ordered by the means of neighbours, for blocks that are too large for dagre.
 function layered(boxes, pairs) {
   const count = boxes.length;
   const links = pairs.map(([from, to]) => ({ from, to }));
@@ -397,7 +397,7 @@ function layered(boxes, pairs) {
   return { places, routes: pairs.map(() => []) };
 }
 
-// The centres of a row as near to where they are wanted as their widths allow.
+// The centres of a row, as close to the wanted positions as the widths allow.
 function spread(row, wanted, boxes, centre) {
   const clusters = [];
   for (const index of row) {
@@ -422,7 +422,7 @@ function spread(row, wanted, boxes, centre) {
   }
 }
 
-// Edges between what is seen, one for each pair, from the lower side of one box to the upper side of another.
+// Edges between visible items, one for each pair, from the lower side of one box to the upper side of another.
 function routed(edges, boxes) {
   const seen = (layer) => {
     let found = layer;

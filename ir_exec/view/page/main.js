@@ -1,4 +1,4 @@
-// The page: everything that is seen, and how it goes together.
+// The page: its components and their interaction.
 
 import { hrefOf, layerAt } from "./address.js";
 import { WAYS } from "./colours.js";
@@ -10,7 +10,7 @@ import { Scene } from "./scene.js";
 import { Search } from "./search.js";
 import { hasTimes, times } from "./times.js";
 
-const OPEN_AT_FIRST = 80; // items; more stay folded where names have groups
+const OPEN_AT_FIRST = 80; // items; further groups are collapsed initially
 const OPEN_IN_NOTEBOOK = 24;
 const PALETTE = [
   "canvas", "frame", "line", "dim", "edge", "ink", "group", "plain", "rim", "accent", "mark-error", "mark-warning",
@@ -22,7 +22,7 @@ const PALETTE = [
 class Page {
   constructor(view) {
     this.view = view;
-    // Inside of a notebook the page has no address of its own.
+    // Inside a notebook, the page has no address.
     this.isFramed = window.location.protocol === "about:";
     this.networks = view.networks.map((network, index) => new Network(network, index));
     this.partners = linked(view.links ?? [], this.networks);
@@ -59,7 +59,7 @@ class Page {
     document.documentElement.dataset.ready = "true";
   }
 
-  // Selects a layer at once, as the next key may follow, and has it in the address.
+  // Selects a layer at once, because the next key may follow, and sets the address.
   go(layer) {
     const href = hrefOf(layer);
     if (!this.isFramed && window.location.hash !== href) window.history.pushState(null, "", href);
@@ -72,11 +72,11 @@ class Page {
     scene.layOut(group.isBody ? group.parent : group);
     if (this.selected instanceof Group) this.#tell();
     else if (this.selected) this.#show(this.selected);
-    this.#announce(`${group.name || "body"} is ${group.isOpen ? "open" : "folded"}`);
+    this.#announce(`${group.name || "body"} is ${group.isOpen ? "expanded" : "collapsed"}`);
   }
 
   #scene(network) {
-    const canvas = make("canvas", { tabindex: "0", role: "application", "aria-label": `Graph of ${network.view.title}; arrows go from layer to layer` });
+    const canvas = make("canvas", { tabindex: "0", role: "application", "aria-label": `Graph of ${network.view.title}; arrow keys move from layer to layer` });
     const pane = make("section", { class: "graph" }, this.networks.length > 1 ? make("h2", { text: network.view.title }) : "", canvas);
     this.at("graphs").append(pane);
     return new Scene(canvas, network, {
@@ -85,7 +85,7 @@ class Page {
     });
   }
 
-  // Where networks are shown one at a time, a field that says which.
+  // The selection of a model, if models are shown one at a time.
   #choice() {
     const choice = this.at("networks");
     choice.hidden = !this.isOneByOne;
@@ -99,7 +99,7 @@ class Page {
       this.#clear();
       this.#present(Number(choice.value));
     });
-    // The first file with errors, or with anything at all.
+    // The first file with errors, or else with any findings.
     const has = (severity) => this.networks.findIndex((network) => network.view.findings?.some((one) => one.severity === severity));
     this.#present(Math.max(0, ["error", "warning", "info"].map(has).find((index) => index >= 0) ?? 0));
   }
@@ -111,7 +111,7 @@ class Page {
     [...this.at("graphs").children].forEach((pane, place) => (pane.hidden = place !== index));
     [...this.at("tables").children].forEach((pane, place) => (pane.hidden = place !== index));
     const scene = this.scenes[index];
-    // A canvas that was hidden has its size in the next frame.
+    // A canvas that was hidden gets its size in the next frame.
     if (this.search) {
       if (!scene.layout) scene.layOut();
       requestAnimationFrame(() => scene.fit(true));
@@ -163,7 +163,7 @@ class Page {
       const own = layer && [layer, ...others].filter((one) => one.network === scene.network);
       const revealed = (own ?? []).map((one) => scene.network.reveal(one)).some(Boolean);
       scene.marked = new Set(own ?? []);
-      if (!scene.layout) continue; // not looked at yet
+      if (!scene.layout) continue; // not shown yet
       if (revealed) scene.layOut();
       scene.select(own?.[0] ?? null, { centre: true });
     }
@@ -295,7 +295,7 @@ class Page {
     this.at("keys").addEventListener("click", () => this.at("help").showModal());
   }
 
-  // To the first neighbour that is no constant, or to the first layer of all.
+  // Goes to the first neighbour that is not a constant, or to the first layer of the model.
   #step(neighbours) {
     const from = this.selected;
     const start = this.shown[0];
@@ -308,7 +308,7 @@ class Page {
     if (found.length) this.go(found[0]);
   }
 
-  // To the next layer that reads the same value, or to the next input of the same reader.
+  // Goes to the next layer that reads the same layer, or to the next input of the same reader.
   #beside(by) {
     const layer = this.selected;
     if (!layer || layer instanceof Group) return;
@@ -353,7 +353,7 @@ function linked(links, networks) {
       }
     }
   }
-  // From the second network to the third by way of the first.
+  // Links from the second model to the third through the first.
   for (const [layer, others] of [...partners]) {
     if (layer.network.index !== 0) continue;
     for (const one of others) for (const other of others) if (one.network !== other.network) join(one, other);

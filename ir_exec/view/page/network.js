@@ -1,21 +1,21 @@
-// Networks as the page walks through them: layers by key, neighbours, and groups of layers by the parts of their names.
+// Models for traversal by the page: layers by key, their neighbours, and groups of layers by name components.
 
 const LONGEST_GROUPS = 12;
-const LEAST_GROUP = 4; // layers that are no constants; fewer are seen without their group
-const LEAST_NODE = 2; // of the layers that a node of another format became
-const MOST_GROUP = 0.6; // of a graph
+const LEAST_GROUP = 4; // layers without constants; fewer are shown without a group
+const LEAST_NODE = 2; // layers that one node of another format was converted to
+const MOST_GROUP = 0.6; // maximum share of a graph
 
 export class Layer {
   constructor(view, network, around, body) {
     this.view = view;
     this.network = network;
-    this.around = around; // the layer whose body holds this one
+    this.around = around; // the layer whose body contains this layer
     this.body = body;
     this.key = view.key;
     this.inputs = [];
     this.readers = [];
     this.findings = [];
-    this.groups = []; // of the bodies
+    this.groups = []; // one for each body
     this.group = null;
     this.parts = view.name.split(/[/.]/).filter((part) => part !== "").slice(0, LONGEST_GROUPS);
   }
@@ -26,7 +26,7 @@ export class Layer {
 
   get tail() {
     const [last, before] = [this.parts.at(-1), this.parts.at(-2)];
-    // `tok.11` is not 11.
+    // `tok.11` is not shortened to 11.
     return last && /^\d+$/.test(last) && before ? `${before}.${last}` : last ?? this.view.name;
   }
 
@@ -57,7 +57,7 @@ export class Group {
     this.children = [];
     this.isOpen = false;
     this.isBody = false;
-    this.node = null; // the full name of the node, `conv`, whose layers these are: `conv`, `conv/WithoutBiases`
+    this.node = null; // the full name of the converted node: `conv` for the layers `conv` and `conv/WithoutBiases`
   }
 
   *layers() {
@@ -78,7 +78,7 @@ export class Network {
     for (const finding of view.findings ?? []) this.layers.get(finding.layer)?.findings.push(finding);
   }
 
-  // The group of everything in a graph; the bodies of layers are groups of these layers.
+  // The group of a whole graph; the bodies of a layer are groups of this layer.
   #read(graph, around, body) {
     const layers = (graph.layers ?? []).map((view) => new Layer(view, this, around, body));
     layers.forEach((layer, order) => {
@@ -113,7 +113,7 @@ export class Network {
     }
   }
 
-  // Opens groups, those around others first, as long as no more than `most` items are seen.
+  // Expands groups, outer groups first, as long as at most `most` items are visible.
   openUpTo(most) {
     const shown = (group) => group.children.filter((child) => child instanceof Group || !child.isConstant).length;
     let count = shown(this.root);
@@ -129,7 +129,7 @@ export class Network {
     }
   }
 
-  // Opens what is around a layer, so that it is seen.
+  // Expands all groups that contain a layer, to make it visible.
   reveal(layer) {
     let changed = false;
     for (let group = layer.group; group; group = group instanceof Group ? group.parent : group.group) {
@@ -144,10 +144,10 @@ function grouped(layers, key, parent, name) {
   const trie = emptyPlace();
   for (const layer of layers) {
     let held = trie;
-    // The Result `conv/sink_port_0` is none of the layers that the node `conv` became.
+    // The Result `conv/sink_port_0` is not one of the layers that the node `conv` was converted to.
     const isSink = layer.view.type === "Result" && layer.parts.at(-1)?.startsWith("sink_port_");
     for (const part of layer.parts.slice(0, isSink ? -2 : -1)) {
-      // `aten::add` is an operation of PyTorch, which many layers of a module come from.
+      // `aten::add` is an operation of PyTorch that many layers of a module derive from.
       if (part.includes("::")) break;
       if (!held.groups.has(part)) held.groups.set(part, emptyPlace());
       held = held.groups.get(part);
@@ -156,7 +156,7 @@ function grouped(layers, key, parent, name) {
   }
   takeHeads(trie);
   add(trie, root, key);
-  // What is around nearly everything tells nothing.
+  // A group of nearly all layers is not informative.
   const total = count(trie);
   for (;;) {
     const whole = root.children.find((child) => child instanceof Group && !child.node && seenIn(child) >= MOST_GROUP * total);
@@ -170,7 +170,7 @@ function emptyPlace() {
   return { groups: new Map(), layers: [], node: null };
 }
 
-// A layer that has the name of a group is its last one: the node `conv` became `conv/WithoutBiases` and `conv`.
+// A layer with the name of a group is its last layer: the node `conv` was converted to `conv/WithoutBiases` and `conv`.
 function takeHeads(held) {
   held.layers = held.layers.filter((layer) => {
     const inner = held.groups.get(layer.parts.at(-1));
@@ -191,7 +191,7 @@ function add(place, group, path) {
   }
   for (const [name, inner] of place.groups) {
     let [title, held] = [name, inner];
-    // A group that holds nothing but a group is one with it.
+    // A group whose only child is a group is merged with it.
     while (!held.layers.length && held.groups.size === 1) {
       const [[next, only]] = held.groups;
       [title, held] = [`${title}/${next}`, only];
@@ -216,7 +216,7 @@ function seenIn(group) {
   return [...group.layers()].filter((layer) => !layer.isConstant).length;
 }
 
-// The layers that would be seen in a group.
+// The number of visible layers in a group.
 function count(place) {
   let found = place.layers.filter((layer) => !layer.isConstant).length;
   for (const inner of place.groups.values()) found += count(inner);

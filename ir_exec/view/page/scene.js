@@ -1,12 +1,12 @@
-// A network drawn on a canvas: what is in sight alone, and less of it from far away.
+// A model drawn on a canvas: only the visible region, with fewer details at small scales.
 
 import { Group } from "./network.js";
 import { colourOfGroup } from "./colours.js";
 import { place } from "./layout.js";
 
 const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
-const BAND = 600; // the height of the bands in which boxes and edges are looked for
-const LONG = 900; // edges that are longer, and go round nothing, are drawn at their ends alone
+const BAND = 600; // height of the bands that index boxes and edges
+const LONG = 900; // longer edges without bends are drawn only at their ends
 const STUB = 16;
 const SIZE = { least: 96, most: 230, high: 56, group: 38 };
 
@@ -19,7 +19,7 @@ export class Scene {
     this.view = { x: 0, y: 0, scale: 1 };
     this.selected = null;
     this.marked = new Set();
-    this.found = null; // the layers that a search has found
+    this.found = null; // the layers found by a search
     this.colourOf = () => null;
     this.textOf = () => "";
     this.withConstants = false;
@@ -31,7 +31,7 @@ export class Scene {
     this.#resize();
   }
 
-  // Lays the network out anew; `keep`, an item, stays where it is on the screen.
+  // Computes the layout again; `keep`, an item, keeps its place on the screen.
   layOut(keep = null) {
     const before = keep && this.layout?.byItem.get(keep);
     this.layout = place(this.network, (item) => this.#size(item), this.withConstants);
@@ -50,7 +50,7 @@ export class Scene {
       if (group instanceof Group && group.parent && !group.isOpen) item = group.isBody ? group.parent : group;
     }
     const found = this.layout.byItem.get(item);
-    // A constant that is not shown stands for what reads it.
+    // The box of a constant that is not shown is that of its first reader.
     return found ?? (layer.isConstant && layer.readers.length ? this.boxOf(layer.readers[0].to) : null);
   }
 
@@ -70,14 +70,14 @@ export class Scene {
 
   fit(readable = false) {
     const { width, height } = this.layout;
-    const legend = this.width > 600 ? 60 : 0; // lies over the lower edge
+    const legend = this.width > 600 ? 60 : 0; // overlaps the lower edge
     const whole = Math.min((this.width - 40) / width, (this.height - 40 - legend) / height, 1.1);
     const scale = readable && whole < 0.55 ? Math.min(0.85, Math.max(0.3, (this.width - 40) / width)) : whole;
     this.view.scale = scale;
     this.view.x = (this.width - width * scale) / 2;
     this.view.y = whole === scale ? (this.height - legend - height * scale) / 2 : 20;
     if (readable && width * scale > this.width) {
-      // The first layer is in the middle, wherever the widest place of the network is.
+      // The first layer is centred, independent of the widest level of the model.
       const first = this.layout.boxes.reduce((best, box) => (box.item !== this.network.root && (!best || box.y < best.y) ? box : best), null);
       if (first) this.view.x = this.width / 2 - (first.x + first.w / 2) * scale;
     }
@@ -112,7 +112,7 @@ export class Scene {
     });
   }
 
-  // The item at a point of the canvas: the innermost box.
+  // The item at a point of the canvas, that of the innermost box.
   hit(x, y) {
     const at = { x: (x - this.view.x) / this.view.scale, y: (y - this.view.y) / this.view.scale };
     let found = null;
@@ -123,7 +123,7 @@ export class Scene {
     return found;
   }
 
-  // Where an item is on the canvas, in CSS pixels.
+  // The place of an item on the canvas, in CSS pixels.
   screenBox(item) {
     const box = this.layout.byItem.get(item);
     const { x, y, scale } = this.view;
@@ -198,7 +198,7 @@ export class Scene {
     this.draw();
   }
 
-  // Everything, or, where the network was only moved, what came into sight.
+  // Paints everything, or, if the graph was only moved, the regions that became visible.
   #paint() {
     const { view, painted, width, height, context, ratio } = this;
     const whole = { left: 0, top: 0, right: width, bottom: height };
@@ -228,7 +228,7 @@ export class Scene {
     context.fillStyle = palette.canvas;
     context.fillRect(part.left, part.top, part.right - part.left, part.bottom - part.top);
     context.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * x, ratio * y);
-    // Marks and lines reach out of their boxes a little.
+    // Marks and lines extend slightly beyond their boxes.
     const sight = {
       left: (part.left - x) / scale - 30,
       top: (part.top - y) / scale - 30,
@@ -237,7 +237,7 @@ export class Scene {
     };
     const boxes = this.#inSight(this.bands, sight, (box) => [box.x, box.y, box.x + box.w, box.y + box.h]);
     const edges = this.#inSight(this.edgeBands, sight, (edge) => edge.extent);
-    // Those around others lie below them.
+    // Outer frames are below inner frames.
     for (const box of boxes.filter((one) => one.open).sort((a, b) => b.w * b.h - a.w * a.h)) this.#paintFrame(box, scale);
     this.#paintEdges(edges, scale);
     for (const box of boxes) if (!box.open || box.head) this.#paintBox(box, scale);
@@ -291,7 +291,7 @@ export class Scene {
     this.#paintStubs(edges.filter((edge) => edge.isFar), scale);
   }
 
-  // Both ends of edges that pass much of the network, with the name of what is read.
+  // Both ends of long edges, with the name of the layer that is read.
   #paintStubs(edges, scale) {
     const { context, palette } = this;
     context.beginPath();
@@ -403,7 +403,7 @@ export class Scene {
     context.globalAlpha /= 0.75;
   }
 
-  // Signs at the upper right corner: findings, bodies that can be opened.
+  // Marks at the upper right corner: findings, and bodies that can be expanded.
   #paintMarks(box, isGroup) {
     const { context, palette } = this;
     const layers = isGroup ? [...box.item.layers()] : [box.item];

@@ -1,4 +1,4 @@
-// The search field: what is found by name, type, tensor name or id is listed, and stands out in the graph.
+// The search field: layers found by name, type, tensor name or id are listed, and highlighted in the graph.
 
 import { fill, make } from "./dom.js";
 
@@ -34,7 +34,7 @@ export class Search {
       make("li", { role: "option", id: `found-${index}`, on: { click: () => this.#choose(layer) } },
         make("span", { class: "type", text: layer.view.type }), " ", layer.view.name, make("span", { class: "key", text: layer.key })));
     const count = this.found.length;
-    const rest = count > MOST_SHOWN ? `${count} layers, the first ${MOST_SHOWN} are listed` : `${count} ${count === 1 ? "layer" : "layers"}`;
+    const rest = count > MOST_SHOWN ? `${count} layers, first ${MOST_SHOWN} listed` : `${count} ${count === 1 ? "layer" : "layers"}`;
     fill(this.list, ...items, make("li", { class: "count", role: "presentation", text: rest }));
     this.list.hidden = false;
     this.field.setAttribute("aria-expanded", "true");

@@ -1,4 +1,4 @@
-// Where the time of a profiled run goes: the calls in their order, and a tree of groups with their shares.
+// The time of a profiled run: the layers in order, and a tree of groups with their shares.
 
 import { Group } from "./network.js";
 import { make, percent, seconds } from "./dom.js";
@@ -15,12 +15,12 @@ export function times(network, events) {
   return [
     make("h3", { text: `One run: ${seconds(total)} in ${layers.length} layers` }),
     timeline(layers, events),
-    make("h3", { text: "Where time goes" }),
+    make("h3", { text: "Time by group" }),
     tree(network.root, total, events),
   ];
 }
 
-// The layers in the order of computation, one after the other; those of bodies with all their iterations together.
+// The layers in topological order, one after the other; layers of bodies with the sum of all iterations.
 function timeline(layers, events) {
   let clock = 0;
   const spans = layers.map((layer) => {

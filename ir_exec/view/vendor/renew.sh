@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Fetch a release of the layout library from npm: ./renew.sh 3.1.3
-# It writes dagre.js with its licence at the head, LICENSE-dagre.txt, and dagre.json with version and digest.
+# Writes dagre.js with its licence at the top, LICENSE-dagre.txt, and dagre.json with version and digest.
 set -euo pipefail
 cd "$(dirname "$0")"
-version="${1:?which version of @dagrejs/dagre?}"
+version="${1:?expected a version of @dagrejs/dagre}"
 folder="$(mktemp -d)"
 trap 'rm -r "$folder"' EXIT
 
@@ -17,7 +17,7 @@ cp "$from/LICENSE" LICENSE-dagre.txt
   echo
   cat "$from/LICENSE"
   echo "*/"
-  # Control characters, which HTML and XML do not take, stand in strings alone: they become escapes.
+  # HTML and XML do not allow control characters. These occur only in strings, and are replaced by escapes.
   grep --invert-match --extended-regexp '^(/\*! For license|//# sourceMappingURL)' "$from/dist/dagre.min.js" |
     perl -pe 's/([\x00-\x08\x0b-\x1f\x7f])/sprintf("\\x%02x", ord($1))/ge'
 } > dagre.js
