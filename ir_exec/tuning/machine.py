@@ -23,8 +23,10 @@ _CORE_CACHE_BYTES, _SHARED_CACHE_BYTES = 2**20, 2**25
 class Machine:
     """The properties of a machine that kernels use, each detected on first use.
 
-    multiplications_a_nanosecond: the speed of one core in a matrix product of f32. It is fixed to the speed of a core
-    with AVX2: a measured number would split products differently in each process, and so round them differently.
+    Attributes:
+        multiplications_a_nanosecond: The speed of one core in a matrix product of f32. It is fixed to the speed of a
+            core with AVX2: a measured number would split products differently in each process, and so round them
+            differently.
     """
 
     multiplications_a_nanosecond: float = 50.0

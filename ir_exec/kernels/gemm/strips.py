@@ -60,7 +60,11 @@ def _chosen(a: Array, b: Array) -> Strip | None:
 
 @lru_cache(1024)
 def strip_of(rows: int, inner: int, columns: int, *, is_turned: bool) -> Strip | None:
-    """is_turned: the columns of the second matrix are contiguous, and the rows of the first one."""
+    """The strip for a product of these sizes, None if one product is faster.
+
+    Args:
+        is_turned: The columns of the second matrix are contiguous, and the rows of the first one.
+    """
     most = thresholds.STRIP_MULTIPLICATIONS // max(inner, 1)
     least = thresholds.STRIP_COLUMNS
     if is_turned:
