@@ -21,7 +21,8 @@ _FLOATS = element_types("f32 f64")
 class RMSNorm(Op):
     """output = data / sqrt(mean of data² along the last axis + epsilon) · weight.
 
-    weight: at most one dim other than 1, the last, equal to the last of data; by default 1.
+    Inputs:
+        weight: At most one dim other than 1, the last, equal to the last of data; by default 1.
     """
 
     inputs = (In("data", types=_FLOATS), In("weight", types=_FLOATS, like="data", optional=True))
@@ -41,7 +42,9 @@ check_contract(RMSNorm, "RMSNorm")
 class LayerNorm(Op):
     """output = (data - mean) / sqrt(variance + epsilon) · weight + bias, with mean and variance along the last axis.
 
-    weight, bias: at most one dim other than 1, the last, equal to the last of data.
+    Inputs:
+        weight: At most one dim other than 1, the last, equal to the last of data.
+        bias: As `weight`.
     """
 
     inputs = (
