@@ -18,7 +18,7 @@ from ir_exec.cli.ops import (
     types_text,
 )
 from ir_exec.ops import Op, registered, resolve
-from ir_exec.ops.base.operator import description_of
+from ir_exec.ops.base.docstrings import description_of
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INDEX, INTEGER, NUMERIC, STRING, ElementType, element_types
 
 
@@ -113,12 +113,12 @@ def test_every_operator_names_a_page(cls: type[Op]) -> None:
 def test_a_version_is_told_with_what_it_builds_on() -> None:
     text = description_of(resolve("RDFT", "opset9"))
     assert "The DFT of real numbers." in text
-    assert "signal_size: the number of values" in text
+    assert "signal_size: The number of values" in text
 
 
 def test_a_description_has_the_attributes_that_a_family_shares() -> None:
     assert "auto_broadcast: `numpy`" in description_of(resolve("Add", "opset1"))
-    assert "pads_begin, pads_end: the padding" in description_of(resolve("Convolution", "opset1"))
+    assert "pads_begin: Padding if auto_pad" in description_of(resolve("Convolution", "opset1"))
     assert "output = data" not in description_of(resolve("SoftMax", "opset1"))
 
 
