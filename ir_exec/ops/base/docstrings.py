@@ -57,8 +57,10 @@ def description_of(cls: type[Op]) -> str:
 
 def describe(cls: type[Op]) -> Description:
     """Return the merged docstrings of the class and its base classes."""
+    # The docstring may name each of any number of inputs.
+    is_variadic = any(one.variadic for one in cls.inputs)
     names = {
-        "Inputs": [one.name for one in cls.inputs],
+        "Inputs": None if is_variadic else [one.name for one in cls.inputs],
         "Attributes": [field.name for field in cls.fields()],
         "Outputs": [*cls.outputs, "outputs"],
     }
